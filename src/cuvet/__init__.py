@@ -1,0 +1,9 @@
+"""cuvet: the validation layer for CUDA."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+
+class CuvetError(Exception):
+    """Something the user can mend. The command line prints it as one line and exits with 2."""

@@ -1,0 +1,243 @@
+"""The words in which roles are written, so that a table of roles reads like prose.
+
+``"cuStreamWaitEvent": (on("hStream"), waits("hEvent"))``: a call on a stream, which later work then waits for an event.
+Except for the words that make something new, each also says that its object must be alive.
+"""
+
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind, Role, Verb
+
+Roles = dict[str, tuple[Role, ...]]
+Reasons = dict[str, str]
+
+CONTEXT = Kind.CONTEXT
+STREAM = Kind.STREAM
+EVENT = Kind.EVENT
+MEMORY = Kind.MEMORY
+HOST_MEMORY = Kind.HOST_MEMORY
+MEMORY_POOL = Kind.MEMORY_POOL
+ARRAY = Kind.ARRAY
+MIPMAPPED_ARRAY = Kind.MIPMAPPED_ARRAY
+TEXTURE_OBJECT = Kind.TEXTURE_OBJECT
+SURFACE_OBJECT = Kind.SURFACE_OBJECT
+MODULE = Kind.MODULE
+LIBRARY = Kind.LIBRARY
+FUNCTION = Kind.FUNCTION
+KERNEL = Kind.KERNEL
+GRAPH = Kind.GRAPH
+GRAPH_EXEC = Kind.GRAPH_EXEC
+GRAPH_NODE = Kind.GRAPH_NODE
+EXTERNAL_MEMORY = Kind.EXTERNAL_MEMORY
+EXTERNAL_SEMAPHORE = Kind.EXTERNAL_SEMAPHORE
+GRAPHICS_RESOURCE = Kind.GRAPHICS_RESOURCE
+LINKER = Kind.LINKER
+USER_OBJECT = Kind.USER_OBJECT
+GREEN_CONTEXT = Kind.GREEN_CONTEXT
+MEMORY_HANDLE = Kind.MEMORY_HANDLE
+ADDRESS_RANGE = Kind.ADDRESS_RANGE
+TEXTURE_REFERENCE = Kind.TEXTURE_REFERENCE
+SURFACE_REFERENCE = Kind.SURFACE_REFERENCE
+DEVICE = Kind.DEVICE
+
+
+# Objects
+
+
+def creates(kind: Kind, parameter: str, *, parent: str = "", variant: str = "") -> Role:
+    """A new object. It belongs to the current context, or to ``parent``."""
+    return Role(Verb.CREATES, parameter, kind, parent=parent, variant=variant)
+
+
+def returns(
+    kind: Kind, parameter: str, *, parent: str = "", count: str = "", size: str = "", variant: str = ""
+) -> Role:
+    """An object that may be known already; a new one belongs to ``parent``."""
+    return Role(Verb.RETURNS, parameter, kind, parent=parent, count=count, size=size, variant=variant)
+
+
+def destroys(kind: Kind, parameter: str, *, null: bool = False) -> Role:
+    """With ``null``, a null handle is let pass without complaint."""
+    return Role(Verb.DESTROYS, parameter, kind, null=null)
+
+
+def uses(
+    kind: Kind,
+    parameter: str,
+    *,
+    field: str = "",
+    size: str = "",
+    count: str = "",
+    null: bool = False,
+    variant: str = "",
+    when: str = "",
+    values: tuple[int, ...] = (),
+) -> Role:
+    """An object in a struct that may hold another instead may be null."""
+    null = null or bool(when)
+    return Role(Verb.USES, parameter, kind, field, size, count, null=null, variant=variant, when=when, values=values)
+
+
+def in_current_context() -> Role:
+    """The call acts on the context that is current on the calling thread, and there has to be one."""
+    return Role(Verb.USES, "", Kind.CONTEXT)
+
+
+# Memory
+
+
+def allocates(
+    parameter: str,
+    *,
+    size: str = "",
+    kind: Kind = MEMORY,
+    variant: str = "linear",
+    field: str = "",
+    when: str = "",
+    values: tuple[int, ...] = (),
+) -> Role:
+    return Role(Verb.ALLOCATES, parameter, kind, field, size, variant=variant, when=when, values=values)
+
+
+def frees(parameter: str, *, kind: Kind = MEMORY, size: str = "", variant: str = "") -> Role:
+    """Null is freed without complaint."""
+    return Role(Verb.FREES, parameter, kind, size=size, null=True, variant=variant)
+
+
+def registers(parameter: str, *, size: str, kind: Kind = HOST_MEMORY, variant: str = "") -> Role:
+    return Role(Verb.REGISTERS, parameter, kind, size=size, variant=variant)
+
+
+def unregisters(parameter: str, *, size: str = "", kind: Kind = HOST_MEMORY, variant: str = "") -> Role:
+    return Role(Verb.UNREGISTERS, parameter, kind, size=size, variant=variant)
+
+
+def reads(
+    parameter: str,
+    *,
+    size: str = "",
+    kind: Kind = MEMORY,
+    element: int = 1,
+    field: str = "",
+    count: str = "",
+    variant: str = "",
+    when: str = "",
+    values: tuple[int, ...] = (),
+) -> Role:
+    """Memory at an address is the source. Variant ``unified``: the address may be of device or host memory."""
+    return Role(
+        Verb.READS,
+        parameter,
+        kind,
+        field,
+        size,
+        count,
+        variant=variant,
+        element=element,
+        when=when,
+        values=values,
+    )
+
+
+def writes(
+    parameter: str,
+    *,
+    size: str = "",
+    kind: Kind = MEMORY,
+    element: int = 1,
+    field: str = "",
+    count: str = "",
+    variant: str = "",
+    when: str = "",
+    values: tuple[int, ...] = (),
+) -> Role:
+    """Memory at an address is the destination. Variants as for ``reads``."""
+    return Role(
+        Verb.WRITES,
+        parameter,
+        kind,
+        field,
+        size,
+        count,
+        variant=variant,
+        element=element,
+        when=when,
+        values=values,
+    )
+
+
+# Work and order
+
+
+def on(parameter: str, *, field: str = "") -> Role:
+    return Role(Verb.ON, parameter, STREAM, field, null=True)
+
+
+def launches(parameter: str, kind: Kind = FUNCTION) -> Role:
+    """Kinds of functions and kernels are one here: a launch takes either."""
+    return Role(Verb.LAUNCHES, parameter, kind)
+
+
+def records(parameter: str) -> Role:
+    return Role(Verb.RECORDS, parameter, EVENT)
+
+
+def waits(parameter: str) -> Role:
+    return Role(Verb.WAITS, parameter, EVENT)
+
+
+def blocks(kind: Kind, parameter: str = "", *, null: bool = False) -> Role:
+    return Role(Verb.BLOCKS, parameter, kind, null=null)
+
+
+def queries(kind: Kind, parameter: str, *, null: bool = False) -> Role:
+    return Role(Verb.QUERIES, parameter, kind, null=null)
+
+
+def begins_capture(parameter: str) -> Role:
+    return Role(Verb.BEGINS_CAPTURE, parameter, STREAM, null=True)
+
+
+def ends_capture(parameter: str) -> Role:
+    return Role(Verb.ENDS_CAPTURE, parameter, STREAM, null=True)
+
+
+def calls_back(parameter: str, *, field: str = "") -> Role:
+    return Role(Verb.CALLS_BACK, parameter, field=field)
+
+
+# Images, contexts and devices
+
+
+def loads(parameter: str, *, size: str = "", variant: str = "image") -> Role:
+    """Bytes of an image (variant ``image``), or the name of a file that holds one (variant ``file``)."""
+    return Role(Verb.LOADS, parameter, size=size, variant=variant)
+
+
+def sets_current(parameter: str, kind: Kind = CONTEXT) -> Role:
+    return Role(Verb.SETS_CURRENT, parameter, kind, null=True)
+
+
+def pushes(parameter: str) -> Role:
+    return Role(Verb.PUSHES, parameter, CONTEXT)
+
+
+def pops(parameter: str) -> Role:
+    return Role(Verb.POPS, parameter, CONTEXT)
+
+
+def retains(parameter: str) -> Role:
+    return Role(Verb.RETAINS, parameter, DEVICE)
+
+
+def releases(parameter: str) -> Role:
+    return Role(Verb.RELEASES, parameter, DEVICE)
+
+
+def resets(parameter: str = "") -> Role:
+    """Without a parameter: the device that is current on the calling thread."""
+    return Role(Verb.RESETS, parameter, DEVICE)
+
+
+def initialises() -> Role:
+    return Role(Verb.INITIALISES, "")

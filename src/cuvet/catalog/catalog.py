@@ -1,0 +1,272 @@
+"""Reads the generated tables and joins them with the authored roles."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+
+from cuvet.catalog.hot import is_hot
+from cuvet.catalog.roles import Role
+
+Api = Literal["driver", "runtime"]
+STATUS_TYPES = ("CUresult", "cudaError_t")
+_PER_THREAD = ("_ptsz", "_ptds")
+
+
+class Parameter(msgspec.Struct, frozen=True, gc=False):
+    """One parameter, as the header spells it and as the machine passes it.
+
+    ``abi`` is ``word`` (integer or pointer of ``bytes`` 1, 2, 4 or 8), ``float``, ``double`` or ``struct`` (by value: ``bytes``,
+    ``align``; its members are integers and pointers only). ``pointee`` is the type pointed at and ``pointee_bytes`` its size,
+    0 if unknown or void. ``out``: one scalar or handle of at most 8 bytes is written through it.
+    """
+
+    name: str
+    type: str
+    abi: Literal["word", "float", "double", "struct"]
+    bytes: int
+    signed: bool = False
+    align: int = 0
+    pointee: str | None = None
+    pointee_bytes: int = 0
+    const: bool = False
+    out: bool = False
+
+
+class Returned(msgspec.Struct, frozen=True, gc=False):
+    """How a value that is not a status is returned: ``bytes`` is 0 for void; a struct of more than 16 bytes is in memory."""
+
+    abi: Literal["word", "float", "double", "struct", "void"]
+    bytes: int
+    signed: bool = False
+    align: int = 0
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """Parameters that some exported symbols of an entry point share; ``symbols`` maps each to the CUDA releases that have it."""
+
+    symbols: dict[str, tuple[str, ...]]
+    parameters: tuple[Parameter, ...]
+
+
+class Field(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A struct member; the type of an unnamed struct is empty."""
+
+    name: str
+    offset: int
+    bytes: int
+    type: str
+
+
+class Struct(msgspec.Struct, frozen=True):
+    """Layout of a struct or union. Members of unnamed structs and unions stand under dotted names (``res.array.hArray``)."""
+
+    name: str
+    bytes: int
+    align: int
+    members: tuple[Field, ...] = msgspec.field(name="fields")
+    versions: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, tuple[int, int, str]]:
+        return {member.name: (member.offset, member.bytes, member.type) for member in self.members}
+
+
+@dataclass(frozen=True, eq=False)
+class EntryPoint:
+    """One function of CUDA with all its exported symbols.
+
+    ``parameters`` are those of the newest signature; ``variants`` maps the symbols that differ to theirs (a parameter means
+    what the one of the same name in ``parameters`` means). ``symbol`` is what the plain name stands for in source code.
+    ``hot``: called often and changes no lifetime, so that it need not be stored. ``status``: returns CUresult or cudaError_t.
+    """
+
+    id: int
+    name: str
+    symbol: str
+    symbols: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    signatures: tuple[Signature, ...]
+    index: dict[str, int]
+    roles: tuple[Role, ...]
+    hot: bool
+    status: bool
+    returns: str
+    return_abi: Returned
+
+    @property
+    def variants(self) -> dict[str, tuple[Parameter, ...]]:
+        """Of the runtime's symbols that changed their signature between releases, the newest counts."""
+        older = {symbol: s.parameters for s in reversed(self.signatures[1:]) for symbol in s.symbols}
+        return {symbol: found for symbol, found in older.items() if symbol not in self.signatures[0].symbols}
+
+    @property
+    def per_thread_symbols(self) -> tuple[str, ...]:
+        """Symbols whose stream 0 is the per-thread default stream."""
+        return tuple(symbol for symbol in self.symbols if symbol.endswith(_PER_THREAD))
+
+    def signature(self, symbol: str, version: str | None = None) -> Signature | None:
+        """Signature of the symbol in that CUDA release (None: the newest that has it); None if there is no such symbol."""
+        for found in self.signatures:
+            if symbol in found.symbols and (version is None or version in found.symbols[symbol]):
+                return found
+        return None
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class _EntryPointRow(msgspec.Struct):
+    name: str
+    returns: str
+    signatures: tuple[Signature, ...]
+    plain: str = ""
+    return_abi: Returned = Returned(abi="word", bytes=4)
+
+
+class _EnumerationRow(msgspec.Struct):
+    name: str
+    values: dict[str, int]
+
+
+class _Tables(msgspec.Struct):
+    versions: tuple[str, ...]
+    entry_points: list[_EntryPointRow]
+    enumerations: list[_EnumerationRow]
+    structs: list[Struct]
+    typedefs: dict[str, str]
+    constants: dict[str, int]
+    introduced: dict[str, int] = {}
+    undeclared: tuple[str, ...] = ()
+
+
+class Catalog:
+    """All entry points of one API, in the order of their canonical names; an entry point's id is its index.
+
+    ``versions`` are the CUDA releases it was generated from; ``introduced`` is the CUDA version that brought a driver
+    symbol, as cuGetProcAddress counts (12040). ``constants`` are integer macros (``CU_STREAM_LEGACY``). ``no_role`` says
+    of each entry point without roles why. ``undeclared`` are symbols of libcudart that have no public prototype.
+    """
+
+    def __init__(self, tables: _Tables, roles: dict[str, tuple[Role, ...]], no_role: dict[str, str]) -> None:
+        self.no_role = no_role
+        self.versions = tables.versions
+        self.introduced = tables.introduced
+        self.undeclared = tables.undeclared
+        self.entry_points = tuple(
+            _entry_point(number, row, roles.get(row.name, ())) for number, row in enumerate(tables.entry_points)
+        )
+        self.by_symbol = {symbol: entry for entry in self.entry_points for symbol in entry.symbols}
+        self.identity = zlib.crc32("\n".join(entry.name for entry in self.entry_points).encode())
+        self.enumerations = {row.name: row.values for row in tables.enumerations}
+        self.constants = tables.constants
+        self.structs: dict[str, Struct] = {}
+        self._older: dict[tuple[str, str], Struct] = {}
+        for struct in tables.structs:
+            self.structs.setdefault(struct.name, struct)
+            for version in struct.versions:
+                self._older[struct.name, version] = struct
+        self._by_name = {entry.name: entry for entry in self.entry_points}
+        self._typedefs = tables.typedefs
+        for alias, name in tables.typedefs.items():
+            if name in self.structs:
+                self.structs.setdefault(alias, self.structs[name])
+            elif name in self.enumerations:
+                self.enumerations.setdefault(alias, self.enumerations[name])
+
+    def __getitem__(self, name: str) -> EntryPoint:
+        return self._by_name[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def struct(self, name: str, version: str | None = None) -> Struct:
+        """Layout in that CUDA release; the newest if None. KeyError if there is none."""
+        if version is None:
+            return self.structs[name]
+        return self._older[self._typedefs.get(name, name), version]
+
+    def field(self, struct: str, path: str) -> tuple[int, int, str]:
+        """(offset, bytes, type) of a dotted member, also through members that are structs themselves. KeyError if there is none."""
+        fields = self.structs[struct].fields
+        if path in fields:
+            return fields[path]
+        for end in (position for position, letter in enumerate(path) if letter == "."):
+            outer = fields.get(path[:end])
+            if outer and outer[2] in self.structs:
+                offset, size, kind = self.field(outer[2], path[end + 1 :])
+                return outer[0] + offset, size, kind
+        raise KeyError(f"{struct} has no member {path}")
+
+
+def _entry_point(number: int, row: _EntryPointRow, roles: tuple[Role, ...]) -> EntryPoint:
+    newest = row.signatures[0]
+    symbols = tuple(dict.fromkeys(symbol for signature in row.signatures for symbol in signature.symbols))
+    return EntryPoint(
+        id=number,
+        name=row.name,
+        symbol=row.plain or (row.name if row.name in symbols else symbols[0]),
+        symbols=symbols,
+        parameters=newest.parameters,
+        signatures=row.signatures,
+        index={parameter.name: position for position, parameter in enumerate(newest.parameters)},
+        roles=roles,
+        hot=is_hot(row.name, roles),
+        status=row.returns in STATUS_TYPES,
+        returns=row.returns,
+        return_abi=row.return_abi,
+    )
+
+
+def _tables(api: Api) -> _Tables:
+    return msgspec.json.decode((Path(__file__).parent / "generated" / f"{api}.json").read_bytes(), type=_Tables)
+
+
+@cache
+def driver() -> Catalog:
+    """Catalog of the driver API, libcuda.so.1."""
+    from cuvet.catalog import authored
+
+    return Catalog(_tables("driver"), authored.ROLES, authored.NO_ROLE)
+
+
+@cache
+def runtime() -> Catalog:
+    """Catalog of the runtime API, libcudart.so.12 and libcudart.so.13."""
+    from cuvet.catalog import authored
+    from cuvet.catalog.authored.runtime import complete
+
+    tables = _tables("runtime")
+    ours = {row.name: tuple(p.name for p in row.signatures[0].parameters) for row in tables.entry_points}
+    theirs = {entry.name: tuple(entry.index) for entry in driver().entry_points}
+    return Catalog(tables, *complete(ours, theirs, authored.ROLES, authored.NO_ROLE))
+
+
+@cache
+def _statuses(api: Api) -> MappingProxyType[str, int]:
+    values = driver().enumerations["CUresult"] if api == "driver" else runtime().enumerations["cudaError_t"]
+    return MappingProxyType(values)
+
+
+@cache
+def _status_names(api: Api) -> dict[int, str]:
+    names: dict[int, str] = {}
+    for name, number in _statuses(api).items():
+        names.setdefault(number, name)
+    return names
+
+
+def status_name(api: Api, number: int) -> str:
+    """``CUDA_ERROR_INVALID_HANDLE`` for ("driver", 400); an unknown number is named as such."""
+    return _status_names(api).get(number, f"unknown status {number}")
+
+
+def status_value(api: Api, name: str) -> int:
+    """Number of a status. KeyError if the API has none of that name."""
+    return _statuses(api)[name]
