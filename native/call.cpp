@@ -1,0 +1,498 @@
+#include "call.h"
+
+#include <string.h>
+
+#include "driver.h"
+#include "inputs.h"
+#include "kernel_arguments.h"
+#include "liveness.h"
+#include "process.h"
+#include "stacks.h"
+#include "symbols.h"
+
+namespace cuvet {
+
+__thread Thread* current_thread;
+
+namespace {
+
+constexpr uint32_t SUCCESS = 0;
+constexpr uint32_t NOT_READY = 600;
+constexpr uint32_t NOT_SUPPORTED = 801;
+constexpr uint32_t STUB_LIBRARY = 34;
+constexpr uint64_t LAST_BUILTIN_STREAM = 2;  // 0 default, 1 CU_STREAM_LEGACY, 2 CU_STREAM_PER_THREAD
+constexpr int MOST_OBJECTS = 96;
+constexpr int MOST_OUTPUTS = 16;
+constexpr uint64_t MOST_ELEMENTS = 64;
+
+std::atomic<bool> stream_ordered_memory_exists;
+std::atomic<bool> work_recorded;  // some call that enqueues work is in the recording
+std::atomic<int> captures;        // under way
+
+// What order there is between operations is asked about recorded work only, stream-ordered memory, and in captures.
+// Elsewhere records, waits and synchronisations, which programs make by the million, are not worth their bytes.
+bool order_matters() {
+    return work_recorded.load(std::memory_order_relaxed) || captures.load(std::memory_order_relaxed) > 0;
+}
+
+bool enqueues_work(const EntryPoint& entry_point) {
+    if (entry_point.flags & (ORDER | ORDER_ON_SUCCESS)) return false;
+    for (int i = 0; i < entry_point.before_count; i++)
+        if (entry_point.roles[i].action == Action::STREAM) return true;
+    return false;
+}
+
+uint32_t answer_not_supported() {
+    return mode.load(std::memory_order_relaxed) == Mode::NO_DRIVER ? STUB_LIBRARY : NOT_SUPPORTED;
+}
+
+uint64_t load(const char* memory, uint32_t bytes) {
+    uint64_t value = 0;
+    memcpy(&value, memory, bytes < 8 ? bytes : 8);
+    return value;
+}
+
+// Calls `visit` with each handle that the role names.
+template <class Visit>
+void each_handle(const Role& role, const uint64_t* words, Visit visit) {
+    uint64_t word = words[role.parameter];
+    if (!(role.flags & IN_STRUCT) && role.count == NO_PARAMETER) return visit(word);
+    if (!word) return;
+    const char* memory = reinterpret_cast<const char*>(word) + role.offset;
+    if (role.count == NO_PARAMETER) return visit(load(memory, role.bytes));
+    const uint64_t count = words[role.count];
+    for (uint64_t i = 0; i < count && i < MOST_ELEMENTS; i++) visit(load(memory + i * role.bytes, role.bytes));
+}
+
+// A CUkernel may stand wherever a CUfunction is asked for.
+Object* find_named(Kind kind, uint64_t handle) {
+    Object* object = find_object(kind, handle);
+    if (!object && kind == Kind::FUNCTION) object = find_object(Kind::KERNEL, handle);
+    return object;
+}
+
+bool is_builtin(Kind kind, uint64_t handle) { return kind == Kind::STREAM && handle <= LAST_BUILTIN_STREAM; }
+
+bool is_memory(Kind kind) { return kind == Kind::MEMORY || kind == Kind::HOST_MEMORY; }
+
+// Whether a word that names no object seen so far is worth a record. Addresses may be interior or the host's; members
+// of a struct that may be absent may be uninitialised.
+bool is_surely_a_handle(const Role& role) {
+    if (role.action == Action::DESTROYS) return true;
+    return !is_memory(role.kind) && !((role.flags & IN_STRUCT) && (role.flags & NULLABLE));
+}
+
+bool gives_object(const Role& role) {
+    return role.action == Action::CREATES || role.action == Action::RETURNS || role.action == Action::REGISTERS;
+}
+
+uint64_t output_of(const Role& role, const uint64_t* words) {
+    const uint64_t word = words[role.parameter];
+    if (role.action == Action::REGISTERS) return word;
+    return word ? load(reinterpret_cast<const char*>(word) + role.offset, role.bytes) : 0;
+}
+
+Object* parent_of(const Role& role, const uint64_t* words, uint64_t context) {
+    if (role.parent != NO_PARAMETER)
+        return words[role.parent] ? find_named(role.parent_kind, words[role.parent]) : nullptr;
+    if (!(role.flags & IN_CONTEXT) || !context || context == NOT_ASKED) return nullptr;
+    Object* object = add_object(Kind::CONTEXT, context);
+    // What lives in a context shows that it lives: its creation was not seen, or a reset has revived it.
+    if (object && !is_alive(object)) {
+        if (object->state.load(std::memory_order_relaxed) == 0)
+            adopt(object);
+        else
+            give_birth(object, nullptr, 0, 0);
+    }
+    return object;
+}
+
+uint64_t device_key(uint64_t device) { return device + 1; }
+
+Object* primary_context(uint64_t device) {
+    const Object* object = find_object(Kind::DEVICE, device_key(device));
+    const uint64_t context = object ? object->context.load(std::memory_order_relaxed) : 0;
+    return context ? find_object(Kind::CONTEXT, context) : nullptr;
+}
+
+// Asks the driver, which counts all who retain it, also by ways that the shim does not see. True if it cannot tell.
+bool primary_context_is_active(uint64_t device) {
+    uint32_t flags = 0;
+    int32_t active = 1;
+    ask_driver(SYMBOL_cuDevicePrimaryCtxGetState, device, address_of(flags), address_of(active));
+    return active != 0;
+}
+
+// A context that has ended may be current still, so that the driver hands it out; only retaining it begins another
+// life.
+bool is_known_context(const Object* object, const Role& role, const EntryPoint& entry_point) {
+    if (role.kind != Kind::CONTEXT || !object->state.load(std::memory_order_relaxed)) return false;
+    const Role* last = entry_point.roles + entry_point.before_count + entry_point.after_count - 1;
+    return last->action != Action::RETAINS;
+}
+
+struct Fields {
+    ObjectField objects[MOST_OBJECTS];
+    OutputField outputs[MOST_OUTPUTS];
+    int object_count;
+    int output_count;
+};
+
+void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
+    if (fields->object_count == MOST_OBJECTS || (!handle && (role.flags & NULLABLE)) || is_builtin(role.kind, handle))
+        return;
+    const Object* object = handle ? find_named(role.kind, handle) : nullptr;
+    if (!object && handle && !is_surely_a_handle(role)) return;
+    ObjectField& field = fields->objects[fields->object_count++];
+    field = {role.parameter, static_cast<uint8_t>(role.kind), 0, 0, handle, 0};
+    if (!object) return;
+    const uint64_t state = object->state.load(std::memory_order_acquire);
+    field.generation = generation_of(state);
+    field.flags = static_cast<uint16_t>((is_alive(object) ? 1 : 0) | (field.generation ? 2 : 0));
+    field.context = object->context.load(std::memory_order_relaxed);
+}
+
+// Handles before the call, and room for what it will write.
+void describe(const EntryPoint& entry_point, const uint64_t* words, Fields* fields) {
+    fields->object_count = fields->output_count = 0;
+    for (int i = 0; i < entry_point.before_count; i++) {
+        const Role& role = entry_point.roles[i];
+        if (role.kind == Kind::NONE || role.kind == Kind::DEVICE) continue;
+        each_handle(role, words, [&](uint64_t handle) { add_object_field(fields, role, handle); });
+    }
+    for (int i = 0; i < entry_point.parameter_count && fields->output_count < MOST_OUTPUTS; i++)
+        if (entry_point.parameters[i].out_bytes && words[i])
+            fields->outputs[fields->output_count++] = {static_cast<uint8_t>(i), 0, 0, 0, 0};
+    for (int i = 0; i < entry_point.after_count && fields->output_count < MOST_OUTPUTS; i++) {
+        const Role& role = entry_point.roles[entry_point.before_count + i];
+        const bool in_struct = role.flags & IN_STRUCT;
+        const bool creates = role.action == Action::CREATES || role.action == Action::RETURNS;
+        if (role.action != Action::REGISTERS && !(creates && in_struct)) continue;
+        fields->outputs[fields->output_count++] = {role.parameter, static_cast<uint8_t>(role.kind), 0, 0, 0};
+    }
+}
+
+const Role* role_of_output(const EntryPoint& entry_point, uint8_t parameter) {
+    for (int i = 0; i < entry_point.after_count; i++) {
+        const Role& role = entry_point.roles[entry_point.before_count + i];
+        if (gives_object(role) && role.parameter == parameter) return &role;
+    }
+    return nullptr;
+}
+
+void fill_output(const EntryPoint& entry_point, const uint64_t* words, OutputField* output) {
+    const Role* role = role_of_output(entry_point, output->parameter);
+    if (!role) {
+        const uint8_t bytes = entry_point.parameters[output->parameter].out_bytes;
+        output->value = load(reinterpret_cast<const char*>(words[output->parameter]), bytes);
+        return;
+    }
+    output->value = output_of(*role, words);
+    output->kind = static_cast<uint8_t>(role->kind);
+    const Object* object = output->value ? find_named(role->kind, output->value) : nullptr;
+    if (object) output->generation = generation_of(object->state.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+uint64_t current_context(Thread* thread) {
+    const bool remembers = mode.load(std::memory_order_relaxed) == Mode::EMULATED;  // asking it is a round trip
+    if (remembers && thread->context_known) return thread->context;
+    uint64_t context = 0;
+    if (ask_driver(SYMBOL_cuCtxGetCurrent, address_of(context)) != SUCCESS) context = 0;
+    thread->context = context;
+    thread->context_known = true;
+    return context;
+}
+
+Call::Call(uint32_t symbol, const uint64_t* words, const Blob* structs)
+    : entry_point_(*symbols[symbol].entry_point),
+      words_(words),
+      structs_(structs),
+      thread_(current_thread),
+      symbol_(symbol) {
+    if (__builtin_expect(!thread_, 0)) thread_ = start_thread();
+    if (__builtin_expect(thread_->busy, 0)) {
+        thread_ = nullptr;
+        return;
+    }
+    thread_->busy = true;
+    enter();
+    thread_->busy = false;
+}
+
+bool Call::emulated() const { return mode.load(std::memory_order_relaxed) == Mode::EMULATED; }
+
+uint32_t Call::ask_emulated() const {
+    return static_cast<uint32_t>(cuvet_emulate(entry_point_, words_, structs_, symbols[symbol_].per_thread));
+}
+
+void* Call::real_function() const {
+    void* function = real_functions[symbol_];
+    return function ? function : reinterpret_cast<void*>(&answer_not_supported);
+}
+
+void Call::enter() {
+    entered_ = entry_point_.flags & LIFECYCLE || record_everything ? ticks() : 0;
+    number_ = ++thread_->calls;
+    thread_->depth++;
+    record_ = nullptr;
+    flags_ = symbols[symbol_].per_thread ? CALL_PER_THREAD : 0;
+    unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = false;
+    killed_count_ = pointer_count_ = 0;
+
+    slot_ = slot_of(thread_, number_);
+    slot_->number = 0;
+    slot_->entry_point = entry_point_.id;
+    slot_->status = NOT_RETURNED;
+    slot_->entered = entered_;
+    for (int i = 0; i < 5 && i < entry_point_.parameter_count; i++) slot_->arguments[i] = words_[i];
+    __atomic_store_n(&slot_->number, number_, __ATOMIC_RELEASE);
+    thread_->ring->calls = number_;
+
+    look_at_handles();
+    if (entry_point_.flags & COPIES_ARGUMENTS && stream_ordered_memory_exists.load(std::memory_order_relaxed))
+        look_at_arguments();
+
+    if (entry_point_.flags & LIFECYCLE) flags_ |= CALL_LIFECYCLE;
+    if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
+    const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_;
+    if (flags_ & ~CALL_PER_THREAD || record_everything) store(NOT_RETURNED, with_stack ? capture_stack(thread_) : 0);
+    for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
+}
+
+void Call::look_at_handles() {
+    for (int i = 0; i < entry_point_.before_count; i++) {
+        const Role& role = entry_point_.roles[i];
+        if (!(role.flags & IN_STRUCT) && role.count == NO_PARAMETER)
+            look_at(role, words_[role.parameter]);
+        else
+            each_handle(role, words_, [&](uint64_t handle) { look_at(role, handle); });
+    }
+}
+
+void Call::look_at(const Role& role, uint64_t handle) {
+    if (role.action == Action::TOUCHES) return look_at_memory(handle, false);
+    if (role.action == Action::RESETS) return kill_primary_context(handle);
+    if (is_builtin(role.kind, handle)) return;
+    if (!handle) {
+        if (!(role.flags & NULLABLE)) flags_ |= CALL_SUSPECT;
+        return;
+    }
+    Object* object = find_named(role.kind, handle);
+    if (!object || !object->state.load(std::memory_order_relaxed)) {
+        if (is_surely_a_handle(role)) {
+            unknown_handle_ = true;
+            flags_ |= CALL_SUSPECT;
+        }
+        return;
+    }
+    if (!is_alive(object)) flags_ |= CALL_SUSPECT;
+    if (role.action == Action::RECORDS && !(object->state.load(std::memory_order_relaxed) & RECORDED))
+        first_record_ = true;
+    if (role.action == Action::DESTROYS) note_death(object);
+}
+
+// Only an exact hit on the start of an allocation counts: interior pointers are the model's business.
+void Call::look_at_memory(uint64_t address, bool argument) {
+    Object* object = address ? find_object(Kind::MEMORY, address) : nullptr;
+    if (!object) return;
+    const uint64_t state = object->state.load(std::memory_order_acquire);
+    if (!is_alive(object)) {
+        if (generation_of(state)) flags_ |= CALL_SUSPECT;
+    } else if (state & ORDERED) {
+        flags_ |= CALL_ORDERED_MEMORY;
+        if (object->last_stream.exchange(stream(), std::memory_order_relaxed) != stream()) other_stream_ = true;
+    } else {
+        return;
+    }
+    if (argument && pointer_count_ < sizeof pointers_ / sizeof *pointers_) pointers_[pointer_count_++] = address;
+}
+
+void Call::look_at_arguments() {
+    uint64_t words[MOST_ARGUMENTS];
+    const int count = pointer_arguments(entry_point_, words_, words);
+    for (int i = 0; i < count; i++) look_at_memory(words[i], true);
+}
+
+uint64_t Call::stream() const {
+    for (int i = 0; i < entry_point_.before_count; i++) {
+        const Role& role = entry_point_.roles[i];
+        if (role.action != Action::STREAM) continue;
+        uint64_t stream = 0;
+        each_handle(role, words_, [&](uint64_t handle) { stream = handle; });
+        return stream;
+    }
+    return flags_ & CALL_PER_THREAD ? LAST_BUILTIN_STREAM : 0;
+}
+
+void Call::kill_primary_context(uint64_t device) {
+    if (Object* context = primary_context(device)) note_death(context);
+}
+
+void Call::remember_primary_context(const Role& retained) {
+    Object* device = add_object(Kind::DEVICE, device_key(words_[retained.parameter]));
+    for (int i = 0; device && i < entry_point_.after_count; i++) {
+        const Role& role = entry_point_.roles[entry_point_.before_count + i];
+        if (role.kind == Kind::CONTEXT) device->context.store(output_of(role, words_), std::memory_order_relaxed);
+    }
+}
+
+void Call::end_released_context(uint64_t device) {
+    Object* context = primary_context(device);
+    if (context && !primary_context_is_active(device)) kill(context);
+}
+
+void Call::note_death(Object* object) {
+    if (killed_count_ < MOST_KILLED) killed_[killed_count_++].object = object;
+}
+
+void Call::store(uint32_t status, uint32_t stack) {
+    if (!entered_) entered_ = ticks();
+    Fields fields;
+    describe(entry_point_, words_, &fields);
+    const uint64_t context = current_context(thread_);
+    Inputs inputs;
+    gather_inputs(entry_point_, words_, structs_, &inputs);
+    const uint32_t arguments_bytes = entry_point_.parameter_count * 8u;
+    const uint32_t objects_bytes = static_cast<uint32_t>(fields.object_count) * sizeof(ObjectField);
+    const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
+    const uint32_t pointers_bytes = pointer_count_ * 8u;
+    const uint32_t bytes =
+        sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes + inputs.bytes;
+    CallRecord* record = static_cast<CallRecord*>(reserve(thread_, bytes));
+    dropped_ = !record;
+    if (dropped_) return;
+    record->entry_point = entry_point_.id;
+    record->status = status;
+    record->entered = entered_;
+    record->returned = 0;
+    record->thread = thread_->id;
+    record->stack = stack;
+    record->number = number_;
+    record->context = context;
+    record->arguments = entry_point_.parameter_count;
+    record->objects = static_cast<uint8_t>(fields.object_count);
+    record->outputs = static_cast<uint8_t>(fields.output_count);
+    record->pointers = pointer_count_;
+    record->input_bytes = inputs.bytes;
+    char* at = reinterpret_cast<char*>(record + 1);
+    memcpy(at, words_, arguments_bytes);
+    memcpy(at += arguments_bytes, fields.objects, objects_bytes);
+    memcpy(at += objects_bytes, fields.outputs, outputs_bytes);
+    memcpy(at += outputs_bytes, pointers_, pointers_bytes);
+    write_inputs(inputs, at + pointers_bytes);
+    publish(thread_, record, bytes, RecordType::CALL, flags_);
+    if (enqueues_work(entry_point_)) work_recorded.store(true, std::memory_order_relaxed);
+    record_ = record;
+}
+
+uint32_t Call::leave(uint32_t status) {
+    if (!thread_) return status;
+    thread_->busy = true;
+    finish(status);
+    thread_->busy = false;
+    if (--thread_->depth == 0 && thread_->retired_count) release_retired(thread_);
+    return status;
+}
+
+bool Call::has_failed(uint32_t status) const {
+    return status != SUCCESS && status != NOT_READY && !(entry_point_.flags & PROBING);
+}
+
+void Call::finish(uint32_t status) {
+    if (slot_->number == number_) slot_->status = status;
+    if (entry_point_.flags & CHANGES_CURRENT) thread_->context_known = false;
+    if (status == SUCCESS) {
+        if (unknown_handle_) adopt_unknown_handles();
+        follow_objects();
+        if (first_record_) mark_recorded();
+        if (entry_point_.flags & BEGINS_CAPTURE) captures.fetch_add(1, std::memory_order_relaxed);
+    } else {
+        for (int i = 0; i < killed_count_; i++) revive(killed_[i].object, killed_[i].state);
+    }
+    if (entry_point_.flags & ENDS_CAPTURE && captures.load(std::memory_order_relaxed) > 0)
+        captures.fetch_sub(1, std::memory_order_relaxed);
+    const bool failed = has_failed(status);
+    if (record_)
+        finish_record(status, failed);
+    else if (!dropped_)
+        store_late(status, failed);
+    if (failed) explain_failure(thread_, entry_point_, words_, number_);
+    if (entry_point_.flags & INITIALISES && status == SUCCESS) driver_initialised();
+}
+
+void Call::mark_recorded() {
+    for (int i = 0; i < entry_point_.before_count; i++) {
+        const Role& role = entry_point_.roles[i];
+        if (role.action != Action::RECORDS) continue;
+        if (Object* event = find_object(role.kind, words_[role.parameter])) event->state.fetch_or(RECORDED);
+    }
+}
+
+void Call::adopt_unknown_handles() {
+    for (int i = 0; i < entry_point_.before_count; i++) {
+        const Role& role = entry_point_.roles[i];
+        if (role.action == Action::DESTROYS || !is_surely_a_handle(role)) continue;
+        each_handle(role, words_, [&](uint64_t handle) {
+            if (!handle || is_builtin(role.kind, handle)) return;
+            Object* object = find_named(role.kind, handle);
+            if (!object) object = add_object(role.kind, handle);
+            if (object) adopt(object);
+        });
+    }
+}
+
+void Call::follow_objects() {
+    for (int i = 0; i < entry_point_.after_count; i++) {
+        const Role& role = entry_point_.roles[entry_point_.before_count + i];
+        if (gives_object(role)) begin_life(role);
+        if (role.action == Action::RETAINS) remember_primary_context(role);
+        if (role.action == Action::RELEASES) end_released_context(words_[role.parameter]);
+    }
+}
+
+void Call::begin_life(const Role& role) {
+    const uint64_t handle = output_of(role, words_);
+    Object* object = handle && !is_builtin(role.kind, handle) ? add_object(role.kind, handle) : nullptr;
+    if (!object) return;
+    const bool may_be_known = role.action == Action::RETURNS;
+    if (may_be_known && (is_alive(object) || is_known_context(object, role, entry_point_))) return;
+    uint64_t context = 0;
+    if (role.kind != Kind::CONTEXT) context = record_ ? record_->context : current_context(thread_);
+    const bool ordered = role.flags & STREAM_ORDERED;
+    give_birth(object, parent_of(role, words_, context), context, ordered ? ORDERED : 0);
+    if (ordered) {
+        object->last_stream.store(stream(), std::memory_order_relaxed);
+        stream_ordered_memory_exists.store(true, std::memory_order_relaxed);
+    }
+    new_object_ = true;
+}
+
+void Call::finish_record(uint32_t status, bool failed) {
+    if (failed || new_object_) {
+        if (!record_->stack) record_->stack = capture_stack(thread_);
+        record_->header.flags |= failed ? CALL_FAILED : CALL_LIFECYCLE;
+    }
+    if (status == SUCCESS) {
+        if (entry_point_.flags & ORDER_ON_SUCCESS) record_->header.flags |= CALL_ORDER;
+        OutputField* outputs = reinterpret_cast<OutputField*>(
+            reinterpret_cast<char*>(record_ + 1) + record_->arguments * 8u + record_->objects * sizeof(ObjectField));
+        for (int i = 0; i < record_->outputs; i++) fill_output(entry_point_, words_, &outputs[i]);
+    }
+    record_->returned = ticks();
+    __atomic_store_n(&record_->status, status, __ATOMIC_RELEASE);
+}
+
+// A call that nobody needed to store when it was made, and that turned out to matter.
+void Call::store_late(uint32_t status, bool failed) {
+    if (failed) flags_ |= CALL_FAILED;
+    if (new_object_) flags_ |= CALL_LIFECYCLE;
+    if (entry_point_.flags & ORDER_ON_SUCCESS && status == SUCCESS && order_matters()) flags_ |= CALL_ORDER;
+    if (!(flags_ & ~CALL_PER_THREAD)) return;
+    const bool with_stack = flags_ & (CALL_FAILED | CALL_LIFECYCLE);
+    store(NOT_RETURNED, with_stack ? capture_stack(thread_) : 0);
+    if (record_) finish_record(status, false);
+}
+
+}  // namespace cuvet

@@ -1,0 +1,88 @@
+// What happens around every driver call: check handles, store what is to be stored, and afterwards follow the objects'
+// lives.
+#pragma once
+
+#include <cstdint>
+
+#include "backend.h"
+#include "recorder.h"
+
+namespace cuvet {
+
+struct Object;
+
+constexpr int MOST_KILLED = 4;
+
+// One call on its way through the shim.
+class Call {
+  public:
+    Call(uint32_t symbol, const uint64_t* words, const Blob* structs);
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    // True: ask ask_emulated(); false: call real<Function>().
+    bool emulated() const;
+    uint32_t ask_emulated() const;
+
+    // Where the real driver's function is; one that says "not supported" if it has none.
+    template <class Function>
+    Function real() const {
+        return reinterpret_cast<Function>(real_function());
+    }
+
+    // To be called with what the driver answered; returns it.
+    uint32_t leave(uint32_t status);
+
+  private:
+    void* real_function() const;
+    void enter();
+    void mark_recorded();
+    void look_at_handles();
+    void look_at(const Role& role, uint64_t handle);
+    void look_at_memory(uint64_t address, bool argument);
+    void look_at_arguments();
+    void kill_primary_context(uint64_t device);
+    void remember_primary_context(const Role& retained);
+    void end_released_context(uint64_t device);
+    void note_death(Object* object);
+    void store(uint32_t status, uint32_t stack);
+    void finish(uint32_t status);
+    void adopt_unknown_handles();
+    void follow_objects();
+    void begin_life(const Role& role);
+    void finish_record(uint32_t status, bool failed);
+    void store_late(uint32_t status, bool failed);
+    bool has_failed(uint32_t status) const;
+    uint64_t stream() const;
+
+    const EntryPoint& entry_point_;
+    const uint64_t* words_;
+    const Blob* structs_;
+    Thread* thread_;
+    Slot* slot_;
+    CallRecord* record_;
+    uint64_t entered_;
+    uint64_t number_;
+    uint32_t symbol_;
+    uint16_t flags_;       // of the record
+    bool unknown_handle_;  // one whose creation was not seen
+    bool new_object_;      // RETURNS handed out one that was not known
+    bool first_record_;    // the event was not recorded before
+    bool dropped_;         // there was no room for the record
+    bool other_stream_;    // stream-ordered memory is used on another stream than before
+    uint8_t killed_count_;
+    uint8_t pointer_count_;
+    struct {
+        Object* object;
+        uint64_t state;
+    } killed_[MOST_KILLED];
+    uint64_t pointers_[16];
+};
+
+// The context that is current on this thread, as the driver tells; 0 none.
+uint64_t current_context(Thread* thread);
+
+// The calling thread's recorder; null before its first call.
+extern __thread Thread* current_thread __attribute__((tls_model("initial-exec")));
+
+}  // namespace cuvet

@@ -1,0 +1,41 @@
+// The real driver: where it is, and its entry points.
+#pragma once
+
+#include <cstdint>
+
+#include "entry_points.h"
+
+namespace cuvet {
+
+// The real driver's functions, by index into `symbols`; null where it has none. Filled by open_driver().
+extern void* real_functions[];
+
+// Asks the backend, real or emulated, past the wrappers: nothing is checked or recorded. For functions of at most four
+// words.
+uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0);
+
+template <class Value>
+uint64_t address_of(Value& value) {
+    return reinterpret_cast<uint64_t>(&value);
+}
+
+// Opens $CUVET_DRIVER, or the first libcuda.so.1 on the system's own path that is not the shim. False if there is none.
+bool open_driver();
+const char* driver_path();
+
+// Whether the library loaded at this bias is the shim or the driver that the shim opened.
+bool is_our_driver(uint64_t load_bias);
+
+// The wrapper of the real driver's function at this address; null if unknown.
+void* wrapper_of(const void* real_function);
+// The wrapper that an emulated driver answers for a name: cuGetProcAddress's rules for versions and the per-thread
+// default stream.
+void* wrapper_for(const char* name, uint32_t version, bool per_thread);
+
+// A function of the real driver that the catalog does not know; null if it has none of that name.
+void* undeclared_function(const char* name);
+
+// Replaces what the driver answered to cuGetProcAddress by our wrapper, if we have one.
+void replace_answer(const char* name, void** answer);
+
+}  // namespace cuvet

@@ -1,0 +1,116 @@
+// What the generated tables say about every driver entry point. The rows are in generated/entry_points.inc.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvet {
+
+enum class Kind : uint8_t {
+#define KIND(name, number) name = number,
+#include "generated/kinds.inc"
+#undef KIND
+};
+
+enum class Abi : uint8_t {
+    ABSENT,  // this variant of the entry point lacks the parameter
+    WORD,    // integer or pointer
+    FLOAT,
+    DOUBLE,
+    STRUCT,  // by value
+};
+
+enum class Capture : uint8_t {
+    NONE,
+    STRUCT,  // `bytes` bytes behind the pointer
+    STRING,  // NUL-terminated
+    ARRAY,   // as many elements of `bytes` bytes as the parameter `count` says
+    VALUE,   // struct by value
+};
+
+constexpr uint8_t NO_PARAMETER = 255;
+
+struct Parameter {
+    const char* name;
+    Abi abi;
+    Capture capture;
+    uint8_t count;      // position of the parameter that counts the elements, or NO_PARAMETER
+    uint8_t out_bytes;  // width of the scalar or handle written through the pointer, 0: not an output
+    uint16_t bytes;
+};
+
+enum class Action : uint8_t {
+    USES,       // the handle must be alive
+    DESTROYS,   // alive before, dead after
+    TOUCHES,    // address of memory that is read or written
+    STREAM,     // the handle must be alive; the work goes to this stream
+    RECORDS,    // event; must be alive
+    LAUNCHES,   // function or kernel whose arguments name memory
+    CREATES,    // a new object through the pointer
+    RETURNS,    // an object, perhaps a known one, through the pointer
+    REGISTERS,  // the word itself names the new object
+    RETAINS,    // primary context of the device
+    RELEASES,
+    RESETS,
+    LOADS,             // image
+    REGISTERED_BYTES,  // size of what is registered
+};
+
+constexpr uint8_t NULLABLE = 1;
+constexpr uint8_t STREAM_ORDERED = 2;
+constexpr uint8_t IN_STRUCT = 4;   // the handle is `offset` bytes behind the pointer
+constexpr uint8_t IN_CONTEXT = 8;  // dies with the context that was current when it was created
+
+// One role of one parameter, as far as the shim cares.
+struct Role {
+    Action action;
+    Kind kind;
+    uint8_t parameter;
+    uint8_t flags;
+    uint8_t count;   // position of the parameter that counts the handles of an array, or NO_PARAMETER
+    uint8_t parent;  // position of the parameter naming the object that the new one belongs to, or NO_PARAMETER
+    Kind parent_kind;
+    uint8_t bytes;  // width of the handle in memory (arrays, structs, outputs)
+    uint16_t offset;
+};
+
+constexpr uint16_t LIFECYCLE = 1;  // stored always, with a stack
+constexpr uint16_t ORDER = 2;      // stored without a stack where order can matter: see order_matters() in call.cpp
+constexpr uint16_t ORDER_ON_SUCCESS = 4;  // stored when it found the work done
+constexpr uint16_t PROBING = 8;           // failing is an ordinary answer
+constexpr uint16_t INITIALISES = 16;
+constexpr uint16_t CHANGES_CURRENT = 32;   // may change the thread's current context
+constexpr uint16_t COPIES_ARGUMENTS = 64;  // kernel launch
+constexpr uint16_t BEGINS_CAPTURE = 128;
+constexpr uint16_t ENDS_CAPTURE = 256;
+
+// One signature of an entry point. Variants (cuCtxCreate, cuCtxCreate_v2 …) that differ in signature have a row each,
+// with the same id; words are always in the order of the newest signature, 0 where the variant lacks the parameter.
+struct EntryPoint {
+    const char* name;  // canonical
+    uint16_t id;       // index into the catalog's entry points
+    uint16_t flags;
+    uint8_t parameter_count;
+    uint8_t before_count;   // roles that are looked at before the driver is entered come first …
+    uint8_t after_count;    // … then those that are looked at when it returned
+    uint8_t kernel_params;  // position of the void** of kernel arguments, or NO_PARAMETER
+    uint8_t launch_extra;   // position of the packed alternative to it, or NO_PARAMETER
+    const Parameter* parameters;
+    const Role* roles;
+};
+
+// One exported symbol.
+struct Symbol {
+    const char* name;
+    const EntryPoint* entry_point;
+    void* wrapper;
+    uint32_t version;  // CUDA version that brought this symbol, as cuGetProcAddress counts (12040)
+    bool per_thread;   // _ptds or _ptsz
+};
+
+extern const Symbol symbols[];
+extern const uint32_t symbol_count;
+extern const char* const entry_point_names[];  // canonical, by id
+extern const uint32_t entry_point_count;
+extern const uint32_t catalog_identity;
+
+}  // namespace cuvet

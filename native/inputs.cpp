@@ -1,0 +1,244 @@
+#include "inputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace cuvet {
+
+namespace {
+
+constexpr uint64_t PAGE = 4096;
+constexpr uint64_t MOST_STRING = 256;
+constexpr uint64_t MOST_ELEMENTS = 64;
+constexpr uint64_t MOST_IMAGE = uint64_t{64} << 20;
+constexpr uint32_t STORED_IMAGE = 4096;
+constexpr uint32_t STORED_MAPS = 4096;
+
+uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
+
+uint32_t read_string(uint64_t address, char* text) {
+    uint64_t length = 0;
+    while (length < MOST_STRING) {
+        const uint64_t to_page_end = PAGE - (address + length) % PAGE;
+        const uint64_t wanted = to_page_end < MOST_STRING - length ? to_page_end : MOST_STRING - length;
+        const uint64_t got = read_carefully(address + length, text + length, wanted);
+        if (const void* end = memchr(text + length, 0, got))
+            return static_cast<uint32_t>(static_cast<const char*>(end) - text);
+        length += got;
+        if (got < wanted) break;
+    }
+    return static_cast<uint32_t>(length);
+}
+
+uint64_t array_bytes(const Parameter& parameter, const uint64_t* words) {
+    const uint64_t count = words[parameter.count] < MOST_ELEMENTS ? words[parameter.count] : MOST_ELEMENTS;
+    const uint64_t bytes = count * parameter.bytes;
+    return bytes < MOST_INPUT_BYTES ? bytes : MOST_INPUT_BYTES / parameter.bytes * parameter.bytes;
+}
+
+const Blob* struct_of(const Blob* structs, int parameter) {
+    while (structs->data && structs->parameter != parameter) structs++;
+    return structs->data ? structs : nullptr;
+}
+
+uint32_t read_input(const Parameter& parameter, int position, const uint64_t* words, const Blob* structs, char* data) {
+    const uint64_t address = words[position];
+    switch (parameter.capture) {
+        case Capture::NONE:
+            return 0;
+        case Capture::STRUCT:
+            return address ? static_cast<uint32_t>(read_carefully(address, data, parameter.bytes)) : 0;
+        case Capture::STRING:
+            return address ? read_string(address, data) : 0;
+        case Capture::ARRAY:
+            return address ? static_cast<uint32_t>(read_carefully(address, data, array_bytes(parameter, words))) : 0;
+        case Capture::VALUE: {
+            const Blob* blob = struct_of(structs, position);
+            const uint32_t bytes = blob && blob->bytes <= MOST_INPUT_BYTES ? blob->bytes : 0;
+            if (bytes) memcpy(data, blob->data, bytes);
+            return bytes;
+        }
+    }
+    return 0;
+}
+
+// How far the bytes from here on can be read, and whether there is a NUL among them.
+uint64_t readable_bytes(uint64_t address, bool* has_nul) {
+    uint64_t total = 0;
+    *has_nul = false;
+    char page[PAGE];
+    while (total < MOST_IMAGE) {
+        const uint64_t wanted = PAGE - (address + total) % PAGE;
+        const uint64_t got = read_carefully(address + total, page, wanted);
+        if (!*has_nul && memchr(page, 0, got)) *has_nul = true;
+        total += got;
+        if (got < wanted) break;
+        if (*has_nul && total >= STORED_IMAGE) break;
+    }
+    return total < MOST_IMAGE ? total : MOST_IMAGE;
+}
+
+void write_image(Thread* thread, uint64_t address, uint64_t number) {
+    bool has_nul;
+    const uint64_t readable = readable_bytes(address, &has_nul);
+    const uint32_t length = readable < STORED_IMAGE ? static_cast<uint32_t>(readable) : STORED_IMAGE;
+    const uint32_t bytes = padded(sizeof(RecordHeader) + 24 + length);
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return;
+    const uint32_t fields[2] = {thread->id, length};
+    memcpy(record + 8, &number, 8);
+    memcpy(record + 16, fields, 8);
+    memcpy(record + 24, &readable, 8);
+    const uint32_t got = static_cast<uint32_t>(read_carefully(address, record + 32, length));
+    if (got < length) memset(record + 32 + got, 0, length - got);
+    publish(thread, record, bytes, RecordType::IMAGE, has_nul ? 1 : 0);
+}
+
+// Reads /proc/self/maps line by line without allocating.
+class Maps {
+  public:
+    Maps() : file_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
+    ~Maps() {
+        if (file_ >= 0) close(file_);
+    }
+    Maps(const Maps&) = delete;
+    Maps& operator=(const Maps&) = delete;
+
+    // False at the end. The line keeps its newline and is cut to `bytes`.
+    bool next(char* line, uint32_t bytes, uint32_t* length) {
+        *length = 0;
+        for (;;) {
+            if (at_ == end_ && !refill()) return *length > 0;
+            const char letter = buffer_[at_++];
+            if (*length < bytes) line[(*length)++] = letter;
+            if (letter == '\n') return true;
+        }
+    }
+
+  private:
+    bool refill() {
+        const ssize_t got = file_ < 0 ? -1 : read(file_, buffer_, sizeof buffer_);
+        at_ = 0;
+        end_ = got > 0 ? static_cast<uint32_t>(got) : 0;
+        return got > 0;
+    }
+
+    int file_;
+    uint32_t at_ = 0, end_ = 0;
+    char buffer_[4096];
+};
+
+uint64_t hexadecimal(const char* text, const char** end) {
+    uint64_t value = 0;
+    for (;; text++) {
+        const char letter = *text;
+        if (letter >= '0' && letter <= '9')
+            value = value << 4 | static_cast<uint64_t>(letter - '0');
+        else if (letter >= 'a' && letter <= 'f')
+            value = value << 4 | static_cast<uint64_t>(letter - 'a' + 10);
+        else
+            break;
+    }
+    *end = text;
+    return value;
+}
+
+// The lines that touch [start, end), the line before and the line after.
+uint32_t lines_around(uint64_t start, uint64_t end, char* text) {
+    constexpr uint32_t LINE = 512;
+    char line[LINE], before[LINE];
+    uint32_t length, before_length = 0, used = 0;
+    bool touching = false, done = false;
+    const auto add = [&](const char* what, uint32_t bytes) {
+        if (used + bytes > STORED_MAPS) return;
+        memcpy(text + used, what, bytes);
+        used += bytes;
+    };
+    Maps maps;
+    while (!done && maps.next(line, LINE, &length)) {
+        const char* at;
+        const uint64_t line_start = hexadecimal(line, &at);
+        const uint64_t line_end = hexadecimal(at + 1, &at);
+        if (line_end <= start) {
+            memcpy(before, line, before_length = length);
+            continue;
+        }
+        if (!touching) add(before, before_length);
+        touching = true;
+        add(line, length);
+        done = line_start >= end;
+    }
+    if (!touching) add(before, before_length);
+    return used;
+}
+
+void write_maps(Thread* thread, uint64_t address, uint64_t size, uint64_t number) {
+    char text[STORED_MAPS];
+    const uint64_t end = address + size < address ? ~uint64_t{0} : address + size;
+    const uint32_t length = lines_around(address, end, text);
+    const uint32_t bytes = padded(sizeof(RecordHeader) + 16 + length);
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return;
+    const uint32_t fields[2] = {thread->id, length};
+    memcpy(record + 8, &number, 8);
+    memcpy(record + 16, fields, 8);
+    memcpy(record + 24, text, length);
+    publish(thread, record, bytes, RecordType::MAPS, 0);
+}
+
+}  // namespace
+
+uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes) {
+    const iovec local = {to, bytes};
+    const iovec remote = {reinterpret_cast<void*>(address), bytes};
+    const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (got >= 0 || (errno != ENOSYS && errno != EPERM)) return got > 0 ? static_cast<uint64_t>(got) : 0;
+    // A sandbox that forbids the call: trust pointers that may be some, as the driver does.
+    if (address < PAGE) return 0;
+    memcpy(to, remote.iov_base, bytes);
+    return bytes;
+}
+
+void gather_inputs(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Inputs* inputs) {
+    inputs->count = 0;
+    inputs->bytes = 0;
+    for (int i = 0; i < entry_point.parameter_count && inputs->count < MOST_INPUTS; i++) {
+        auto& item = inputs->items[inputs->count];
+        item.length = read_input(entry_point.parameters[i], i, words, structs, item.data);
+        if (!item.length) continue;
+        item.parameter = static_cast<uint16_t>(i);
+        inputs->bytes += 8 + padded(item.length);
+        inputs->count++;
+    }
+}
+
+void write_inputs(const Inputs& inputs, char* at) {
+    for (int i = 0; i < inputs.count; i++) {
+        const uint32_t length = inputs.items[i].length;
+        const uint16_t parameter[2] = {inputs.items[i].parameter, 0};
+        memcpy(at, parameter, 4);
+        memcpy(at + 4, &length, 4);
+        memcpy(at + 8, inputs.items[i].data, length);
+        memset(at + 8 + length, 0, padded(length) - length);
+        at += 8 + padded(length);
+    }
+}
+
+void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
+    uint64_t size = 0;
+    for (int i = 0; i < entry_point.after_count; i++) {
+        const Role& role = entry_point.roles[entry_point.before_count + i];
+        if (role.action == Action::REGISTERED_BYTES) size = words[role.parameter];
+    }
+    for (int i = 0; i < entry_point.after_count; i++) {
+        const Role& role = entry_point.roles[entry_point.before_count + i];
+        if (role.action == Action::LOADS && words[role.parameter]) write_image(thread, words[role.parameter], number);
+        if (role.action == Action::REGISTERS && role.kind == Kind::HOST_MEMORY)
+            write_maps(thread, words[role.parameter], size, number);
+    }
+}
+
+}  // namespace cuvet

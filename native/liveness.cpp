@@ -1,0 +1,55 @@
+#include "liveness.h"
+
+#include "table.h"
+
+namespace cuvet {
+
+namespace {
+
+Table<Object> objects;
+
+uint64_t key_of(Kind kind, uint64_t handle) { return handle ^ (static_cast<uint64_t>(kind) << 56); }
+
+}  // namespace
+
+Object* find_object(Kind kind, uint64_t handle) { return objects.find(key_of(kind, handle)); }
+
+Object* add_object(Kind kind, uint64_t handle) { return objects.insert(key_of(kind, handle)); }
+
+bool is_alive(const Object* object) {
+    for (int depth = 0; depth < 4; depth++) {
+        if (!(object->state.load(std::memory_order_acquire) & ALIVE)) return false;
+        const Object* parent = object->parent.load(std::memory_order_relaxed);
+        if (!parent) return true;
+        if (generation_of(parent->state.load(std::memory_order_relaxed)) !=
+            object->parent_generation.load(std::memory_order_relaxed))
+            return false;
+        object = parent;
+    }
+    return true;
+}
+
+uint32_t give_birth(Object* object, Object* parent, uint64_t context, uint64_t flags) {
+    const uint64_t generation = generation_of(object->state.load(std::memory_order_relaxed)) + 1;
+    object->parent.store(parent, std::memory_order_relaxed);
+    object->parent_generation.store(parent ? generation_of(parent->state.load(std::memory_order_relaxed)) : 0,
+                                    std::memory_order_relaxed);
+    object->context.store(context, std::memory_order_relaxed);
+    object->last_stream.store(0, std::memory_order_relaxed);
+    object->state.store(generation << 32 | ALIVE | flags, std::memory_order_release);
+    return static_cast<uint32_t>(generation);
+}
+
+void adopt(Object* object) {
+    uint64_t never_seen = 0;
+    object->state.compare_exchange_strong(never_seen, ALIVE);
+}
+
+uint64_t kill(Object* object) { return object->state.fetch_and(~ALIVE); }
+
+void revive(Object* object, uint64_t state_before) {
+    uint64_t killed = state_before & ~ALIVE;
+    object->state.compare_exchange_strong(killed, state_before);
+}
+
+}  // namespace cuvet

@@ -1,0 +1,45 @@
+// Which handles are alive. Lookups are wait-free; an object is (kind, handle, generation), because CUDA re-issues
+// handle values.
+//
+// The table knows nothing of CUDA but this: an object is born, dies, may be revived (the driver refused to destroy it),
+// and is dead when the object it belongs to is dead or has been born again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "entry_points.h"
+
+namespace cuvet {
+
+struct Object {
+    std::atomic<uint64_t> state;  // generation << 32 | ALIVE | …; generation 0: its creation was not seen
+    std::atomic<Object*> parent;
+    std::atomic<uint64_t> parent_generation;
+    std::atomic<uint64_t> context;      // in which it was created; for a device: its primary context
+    std::atomic<uint64_t> last_stream;  // stream-ordered memory: where it was used last
+};
+
+constexpr uint64_t ALIVE = 1;
+constexpr uint64_t ORDERED = 2;   // stream-ordered memory
+constexpr uint64_t RECORDED = 4;  // event
+
+inline uint32_t generation_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
+
+// Null: never seen.
+Object* find_object(Kind kind, uint64_t handle);
+// Finds it or adds it, dead and of generation 0. Null only if there is no memory left.
+Object* add_object(Kind kind, uint64_t handle);
+
+bool is_alive(const Object* object);
+
+// A new object has this handle now. Returns its generation.
+uint32_t give_birth(Object* object, Object* parent, uint64_t context, uint64_t flags);
+// An object whose creation was not seen was used with success.
+void adopt(Object* object);
+// Returns the state before, for revive().
+uint64_t kill(Object* object);
+// Undoes kill() unless the handle was issued again meanwhile.
+void revive(Object* object, uint64_t state_before);
+
+}  // namespace cuvet

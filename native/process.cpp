@@ -1,0 +1,231 @@
+#include "process.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+#include "call.h"
+#include "driver.h"
+#include "python_frames.h"
+#include "stacks.h"
+#include "symbols.h"
+
+namespace cuvet {
+
+std::atomic<Mode> mode;
+bool record_everything;
+std::atomic<bool> may_be_quiet;
+
+namespace {
+
+constexpr Thread unrecorded_thread() {
+    Thread thread = {};
+    thread.busy = true;
+    return thread;
+}
+
+struct ForkRecord {
+    RecordHeader header;
+    uint32_t child;
+    uint32_t thread;
+    uint64_t time;
+    uint32_t stack;
+    uint32_t reserved;
+};
+
+struct FaultRecord {
+    RecordHeader header;
+    uint32_t signal;
+    uint32_t thread;
+    int32_t code;
+    uint32_t stack;
+    uint64_t address;
+    uint64_t instruction;
+    uint64_t time;
+};
+
+constexpr int LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+
+pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_key_t thread_key;
+bool initialised;                         // cuInit succeeded in this process or in the one that it was forked from
+bool inherited;                           // … in the latter, which the new file does not say yet
+Thread unrecorded = unrecorded_thread();  // stands in for each thread of which nothing is recorded
+ForkRecord* pending_fork;
+
+bool is_emulated() {
+    const char* socket = getenv("CUVET_DEVICE_SOCKET");
+    return socket && *socket;
+}
+
+// ---- threads that end
+
+// Other destructors may make CUDA calls still, so ours waits for the last round.
+void end_thread(void* round) {
+    const intptr_t number = reinterpret_cast<intptr_t>(round);
+    if (number < LAST_ROUND) {
+        pthread_setspecific(thread_key, reinterpret_cast<void*>(number + 1));
+        return;
+    }
+    if (!current_thread || current_thread == &unrecorded) return;
+    detach_thread(current_thread);
+    current_thread = nullptr;
+}
+
+// ---- fork
+
+void before_fork() {
+    pthread_mutex_lock(&start_lock);
+    pending_fork = nullptr;
+    Thread* thread = current_thread;
+    if (!thread || thread->busy) return;
+    thread->busy = true;
+    const uint32_t stack = capture_stack(thread);
+    ForkRecord* record = static_cast<ForkRecord*>(reserve(thread, sizeof(ForkRecord)));
+    if (record) {
+        record->child = 0;
+        record->thread = thread->id;
+        record->time = ticks();
+        record->stack = stack;
+        record->reserved = 0;
+        publish(thread, record, sizeof(ForkRecord), RecordType::FORK, 0);
+        pending_fork = record;
+    }
+    thread->busy = false;
+}
+
+void after_fork_in_parent() { pthread_mutex_unlock(&start_lock); }
+
+// The mapping of the parent's file is shared: only the child knows its own number in time.
+void after_fork_in_child() {
+    if (pending_fork) __atomic_store_n(&pending_fork->child, static_cast<uint32_t>(getpid()), __ATOMIC_RELEASE);
+    current_thread = nullptr;
+    forget_recording();
+    forget_stacks();
+    inherited = initialised;
+    mode.store(Mode::UNKNOWN, std::memory_order_relaxed);
+    pthread_mutex_init(&start_lock, nullptr);
+}
+
+// ---- faults
+
+uint64_t instruction_of(const void* context) {
+    const ucontext_t* machine = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+    return static_cast<uint64_t>(machine->uc_mcontext.gregs[REG_RIP]);
+#else
+    return machine->uc_mcontext.pc;
+#endif
+}
+
+void record_fault(Thread* thread, int signal, const siginfo_t* info, const void* context) {
+    const uint64_t time = ticks();
+    const uint32_t stack = capture_stack(thread);
+    FaultRecord* record = static_cast<FaultRecord*>(reserve(thread, sizeof(FaultRecord)));
+    if (!record) return;
+    record->signal = static_cast<uint32_t>(signal);
+    record->thread = thread->id;
+    record->code = info->si_code;
+    record->stack = stack;
+    record->address = reinterpret_cast<uint64_t>(info->si_addr);
+    record->instruction = instruction_of(context);
+    record->time = time;
+    publish(thread, record, sizeof(FaultRecord), RecordType::FAULT, 0);
+}
+
+// Records the fault, then lets the process die of it: the instruction is executed again, or the signal sent again.
+void handle_fault(int signal, siginfo_t* info, void* context) {
+    Thread* thread = current_thread ? current_thread : attach_thread();
+    if (thread && thread != &unrecorded) record_fault(thread, signal, info, context);
+    struct sigaction standard = {};
+    standard.sa_handler = SIG_DFL;
+    sigaction(signal, &standard, nullptr);
+    const bool was_sent = info->si_code <= 0;
+    if (was_sent) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+}
+
+void watch_faults() {
+    for (const int signal : {SIGSEGV, SIGBUS}) {
+        struct sigaction action = {};
+        if (sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL)
+            continue;
+        action.sa_sigaction = handle_fault;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigemptyset(&action.sa_mask);
+        sigaction(signal, &action, nullptr);
+    }
+}
+
+// ---- the first call
+
+void start_recording(bool emulated) {
+    const char* record = getenv("CUVET_RECORD");
+    record_everything = record && strcmp(record, "full") == 0;
+    if (!open_recording(emulated, record_everything)) return;
+    find_python();
+    set_driver_path(driver_path());
+    static bool handlers_installed;
+    if (handlers_installed) return;
+    handlers_installed = true;
+    pthread_key_create(&thread_key, end_thread);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    watch_faults();
+}
+
+__attribute__((destructor)) void end_process() {
+    char path[PATH_MAX];
+    const bool wants_recording = getenv("CUVET_TRACE") != nullptr;
+    if (wants_recording && driver_past_shim(path, sizeof path)) {
+        start();
+        Thread* thread = current_thread ? current_thread : start_thread();
+        if (thread != &unrecorded) write_note(thread, Note::DRIVER_PAST_SHIM, path);
+    }
+    finish_recording();
+}
+
+}  // namespace
+
+Mode start() {
+    pthread_mutex_lock(&start_lock);
+    Mode now = mode.load(std::memory_order_relaxed);
+    if (now == Mode::UNKNOWN) {
+        const bool emulated = is_emulated();
+        now = emulated ? Mode::EMULATED : open_driver() ? Mode::REAL : Mode::NO_DRIVER;
+        start_recording(emulated);
+        may_be_quiet.store(now == Mode::REAL && !record_everything, std::memory_order_relaxed);
+        mode.store(now, std::memory_order_release);
+    }
+    pthread_mutex_unlock(&start_lock);
+    return now;
+}
+
+Thread* start_thread() {
+    if (mode.load(std::memory_order_acquire) == Mode::UNKNOWN) start();
+    Thread* thread = is_recording() ? attach_thread() : nullptr;
+    if (!thread) return current_thread = &unrecorded;
+    current_thread = thread;
+    pthread_setspecific(thread_key, reinterpret_cast<void*>(intptr_t{1}));
+    if (inherited) {
+        inherited = false;
+        write_note(thread, Note::INHERITED_CONTEXT, "");
+    }
+    return thread;
+}
+
+void driver_initialised() {
+    initialised = true;
+    uint32_t gpus = 0;
+    int32_t version = 0;
+    ask_driver(SYMBOL_cuDeviceGetCount, address_of(gpus));
+    ask_driver(SYMBOL_cuDriverGetVersion, address_of(version));
+    set_device_facts(gpus, version);
+}
+
+}  // namespace cuvet

@@ -1,0 +1,24 @@
+// The life of the process: the first CUDA call, fork, a fault, threads that end, exit.
+#pragma once
+
+#include "recorder.h"
+
+namespace cuvet {
+
+enum class Mode : int { UNKNOWN, REAL, EMULATED, NO_DRIVER };
+
+// Prepares everything at the process's first CUDA call.
+Mode start();
+extern std::atomic<Mode> mode;
+extern bool record_everything;
+
+// Above the real driver, and not everything is recorded: calls that name no object need not be looked at.
+extern std::atomic<bool> may_be_quiet;
+
+// First CUDA call of this thread: its recorder, or one that is busy for ever if nothing is recorded.
+Thread* start_thread();
+
+// cuInit succeeded.
+void driver_initialised();
+
+}  // namespace cuvet

@@ -1,0 +1,208 @@
+#include "python_frames.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+namespace cuvet {
+
+namespace {
+
+// Offsets in bytes of what is read, and how. `chain` leads from the thread state to the innermost frame.
+struct Layout {
+    uint32_t thread_chain;  // field of PyThreadState …
+    uint32_t chain_frame;   // … that is the frame (DIRECT) or points to a struct whose field is
+    uint32_t frame_code;
+    uint32_t frame_previous;
+    uint32_t frame_instruction;
+    uint32_t frame_owner;  // a byte; 0: no frame is the interpreter's own
+    uint32_t code_file_name;
+    uint32_t code_name;
+    uint32_t code_first_line;
+    uint32_t code_instructions;  // 0: frame_instruction is an index (3.10), not an address
+    uint32_t string_length;
+    uint32_t string_state;
+    uint32_t string_kind_bit;  // of the state word: three bits of kind, then compact, then ascii
+    uint32_t ascii_bytes;      // sizeof(PyASCIIObject): where the text of an ASCII string starts
+    uint32_t compact_bytes;    // sizeof(PyCompactUnicodeObject): of another compact string
+    uint32_t object_type;
+};
+
+constexpr uint32_t DIRECT = ~0u;
+constexpr uint8_t OWNED_BY_C_STACK = 3;  // 3.12: the interpreter's entry frame
+
+constexpr Layout PYTHON_3_10 = {24, DIRECT, 32, 24, 96, 0, 104, 112, 40, 0, 16, 32, 2, 48, 72, 8};
+constexpr Layout PYTHON_3_11 = {56, 8, 32, 48, 56, 0, 112, 128, 72, 184, 16, 32, 2, 48, 72, 8};
+constexpr Layout PYTHON_3_12 = {56, 0, 0, 8, 56, 70, 112, 128, 68, 192, 16, 32, 2, 40, 56, 8};
+
+// Indexes, in 64-bit words, into the _Py_DebugOffsets at the start of _PyRuntime.
+struct DebugOffsets {
+    uint32_t current_frame, frame_previous, frame_executable, frame_instruction;
+    uint32_t code_file_name, code_qualified_name, code_first_line, code_instructions;
+    uint32_t object_type;
+};
+
+constexpr DebugOffsets OFFSETS_3_13 = {23, 29, 30, 31, 35, 37, 39, 43, 45};
+constexpr DebugOffsets OFFSETS_3_14 = {26, 32, 33, 34, 40, 42, 44, 48, 51};
+
+enum State { UNKNOWN, FOUND, UNSUPPORTED };
+
+std::atomic<State> state;
+Layout layout;
+void* (*this_thread_state)();
+int (*address_to_line)(const void* code, int offset);
+const void* code_type;
+
+template <class T>
+T field(const void* object, uint32_t offset) {
+    T value;
+    memcpy(&value, static_cast<const char*>(object) + offset, sizeof value);
+    return value;
+}
+
+bool layout_of_runtime(uint32_t minor) {
+    const uint64_t* words = static_cast<const uint64_t*>(dlsym(RTLD_DEFAULT, "_PyRuntime"));
+    if (!words || memcmp(words, "xdebugpy", 8) != 0) return false;
+    const bool free_threaded = words[2] != 0;
+    if (free_threaded) return false;
+    const DebugOffsets& at = minor == 13 ? OFFSETS_3_13 : OFFSETS_3_14;
+    const auto offset = [&](uint32_t index) { return static_cast<uint32_t>(words[index]); };
+    layout = PYTHON_3_12;
+    layout.thread_chain = offset(at.current_frame);
+    layout.chain_frame = DIRECT;
+    layout.frame_code = offset(at.frame_executable);
+    layout.frame_previous = offset(at.frame_previous);
+    layout.frame_instruction = offset(at.frame_instruction);
+    layout.frame_owner = 0;
+    layout.code_file_name = offset(at.code_file_name);
+    layout.code_name = offset(at.code_qualified_name);
+    layout.code_first_line = offset(at.code_first_line);
+    layout.code_instructions = offset(at.code_instructions);
+    layout.object_type = offset(at.object_type);
+    if (minor == 14) layout.string_kind_bit = 16;
+    return true;
+}
+
+bool choose_layout(uint32_t minor) {
+    switch (minor) {
+        case 10:
+            layout = PYTHON_3_10;
+            return true;
+        case 11:
+            layout = PYTHON_3_11;
+            return true;
+        case 12:
+            layout = PYTHON_3_12;
+            return true;
+        case 13:
+        case 14:
+            return layout_of_runtime(minor);
+        default:
+            return false;
+    }
+}
+
+uint32_t minor_version(const char* (*version)()) {
+    const char* text = version();  // "3.12.1 (main, …"
+    return strncmp(text, "3.", 2) == 0 ? static_cast<uint32_t>(strtoul(text + 2, nullptr, 10)) : 0;
+}
+
+uint32_t put_utf8(uint32_t character, char* text, uint32_t room) {
+    const uint32_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    if (bytes > room) return 0;
+    if (bytes == 1) {
+        text[0] = static_cast<char>(character);
+        return 1;
+    }
+    static const uint8_t lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (uint32_t i = bytes - 1; i > 0; i--, character >>= 6) text[i] = static_cast<char>(0x80 | (character & 0x3F));
+    text[0] = static_cast<char>(lead[bytes] | character);
+    return bytes;
+}
+
+uint32_t copy_string(const void* string, char* text, uint32_t bytes) {
+    if (!string) return 0;
+    const uint32_t bits = field<uint32_t>(string, layout.string_state) >> layout.string_kind_bit;
+    const uint32_t kind = bits & 7;
+    const bool compact = bits & 8, ascii = bits & 16;
+    if (!compact || (kind != 1 && kind != 2 && kind != 4)) return 0;
+    const char* data = static_cast<const char*>(string) + (ascii ? layout.ascii_bytes : layout.compact_bytes);
+    const uint64_t length = field<uint64_t>(string, layout.string_length);
+    uint32_t used = 0;
+    for (uint64_t i = 0; i < length; i++) {
+        const uint32_t character = kind == 1   ? field<uint8_t>(data, static_cast<uint32_t>(i))
+                                   : kind == 2 ? field<uint16_t>(data, static_cast<uint32_t>(2 * i))
+                                               : field<uint32_t>(data, static_cast<uint32_t>(4 * i));
+        const uint32_t put = put_utf8(character, text + used, bytes - used);
+        if (!put) break;
+        used += put;
+    }
+    return used;
+}
+
+const char* innermost_frame() {
+    const char* thread = static_cast<const char*>(this_thread_state());
+    if (!thread) return nullptr;
+    const char* next = field<const char*>(thread, layout.thread_chain);
+    if (layout.chain_frame == DIRECT || !next) return next;
+    return field<const char*>(next, layout.chain_frame);
+}
+
+int instruction_offset(const char* frame, const char* code) {
+    if (!layout.code_instructions) return field<int32_t>(frame, layout.frame_instruction) * 2;
+    return static_cast<int>(field<const char*>(frame, layout.frame_instruction) - (code + layout.code_instructions));
+}
+
+}  // namespace
+
+void find_python() {
+    if (state.load(std::memory_order_acquire) != UNKNOWN) return;
+    const auto version = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
+    if (!version) return;
+    this_thread_state = reinterpret_cast<void* (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
+    address_to_line = reinterpret_cast<int (*)(const void*, int)>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
+    code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    const bool known = this_thread_state && address_to_line && code_type && choose_layout(minor_version(version));
+    state.store(known ? FOUND : UNSUPPORTED, std::memory_order_release);
+}
+
+int python_frames(PythonFrame* frames, int most) {
+    if (state.load(std::memory_order_acquire) != FOUND) return 0;
+    int count = 0;
+    const char* frame = innermost_frame();
+    while (frame && count < most) {
+        // 3.14 tags references in the lowest bits.
+        const char* code = reinterpret_cast<const char*>(field<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{7});
+        // From 3.13 on the interpreter's entry frames hold no code object.
+        const bool own = layout.frame_owner && field<uint8_t>(frame, layout.frame_owner) == OWNED_BY_C_STACK;
+        if (!own && code && field<const void*>(code, layout.object_type) == code_type)
+            frames[count++] = {code, instruction_offset(frame, code)};
+        frame = field<const char*>(frame, layout.frame_previous);
+    }
+    return count;
+}
+
+uint32_t python_line(const PythonFrame& frame) {
+    const int line = address_to_line(frame.code, frame.offset);
+    return line > 0 ? static_cast<uint32_t>(line) : 0;
+}
+
+uint64_t python_code_key(const char* code) {
+    uint64_t key = reinterpret_cast<uint64_t>(code);
+    key = key * 0x9E3779B97F4A7C15u ^ field<uint64_t>(code, layout.code_file_name);
+    key = key * 0x9E3779B97F4A7C15u ^ field<uint64_t>(code, layout.code_name);
+    key = key * 0x9E3779B97F4A7C15u ^ field<uint32_t>(code, layout.code_first_line);
+    return key ? key : 1;
+}
+
+uint32_t python_file_name(const char* code, char* text, uint32_t bytes) {
+    return copy_string(field<const void*>(code, layout.code_file_name), text, bytes);
+}
+
+uint32_t python_qualified_name(const char* code, char* text, uint32_t bytes) {
+    return copy_string(field<const void*>(code, layout.code_name), text, bytes);
+}
+
+}  // namespace cuvet

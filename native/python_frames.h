@@ -1,0 +1,27 @@
+// The Python frames of the calling thread, read from CPython's own memory: no reference is taken, no lock is needed,
+// nothing is allocated. Only the thread itself changes its frames, so this is safe even where it has released the GIL.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvet {
+
+struct PythonFrame {
+    const char* code;  // PyCodeObject*
+    int offset;        // of the instruction, in bytes
+};
+
+// Looks for an interpreter of a known version (CPython 3.10 to 3.14) in the process. Cheap once found.
+void find_python();
+
+// Innermost first; how many there are, at most `most`. 0 without an interpreter.
+int python_frames(PythonFrame* frames, int most);
+
+uint32_t python_line(const PythonFrame& frame);
+// Identifies a code object even if another one took its address later.
+uint64_t python_code_key(const char* code);
+// As UTF-8, cut to `bytes`; how many bytes there are.
+uint32_t python_file_name(const char* code, char* text, uint32_t bytes);
+uint32_t python_qualified_name(const char* code, char* text, uint32_t bytes);
+
+}  // namespace cuvet

@@ -1,0 +1,429 @@
+#include "recorder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "entry_points.h"
+
+namespace cuvet {
+
+namespace {
+
+constexpr uint64_t DEFAULT_LIMIT = uint64_t{4} << 30;
+constexpr uint32_t TAIL = 64;   // of each chunk, kept for the note that the limit was reached
+constexpr int LOWEST_FD = 700;  // out of the way of programs that count on small numbers
+
+enum End : uint32_t { END_UNSEEN, END_EXIT, END_EXEC };
+
+struct Clock {
+    uint64_t ticks;
+    uint64_t monotonic_ns;
+    uint64_t realtime_ns;
+};
+
+struct FileHeader {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;
+    uint32_t chunk_bytes;
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint32_t flags;
+    Clock clock[3];
+    std::atomic<uint64_t> newest_clock;
+    std::atomic<uint64_t> chunks;
+    std::atomic<uint32_t> end;
+    uint32_t catalog_identity;
+    std::atomic<uint64_t> calls;
+    std::atomic<uint64_t> dropped;
+    std::atomic<uint32_t> gpus;
+    std::atomic<int32_t> driver_version;
+    uint64_t process_start;  // field 22 of /proc/self/stat: with the pid it names the process, across exec
+    uint8_t padding[256 - 160];
+    char driver[1024];
+    char executable[1024];
+};
+static_assert(offsetof(FileHeader, newest_clock) == 104);
+static_assert(offsetof(FileHeader, gpus) == 144);
+static_assert(offsetof(FileHeader, driver) == 256);
+
+FileHeader* header;
+int file = -1;
+dev_t file_device;
+ino_t file_inode;
+char file_path[PATH_MAX];
+uint64_t limit;
+std::atomic<bool> limit_reached;
+std::atomic<bool> names_written;
+std::atomic<bool> pool_locked;
+std::atomic<bool> sampling;  // the clock
+Thread* ended_threads;       // their chunks wait for new threads
+Thread* all_threads;         // those attached, for the count at exit
+
+class PoolLock {
+  public:
+    PoolLock() {
+        while (pool_locked.exchange(true, std::memory_order_acquire)) syscall(SYS_sched_yield);
+    }
+    ~PoolLock() { pool_locked.store(false, std::memory_order_release); }
+    PoolLock(const PoolLock&) = delete;
+    PoolLock& operator=(const PoolLock&) = delete;
+};
+
+uint64_t now_ns(clockid_t clock) {
+    timespec time;
+    clock_gettime(clock, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
+Clock read_clock() { return {ticks(), now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_REALTIME)}; }
+
+void sample_clock() {
+    if (sampling.exchange(true, std::memory_order_acquire)) return;  // another thread does
+    const uint64_t next = header->newest_clock.load(std::memory_order_relaxed) == 1 ? 2 : 1;
+    header->clock[next] = read_clock();
+    header->newest_clock.store(next, std::memory_order_release);
+    sampling.store(false, std::memory_order_release);
+}
+
+uint64_t process_start() {
+    char text[1024];
+    const int stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (stat < 0) return 0;
+    const ssize_t bytes = read(stat, text, sizeof text - 1);
+    close(stat);
+    if (bytes <= 0) return 0;
+    text[bytes] = 0;
+    const char* field = strrchr(text, ')');  // the program's name may hold anything
+    for (int i = 0; field && i < 20; i++) field = strchr(field + 1, ' ');
+    return field ? strtoull(field + 1, nullptr, 10) : 0;
+}
+
+// A file of this very process that nobody finished was written before an exec.
+void mark_replaced(const char* directory, uint64_t start) {
+    DIR* entries = opendir(directory);
+    if (!entries) return;
+    char prefix[32];
+    const int length = snprintf(prefix, sizeof prefix, "%d-", getpid());
+    while (const dirent* entry = readdir(entries)) {
+        if (strncmp(entry->d_name, prefix, static_cast<size_t>(length)) != 0) continue;
+        const int old = openat(dirfd(entries), entry->d_name, O_RDWR | O_CLOEXEC);
+        uint64_t old_start = 0;
+        uint32_t end = 1;
+        if (old < 0) continue;
+        if (pread(old, &old_start, 8, offsetof(FileHeader, process_start)) == 8 && old_start == start &&
+            pread(old, &end, 4, offsetof(FileHeader, end)) == 4 && end == END_UNSEEN) {
+            end = END_EXEC;
+            if (pwrite(old, &end, 4, offsetof(FileHeader, end)) != 4) end = END_UNSEEN;
+        }
+        close(old);
+    }
+    closedir(entries);
+}
+
+// Writes zeros, so that touching the mapping cannot fail later for want of space. (fallocate would do so too, but
+// leaves the pages to be read from disk: measured on ext4, 120 instead of 25 µs a chunk.)
+bool allocate(uint64_t offset, uint64_t bytes) {
+    static char zeros[CHUNK_BYTES];
+    return pwrite(file, zeros, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+}
+
+// The program may have closed our descriptor, and may own its number now.
+bool file_is_ours() {
+    struct stat status;
+    return file >= 0 && fstat(file, &status) == 0 && status.st_dev == file_device && status.st_ino == file_inode;
+}
+
+bool file_is_open() {
+    if (file_is_ours()) return true;
+    file = open(file_path, O_RDWR | O_CLOEXEC);
+    return file_is_ours();
+}
+
+void* map(uint64_t offset, uint64_t bytes) {
+    void* memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, static_cast<off_t>(offset));
+    return memory == MAP_FAILED ? nullptr : memory;
+}
+
+ChunkHeader* claim_chunk(uint32_t kind, uint32_t thread) {
+    const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES : 0;
+    if (header->chunks.load(std::memory_order_relaxed) >= largest) limit_reached.store(true, std::memory_order_relaxed);
+    if (limit_reached.load(std::memory_order_relaxed)) return nullptr;
+    const uint64_t offset = HEADER_BYTES + header->chunks.fetch_add(1) * CHUNK_BYTES;
+    ChunkHeader* chunk = nullptr;
+    if (file_is_open() && allocate(offset, CHUNK_BYTES)) chunk = static_cast<ChunkHeader*>(map(offset, CHUNK_BYTES));
+    if (!chunk) {
+        limit_reached.store(true, std::memory_order_relaxed);
+        return nullptr;
+    }
+    chunk->thread = thread;
+    __atomic_store_n(&chunk->magic_and_kind, uint64_t{kind} << 32 | CHUNK_MAGIC, __ATOMIC_RELEASE);
+    sample_clock();
+    return chunk;
+}
+
+char* end_of(ChunkHeader* chunk, uint32_t used) { return reinterpret_cast<char*>(chunk) + used; }
+
+void write_limit_note(Thread* thread) {
+    if (!thread->chunk || thread->used + sizeof(RecordHeader) + 8 > CHUNK_BYTES) return;
+    char* record = end_of(thread->chunk, thread->used);
+    const uint32_t note[2] = {static_cast<uint32_t>(Note::LIMIT_REACHED), 0};
+    memcpy(record + sizeof(RecordHeader), note, sizeof note);
+    publish(thread, record, sizeof(RecordHeader) + sizeof note, RecordType::NOTE, 0);
+    thread->used = CHUNK_BYTES;
+}
+
+bool next_chunk(Thread* thread) {
+    ChunkHeader* chunk = claim_chunk(1, thread->id);
+    if (!chunk) {
+        write_limit_note(thread);
+        return false;
+    }
+    if (thread->chunk) {
+        if (thread->depth == 0)
+            munmap(thread->chunk, CHUNK_BYTES);
+        else if (thread->retired_count < MOST_RETIRED)
+            thread->retired[thread->retired_count++] = thread->chunk;
+    }
+    thread->chunk = chunk;
+    thread->used = CHUNK_HEADER_BYTES;
+    return true;
+}
+
+void write_entry_points(Thread* thread) {
+    uint32_t bytes = sizeof(RecordHeader) + 8;
+    for (uint32_t i = 0; i < entry_point_count; i++) bytes += static_cast<uint32_t>(strlen(entry_point_names[i])) + 1;
+    bytes = (bytes + 7) & ~7u;
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return;
+    const uint32_t counts[2] = {0, entry_point_count};
+    memcpy(record + sizeof(RecordHeader), counts, sizeof counts);
+    char* at = record + sizeof(RecordHeader) + sizeof counts;
+    for (uint32_t i = 0; i < entry_point_count; i++) at = stpcpy(at, entry_point_names[i]) + 1;
+    publish(thread, record, bytes, RecordType::ENTRY_POINTS, 0);
+}
+
+void write_thread_name(Thread* thread) {
+    char name[16] = {};
+    prctl(PR_GET_NAME, name);
+    const uint32_t length = static_cast<uint32_t>(strnlen(name, sizeof name));
+    const uint32_t bytes = (sizeof(RecordHeader) + 8 + length + 7) & ~7u;
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return;
+    const uint32_t fields[2] = {thread->id, length};
+    memcpy(record + sizeof(RecordHeader), fields, sizeof fields);
+    memcpy(record + sizeof(RecordHeader) + sizeof fields, name, length);
+    publish(thread, record, bytes, RecordType::THREAD, 0);
+}
+
+Thread* take_ended_thread() {
+    const PoolLock lock;
+    Thread* thread = ended_threads;
+    if (thread) ended_threads = thread->next;
+    return thread;
+}
+
+Thread* new_thread() {
+    void* memory = mmap(nullptr, sizeof(Thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<Thread*>(memory);
+}
+
+// A ring that is not in the file, so that recording need not ask whether there is one.
+ChunkHeader* private_ring() {
+    void* memory = mmap(nullptr, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<ChunkHeader*>(memory);
+}
+
+bool prepare_ring(Thread* thread) {
+    if (thread->ring) {
+        memset(thread->ring + 1, 0, CHUNK_BYTES - CHUNK_HEADER_BYTES);
+        thread->ring->calls = 0;
+        thread->ring->thread = thread->id;
+        return true;
+    }
+    thread->ring = claim_chunk(2, thread->id);
+    if (!thread->ring) thread->ring = private_ring();
+    return thread->ring != nullptr;
+}
+
+void flush(Thread* thread) {
+    header->calls.fetch_add(thread->calls - thread->flushed, std::memory_order_relaxed);
+    thread->flushed = thread->calls;
+}
+
+uint64_t size_limit() {
+    const char* text = getenv("CUVET_LIMIT");
+    uint64_t bytes = text && *text ? strtoull(text, nullptr, 10) : DEFAULT_LIMIT;
+    rlimit largest;  // growing past it would raise SIGXFSZ
+    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY && largest.rlim_cur < bytes)
+        bytes = largest.rlim_cur;
+    return bytes;
+}
+
+bool create_file(const char* directory) {
+    char absolute[PATH_MAX];
+    if (!realpath(directory, absolute)) return false;
+    const int length = snprintf(file_path, sizeof file_path, "%s/%d-%llu.cuvet", absolute, getpid(),
+                                static_cast<unsigned long long>(now_ns(CLOCK_REALTIME)));
+    if (length < 0 || static_cast<size_t>(length) >= sizeof file_path) return false;
+    const uint64_t start = process_start();
+    mark_replaced(absolute, start);
+    file = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return false;
+    const int high = fcntl(file, F_DUPFD_CLOEXEC, LOWEST_FD);
+    if (high >= 0) {
+        close(file);
+        file = high;
+    }
+    struct stat status;
+    if (fstat(file, &status) != 0 || !allocate(0, HEADER_BYTES)) return false;
+    file_device = status.st_dev;
+    file_inode = status.st_ino;
+    header = static_cast<FileHeader*>(map(0, HEADER_BYTES));
+    if (!header) return false;
+    header->process_start = start;
+    return true;
+}
+
+}  // namespace
+
+bool open_recording(bool emulated, bool full) {
+    const char* directory = getenv("CUVET_TRACE");
+    if (!directory || !*directory) return false;
+    if (!create_file(directory)) {
+        dprintf(STDERR_FILENO, "cuvet: cannot record in %s: %s\n", directory, strerror(errno));
+        return false;
+    }
+    limit = size_limit();
+    header->version = 1;
+    header->header_bytes = HEADER_BYTES;
+    header->chunk_bytes = CHUNK_BYTES;
+    header->pid = static_cast<uint32_t>(getpid());
+    header->parent_pid = static_cast<uint32_t>(getppid());
+    header->flags = (emulated ? 1u : 0u) | (full ? 2u : 0u);
+    header->clock[0] = read_clock();
+    header->catalog_identity = catalog_identity;
+    const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
+    header->executable[length < 0 ? 0 : length] = 0;
+    std::atomic_thread_fence(std::memory_order_release);
+    memcpy(header->magic, "CUVETREC", 8);
+    return true;
+}
+
+bool is_recording() { return header != nullptr; }
+
+bool recording_is_full() { return limit_reached.load(std::memory_order_relaxed); }
+
+Thread* attach_thread() {
+    if (!header) return nullptr;
+    Thread* thread = take_ended_thread();
+    if (!thread) thread = new_thread();
+    if (!thread) return nullptr;
+    thread->id = static_cast<uint32_t>(syscall(SYS_gettid));
+    thread->calls = thread->flushed = 0;
+    thread->busy = thread->context_known = false;
+    thread->depth = 0;
+    if (!prepare_ring(thread)) return nullptr;
+    {
+        const PoolLock lock;
+        thread->next = all_threads;
+        all_threads = thread;
+    }
+    if (!names_written.exchange(true)) write_entry_points(thread);
+    write_thread_name(thread);
+    return thread;
+}
+
+void detach_thread(Thread* thread) {
+    if (!header) return;
+    flush(thread);
+    sample_clock();
+    const PoolLock lock;
+    for (Thread** at = &all_threads; *at; at = &(*at)->next) {
+        if (*at != thread) continue;
+        *at = thread->next;
+        thread->next = ended_threads;
+        ended_threads = thread;
+        return;
+    }
+}
+
+void* reserve(Thread* thread, uint32_t bytes) {
+    if (!thread->chunk || thread->used + bytes + TAIL > CHUNK_BYTES) {
+        if (!next_chunk(thread)) {
+            header->dropped.fetch_add(1, std::memory_order_relaxed);
+            return nullptr;
+        }
+    }
+    return end_of(thread->chunk, thread->used);
+}
+
+void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint16_t flags) {
+    RecordHeader* start = static_cast<RecordHeader*>(record);
+    start->type = static_cast<uint16_t>(type);
+    start->flags = flags;
+    thread->used += bytes;
+    __atomic_store_n(&start->size, bytes, __ATOMIC_RELEASE);
+}
+
+void release_retired(Thread* thread) {
+    while (thread->retired_count) munmap(thread->retired[--thread->retired_count], CHUNK_BYTES);
+}
+
+void write_note(Thread* thread, Note note, const char* text) {
+    const uint32_t length = static_cast<uint32_t>(strlen(text));
+    const uint32_t bytes = (sizeof(RecordHeader) + 8 + length + 7) & ~7u;
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return;
+    const uint32_t fields[2] = {static_cast<uint32_t>(note), length};
+    memcpy(record + sizeof(RecordHeader), fields, sizeof fields);
+    memcpy(record + sizeof(RecordHeader) + sizeof fields, text, length);
+    publish(thread, record, bytes, RecordType::NOTE, 0);
+}
+
+void set_driver_path(const char* path) {
+    if (header) strncpy(header->driver, path, sizeof header->driver - 1);
+}
+
+void set_device_facts(uint32_t gpus, int32_t driver_version) {
+    if (!header) return;
+    header->gpus.store(gpus, std::memory_order_relaxed);
+    header->driver_version.store(driver_version, std::memory_order_relaxed);
+}
+
+void finish_recording() {
+    if (!header) return;
+    {
+        const PoolLock lock;
+        for (Thread* thread = all_threads; thread; thread = thread->next) flush(thread);
+    }
+    sample_clock();
+    header->end.store(END_EXIT, std::memory_order_release);
+}
+
+void forget_recording() {
+    if (file_is_ours()) close(file);
+    file = -1;
+    if (header) munmap(header, HEADER_BYTES);
+    header = nullptr;
+    ended_threads = all_threads = nullptr;
+    pool_locked.store(false);
+    sampling.store(false);
+    limit_reached.store(false);
+    names_written.store(false);
+}
+
+}  // namespace cuvet

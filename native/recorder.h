@@ -1,0 +1,163 @@
+// Writes the recording of this process: src/cuvet/recording/FORMAT.md is the contract.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace cuvet {
+
+constexpr uint32_t HEADER_BYTES = 4096;
+constexpr uint32_t CHUNK_BYTES = 65536;
+constexpr uint32_t CHUNK_HEADER_BYTES = 64;
+constexpr uint32_t CHUNK_MAGIC = 0x4b4e4843;
+constexpr uint32_t RING_SLOTS = 512;
+constexpr uint32_t NOT_RETURNED = 0xffffffff;
+constexpr uint64_t NOT_ASKED = ~uint64_t{0};
+
+enum class RecordType : uint16_t {
+    CALL = 1,
+    STACK,
+    PYTHON_CODE,
+    MODULE,
+    THREAD,
+    MAPS,
+    FAULT,
+    FORK,
+    ENTRY_POINTS,
+    NOTE,
+    IMAGE,
+};
+
+enum class Note : uint32_t { DRIVER_PAST_SHIM = 1, LIMIT_REACHED, INHERITED_CONTEXT };
+
+constexpr uint16_t CALL_LIFECYCLE = 1;
+constexpr uint16_t CALL_SUSPECT = 2;
+constexpr uint16_t CALL_FAILED = 4;
+constexpr uint16_t CALL_ORDER = 8;
+constexpr uint16_t CALL_ORDERED_MEMORY = 16;
+constexpr uint16_t CALL_PER_THREAD = 32;
+
+struct RecordHeader {
+    uint32_t size;
+    uint16_t type;
+    uint16_t flags;
+};
+
+struct CallRecord {
+    RecordHeader header;
+    uint32_t entry_point;
+    uint32_t status;
+    uint64_t entered;
+    uint64_t returned;
+    uint32_t thread;
+    uint32_t stack;
+    uint64_t number;
+    uint64_t context;
+    uint8_t arguments;
+    uint8_t objects;
+    uint8_t outputs;
+    uint8_t pointers;
+    uint32_t input_bytes;
+};
+static_assert(sizeof(CallRecord) == 64);
+
+struct ObjectField {
+    uint8_t parameter;
+    uint8_t kind;
+    uint16_t flags;  // 1 alive, 2 known
+    uint32_t generation;
+    uint64_t handle;
+    uint64_t context;
+};
+static_assert(sizeof(ObjectField) == 24);
+
+struct OutputField {
+    uint8_t parameter;
+    uint8_t kind;
+    uint16_t reserved;
+    uint32_t generation;
+    uint64_t value;
+};
+static_assert(sizeof(OutputField) == 16);
+
+// A slot of the flight recorder.
+struct Slot {
+    uint32_t entry_point;
+    uint32_t status;
+    uint64_t entered;
+    uint64_t number;
+    uint64_t arguments[5];
+};
+static_assert(sizeof(Slot) == 64);
+
+struct ChunkHeader {
+    uint64_t magic_and_kind;  // stored at once
+    uint32_t thread;
+    uint32_t reserved;
+    uint64_t calls;
+    uint8_t padding[40];
+};
+static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
+
+constexpr int MOST_RETIRED = 16;
+
+// What a thread needs to record its calls. Only the thread itself touches it.
+struct Thread {
+    uint32_t id;
+    bool busy;  // inside the shim: a call made now (by a signal handler) passes unrecorded
+    bool context_known;
+    uint32_t depth;  // calls entered and not returned
+    uint64_t calls;
+    uint64_t flushed;  // of these, already added to the file's header
+    uint64_t context;
+    ChunkHeader* ring;
+    ChunkHeader* chunk;
+    uint32_t used;  // bytes of the chunk
+    int retired_count;
+    ChunkHeader* retired[MOST_RETIRED];  // full chunks that hold a call which has not returned
+    Thread* next;
+};
+
+inline Slot* slot_of(Thread* thread, uint64_t number) {
+    return reinterpret_cast<Slot*>(thread->ring + 1) + number % RING_SLOTS;
+}
+
+inline uint64_t ticks() {
+#ifdef __x86_64__
+    return __builtin_ia32_rdtsc();
+#else
+    uint64_t value;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#endif
+}
+
+// Opens the recording of this process. False: nothing is to be recorded, or it cannot be.
+bool open_recording(bool emulated, bool full);
+bool is_recording();
+// Nothing more is stored: the size limit is reached.
+bool recording_is_full();
+
+// The calling thread's recorder; null if nothing is recorded.
+Thread* attach_thread();
+// Adds the thread's calls to the header and hands its chunks to threads to come.
+void detach_thread(Thread* thread);
+
+// Room for a record of `bytes` (with its header), 8-byte aligned; null if the size limit is reached (counted). Nothing
+// is visible before publish().
+void* reserve(Thread* thread, uint32_t bytes);
+void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint16_t flags);
+// Unmaps full chunks once no call is pending in them.
+void release_retired(Thread* thread);
+
+void write_note(Thread* thread, Note note, const char* text);
+void set_driver_path(const char* path);
+void set_device_facts(uint32_t gpus, int32_t driver_version);
+
+// Exit handlers run.
+void finish_recording();
+// In a forked child: forgets the parent's file.
+void forget_recording();
+
+}  // namespace cuvet

@@ -1,0 +1,276 @@
+#include "stacks.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <limits.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend.h"
+#include "driver.h"
+#include "python_frames.h"
+#include "table.h"
+
+namespace cuvet {
+
+namespace {
+
+constexpr int MOST_FRAMES = 64;
+constexpr uint32_t MOST_NAME = 1024;
+constexpr uint32_t MOST_BUILD_ID = 32;
+
+struct Id {
+    std::atomic<uint32_t> number;
+};
+
+struct Frames {
+    int skipped;  // innermost frames that belong to the shim
+    int native;
+    int python;
+    uint64_t addresses[MOST_FRAMES];
+    PythonFrame code[MOST_FRAMES];
+};
+
+// The part of the unwinder's interface that is used; it is in libgcc_s.so.1, where code that is generated at run time
+// registers its frames. See docs/decisions/0004-unwinding.md.
+using UnwindCallback = int (*)(void* context, void* argument);
+using Backtrace = int (*)(UnwindCallback callback, void* argument);
+using GetAddress = uintptr_t (*)(void* context);
+constexpr int GO_ON = 0, STOP = 5;
+
+std::atomic<Backtrace> backtrace;
+GetAddress get_address;
+Table<Id> stack_ids;
+Table<Id> code_ids;
+Table<Id> modules;
+std::atomic<uint32_t> last_stack_id;
+std::atomic<uint32_t> last_code_id;
+std::atomic<uint64_t> modules_seen;  // dl_iterate_phdr's count of loads when they were last looked at
+uintptr_t own_start, own_end;
+
+extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
+extern "C" const char _end __attribute__((visibility("hidden")));
+
+bool find_unwinder() {
+    if (backtrace.load(std::memory_order_acquire)) return true;
+    void* library = cuvet_real_dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return false;
+    get_address = reinterpret_cast<GetAddress>(dlsym(library, "_Unwind_GetIP"));
+    own_start = reinterpret_cast<uintptr_t>(&__ehdr_start);
+    own_end = reinterpret_cast<uintptr_t>(&_end);
+    const auto found = reinterpret_cast<Backtrace>(dlsym(library, "_Unwind_Backtrace"));
+    if (!get_address || !found) return false;
+    backtrace.store(found, std::memory_order_release);
+    return true;
+}
+
+int add_frame(void* context, void* argument) {
+    Frames* frames = static_cast<Frames*>(argument);
+    const uintptr_t address = get_address(context);
+    if (frames->native == 0 && address >= own_start && address < own_end) return GO_ON;
+    if (!address || frames->native == MOST_FRAMES) return STOP;
+    frames->addresses[frames->native++] = address;
+    return GO_ON;
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 29);
+}
+
+uint64_t hash_of(const Frames& frames) {
+    uint64_t hash = static_cast<uint64_t>(frames.native);
+    for (int i = 0; i < frames.native; i++) hash = mix(hash, frames.addresses[i]);
+    for (int i = 0; i < frames.python; i++) {
+        hash = mix(hash, python_code_key(frames.code[i].code));
+        hash = mix(hash, static_cast<uint64_t>(frames.code[i].offset));
+    }
+    return hash ? hash : 1;
+}
+
+const char* base_name(const char* path) {
+    const char* slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool is_foreign_driver(const dl_phdr_info* info) {
+    return info->dlpi_name && strncmp(base_name(info->dlpi_name), "libcuda.so", 10) == 0 &&
+           !is_our_driver(info->dlpi_addr);
+}
+
+struct Module {
+    uint64_t start, end, bias;
+    const uint8_t* build_id;
+    uint32_t build_id_bytes;
+    const char* path;
+};
+
+void find_build_id(const char* notes, uint64_t bytes, Module* module) {
+    const char* end = notes + bytes;
+    while (notes + sizeof(ElfW(Nhdr)) <= end) {
+        ElfW(Nhdr) note;
+        memcpy(&note, notes, sizeof note);
+        const char* name = notes + sizeof note;
+        const char* description = name + ((note.n_namesz + 3) & ~3u);
+        if (description + note.n_descsz > end) return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
+            module->build_id = reinterpret_cast<const uint8_t*>(description);
+            module->build_id_bytes = note.n_descsz < MOST_BUILD_ID ? note.n_descsz : MOST_BUILD_ID;
+            return;
+        }
+        notes = description + ((note.n_descsz + 3) & ~3u);
+    }
+}
+
+Module describe(const dl_phdr_info* info) {
+    Module module = {~uint64_t{0}, 0, info->dlpi_addr, nullptr, 0, info->dlpi_name};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) & segment = info->dlpi_phdr[i];
+        const uint64_t start = info->dlpi_addr + segment.p_vaddr;
+        if (segment.p_type == PT_LOAD) {
+            if (start < module.start) module.start = start;
+            if (start + segment.p_memsz > module.end) module.end = start + segment.p_memsz;
+        } else if (segment.p_type == PT_NOTE && !module.build_id) {
+            find_build_id(reinterpret_cast<const char*>(start), segment.p_memsz, &module);
+        }
+    }
+    return module;
+}
+
+void write_module(Thread* thread, const Module& module) {
+    const uint32_t path_bytes = static_cast<uint32_t>(strnlen(module.path, PATH_MAX));
+    const uint32_t bytes = (sizeof(RecordHeader) + 32 + module.build_id_bytes + path_bytes + 7) & ~7u;
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return;
+    const uint64_t range[3] = {module.start, module.end, module.bias};
+    const uint32_t lengths[2] = {module.build_id_bytes, path_bytes};
+    char* at = record + sizeof(RecordHeader);
+    memcpy(at, range, sizeof range);
+    memcpy(at + 24, lengths, sizeof lengths);
+    if (module.build_id_bytes) memcpy(at + 32, module.build_id, module.build_id_bytes);
+    memcpy(at + 32 + module.build_id_bytes, module.path, path_bytes);
+    publish(thread, record, bytes, RecordType::MODULE, 0);
+}
+
+int record_module(dl_phdr_info* info, size_t, void* argument) {
+    Thread* thread = static_cast<Thread*>(argument);
+    Module module = describe(info);
+    if (module.end <= module.start) return 0;
+    uint64_t key = mix(module.start, module.end);
+    for (uint32_t i = 0; i < module.build_id_bytes; i++) key = mix(key, module.build_id[i]);
+    Id* known = modules.insert(key ? key : 1);
+    if (!known || known->number.exchange(1)) return 0;
+    char executable[PATH_MAX];
+    if (!module.path || !*module.path) {
+        const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+        executable[length < 0 ? 0 : length] = 0;
+        module.path = executable;
+    }
+    write_module(thread, module);
+    if (is_foreign_driver(info)) write_note(thread, Note::DRIVER_PAST_SHIM, info->dlpi_name);
+    return 0;
+}
+
+int count_loads(dl_phdr_info* info, size_t, void* loads) {
+    *static_cast<uint64_t*>(loads) = info->dlpi_adds;
+    return 1;
+}
+
+void record_new_modules(Thread* thread) {
+    uint64_t loads = 0;
+    dl_iterate_phdr(count_loads, &loads);
+    if (modules_seen.load(std::memory_order_relaxed) == loads) return;
+    dl_iterate_phdr(record_module, thread);
+    find_python();
+    modules_seen.store(loads, std::memory_order_relaxed);
+}
+
+uint32_t code_id(Thread* thread, const char* code) {
+    Id* id = code_ids.insert(python_code_key(code));
+    if (!id) return 0;
+    if (const uint32_t known = id->number.load(std::memory_order_acquire)) return known;
+    const uint32_t number = last_code_id.fetch_add(1) + 1;
+    char names[2 * MOST_NAME];
+    const uint32_t file_bytes = python_file_name(code, names, MOST_NAME);
+    const uint32_t name_bytes = python_qualified_name(code, names + file_bytes, MOST_NAME);
+    const uint32_t bytes = (sizeof(RecordHeader) + 8 + file_bytes + name_bytes + 7) & ~7u;
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return 0;
+    const uint16_t lengths[2] = {static_cast<uint16_t>(file_bytes), static_cast<uint16_t>(name_bytes)};
+    memcpy(record + 8, &number, 4);
+    memcpy(record + 12, lengths, 4);
+    memcpy(record + 16, names, file_bytes + name_bytes);
+    publish(thread, record, bytes, RecordType::PYTHON_CODE, 0);
+    id->number.store(number, std::memory_order_release);
+    return number;
+}
+
+bool write_stack(Thread* thread, uint32_t number, const Frames& frames) {
+    uint32_t python[2 * MOST_FRAMES];
+    for (int i = 0; i < frames.python; i++) {
+        python[2 * i] = code_id(thread, frames.code[i].code);
+        python[2 * i + 1] = python_line(frames.code[i]);
+    }
+    const uint32_t native_bytes = static_cast<uint32_t>(frames.native) * 8,
+                   python_bytes = static_cast<uint32_t>(frames.python) * 8;
+    const uint32_t bytes = sizeof(RecordHeader) + 8 + native_bytes + python_bytes;
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return false;
+    const uint16_t counts[2] = {static_cast<uint16_t>(frames.native), static_cast<uint16_t>(frames.python)};
+    memcpy(record + 8, &number, 4);
+    memcpy(record + 12, counts, 4);
+    memcpy(record + 16, frames.addresses, native_bytes);
+    memcpy(record + 16 + native_bytes, python, python_bytes);
+    publish(thread, record, bytes, RecordType::STACK, 0);
+    return true;
+}
+
+struct ForeignDriver {
+    char* path;
+    uint64_t bytes;
+    bool found;
+};
+
+int look_for_driver(dl_phdr_info* info, size_t, void* argument) {
+    ForeignDriver* driver = static_cast<ForeignDriver*>(argument);
+    if (!is_foreign_driver(info)) return 0;
+    strncpy(driver->path, info->dlpi_name, driver->bytes - 1);
+    driver->found = true;
+    return 1;
+}
+
+}  // namespace
+
+uint32_t capture_stack(Thread* thread) {
+    if (recording_is_full() || !find_unwinder()) return 0;
+    Frames frames;
+    frames.native = 0;
+    backtrace.load(std::memory_order_relaxed)(add_frame, &frames);
+    frames.python = python_frames(frames.code, MOST_FRAMES);
+    Id* id = stack_ids.insert(hash_of(frames));
+    if (!id) return 0;
+    if (const uint32_t known = id->number.load(std::memory_order_acquire)) return known;
+    record_new_modules(thread);
+    const uint32_t number = last_stack_id.fetch_add(1) + 1;
+    if (!write_stack(thread, number, frames)) return 0;
+    id->number.store(number, std::memory_order_release);
+    return number;
+}
+
+bool driver_past_shim(char* path, uint64_t bytes) {
+    ForeignDriver driver = {path, bytes, false};
+    memset(path, 0, bytes);
+    dl_iterate_phdr(look_for_driver, &driver);
+    return driver.found;
+}
+
+void forget_stacks() {
+    stack_ids.clear();
+    code_ids.clear();
+    modules.clear();
+    modules_seen.store(0);
+}
+
+}  // namespace cuvet

@@ -1,0 +1,20 @@
+// Where a call was made: native return addresses, and the frames of the thread's Python code if it runs any.
+#pragma once
+
+#include <cstdint>
+
+#include "recorder.h"
+
+namespace cuvet {
+
+// Stores the calling thread's stack, unless it is stored already, and the modules that it may run through. 0 if that is
+// impossible.
+uint32_t capture_stack(Thread* thread);
+
+// Tells whether a CUDA driver other than ours is loaded, and its path (at most `bytes`).
+bool driver_past_shim(char* path, uint64_t bytes);
+
+// After fork: nothing of this is in the new file.
+void forget_stacks();
+
+}  // namespace cuvet

@@ -1,0 +1,134 @@
+// Every exported driver function: what the program calls instead of the driver's own.
+//
+// No CUDA header is needed: a call is its words. Integers and pointers have their exact width, so that the machine
+// passes them as the driver expects; structs passed by value hold integers and pointers only, so that bytes of the same
+// size and alignment do.
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "call.h"
+#include "driver.h"
+#include "process.h"
+#include "symbols.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+namespace {
+
+using namespace cuvet;
+
+template <size_t SIZE, size_t ALIGNMENT>
+struct Bytes {
+    alignas(ALIGNMENT) char bytes[SIZE];
+};
+
+constexpr Blob NO_STRUCTS[] = {{0, 0, nullptr}};
+constexpr uint64_t PER_THREAD_STREAM = 2;
+constexpr uint64_t ASK_PER_THREAD = 2;  // flag of cuGetProcAddress
+constexpr uint32_t NOT_FOUND = 500;
+
+uint64_t word(int32_t value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
+
+uint64_t word(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+// In the per-thread variants 0 names the thread's own default stream.
+uint64_t per_thread_stream(uint64_t stream) { return stream ? stream : PER_THREAD_STREAM; }
+
+template <class... Arguments>
+uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
+    Call call(symbol, words, structs);
+    const uint32_t status =
+        call.emulated() ? call.ask_emulated() : call.real<uint32_t (*)(Arguments...)>()(arguments...);
+    return call.leave(status);
+}
+
+// A call that changes nothing and, if `quiet`, names no object: it is only counted, unless it fails.
+template <class... Arguments>
+uint32_t pass_quietly(bool quiet, uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
+    Thread* thread = current_thread;
+    if (!quiet || !thread || thread->busy || !may_be_quiet.load(std::memory_order_relaxed) || !real_functions[symbol])
+        return pass(symbol, words, structs, arguments...);
+    const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(real_functions[symbol])(arguments...);
+    if (__builtin_expect(status != 0, 0)) {
+        Call call(symbol, words, structs);
+        return call.leave(status);
+    }
+    thread->calls++;
+    return status;
+}
+
+}  // namespace
+
+#include "generated/wrappers.inc"
+
+namespace {
+
+uint32_t emulated_proc_address(const char* name, void** function, int32_t version, uint64_t flags, uint32_t* found) {
+    *function = wrapper_for(name, static_cast<uint32_t>(version), flags & ASK_PER_THREAD);
+    if (found) *found = *function ? 0 : 1;
+    return *function ? 0 : NOT_FOUND;
+}
+
+// The real driver answers first, so that its rules for names, versions and flags hold; then our wrapper takes the place
+// of its function. What we have no wrapper for is left as the driver gave it.
+template <class Ask>
+uint32_t proc_address(uint32_t symbol, const uint64_t* words, Ask ask) {
+    Call call(symbol, words, NO_STRUCTS);
+    const char* name = reinterpret_cast<const char*>(words[0]);
+    void** function = reinterpret_cast<void**>(words[1]);
+    uint32_t status;
+    if (call.emulated()) {
+        status = emulated_proc_address(name, function, static_cast<int32_t>(words[2]), words[3],
+                                       reinterpret_cast<uint32_t*>(words[4]));
+    } else {
+        status = ask(call);
+        if (status == 0) replace_answer(name, function);
+    }
+    return call.leave(status);
+}
+
+}  // namespace
+
+extern "C" EXPORT uint32_t cuGetProcAddress_v2(uint64_t name, uint64_t function, int32_t version, uint64_t flags,
+                                               uint64_t found) {
+    const uint64_t words[] = {name, function, word(version), flags, found};
+    return proc_address(SYMBOL_cuGetProcAddress_v2, words, [&](const Call& call) {
+        return call.real<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t, uint64_t)>()(name, function, version,
+                                                                                          flags, found);
+    });
+}
+
+extern "C" EXPORT uint32_t cuGetProcAddress(uint64_t name, uint64_t function, int32_t version, uint64_t flags) {
+    const uint64_t words[] = {name, function, word(version), flags, 0};
+    return proc_address(SYMBOL_cuGetProcAddress, words, [&](const Call& call) {
+        return call.real<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t)>()(name, function, version, flags);
+    });
+}
+
+// Exported by the driver and declared in no header: six words go through, unseen.
+#define UNDECLARED(name)                                                                                      \
+    extern "C" EXPORT uint64_t name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) { \
+        start();                                                                                              \
+        const auto function =                                                                                 \
+            reinterpret_cast<uint64_t (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t)>(       \
+                undeclared_function(#name));                                                                  \
+        return function ? function(a, b, c, d, e, f) : NOT_FOUND;                                             \
+    }
+UNDECLARED(cuEGLApiInit)
+UNDECLARED(cuMemGetAttribute)
+UNDECLARED(cuMemGetAttribute_v2)
+
+namespace cuvet {
+
+#include "generated/entry_points.inc"
+
+const uint32_t symbol_count = SYMBOL_COUNT;
+const uint32_t entry_point_count = sizeof entry_point_names / sizeof *entry_point_names;
+void* real_functions[SYMBOL_COUNT];
+
+}  // namespace cuvet
