@@ -1,0 +1,7 @@
+"""Recordings: what the shim stored, and its reader. ``FORMAT.md`` is the contract between the two."""
+
+from __future__ import annotations
+
+from cuvet.recording.reader import Problem, Recording, RecordingError
+
+__all__ = ["Problem", "Recording", "RecordingError"]

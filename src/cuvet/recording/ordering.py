@@ -1,0 +1,160 @@
+"""The calls and forks of one process in an order that is consistent with causality, and only those that can matter.
+
+Every call has one instant. A call that makes an object has it at its return: no other thread can know the object earlier, and
+a re-issued handle returns after the call that freed it entered. Every other call, also one that has not returned,
+has it at its entry: what destroys an object makes it unusable from there on, and a wait that is still blocked must not be
+blamed for what was destroyed meanwhile. The calls of one thread keep their order, because its next call enters after
+the last one returned.
+
+Calls are delivered while the file is read. Chunks are claimed in the order of time, so that what is not read yet is
+not older than the newest chunk (less ``SLACK_NS``, for threads that were interrupted between reading the clock and storing the call).
+
+Calls without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is the
+last work on each stream before the thread's next notable call (``is_notable`` is False for it): the others are counted and not
+decoded.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+import numpy as np
+
+from cuvet import catalog
+from cuvet.catalog import EntryPoint, Verb
+from cuvet.recording import layout
+from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
+from cuvet.recording.reader import Array, Batch, Recording
+from cuvet.recording.records import CallRecord, Fork, decode
+
+SLACK_NS = 50_000_000
+NOT_READY = 600
+"""CUDA_ERROR_NOT_READY: how a query says that work is not done. No failure."""
+
+_MAKES = {Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.RETAINS}
+_NOTABLE = (CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED).value
+_PENDING_BYTES = PENDING.to_bytes(4, "little")
+
+
+class EntryPoints:
+    """Entry points by their ids in one recording: the names it stores, else this catalog's if it is the same one."""
+
+    def __init__(self, recording: Recording) -> None:
+        driver = catalog.driver()
+        names = recording.entry_points
+        if not names and int(recording.header["catalog"]) == driver.identity:
+            names = {entry_point.id: entry_point.name for entry_point in driver.entry_points}
+        self.known = len(recording.entry_points)
+        self._names = names
+        self._by_id = {number: driver[name] for number, name in names.items() if name in driver and number < 1 << 16}
+        self.makes = np.zeros(max(self._by_id, default=0) + 1, bool)
+        self.stream = np.full(len(self.makes), -1)
+        for number, entry_point in self._by_id.items():
+            self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
+            on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
+            self.stream[number] = entry_point.index[on[0]] if on else -1
+
+    def __getitem__(self, number: int) -> EntryPoint | None:
+        return self._by_id.get(number)
+
+    def name(self, number: int) -> str:
+        return self._names.get(number, f"entry point {number}")
+
+
+class Ordering:
+    """``poll`` gives what is new. ``counted`` is how many calls were read, decoded or not."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.entry_points = EntryPoints(recording)
+        self.counted = 0
+        self._waiting: list[tuple[int, int, int, bytes | Fork]] = []
+        self._forks_taken = 0
+        self._slack = round(SLACK_NS / recording.clock.ns_per_tick)
+
+    def poll(self, *, running: bool = False) -> Iterator[CallRecord | Fork]:
+        """Calls and forks in order. While the process is running, those that others may still precede are held back."""
+        newest = 0
+        for batch in self.recording.poll(running=running):
+            self._take(batch)
+            newest = max(newest, int(batch.calls["entered"].max()))
+            yield from self._release(_begun(batch) - self._slack, running)
+        self._take_forks()
+        if running and newest:
+            yield from self._release(newest - self._slack, running)
+        else:
+            yield from self._release(1 << 64, running)
+
+    def _take(self, batch: Batch) -> None:
+        if len(self.recording.entry_points) != self.entry_points.known:
+            self.entry_points = EntryPoints(self.recording)
+        self._take_forks()
+        calls = batch.calls
+        self.counted += len(calls)
+        known = calls["entry_point"] < len(self.entry_points.makes)
+        number = np.where(known, calls["entry_point"], 0)
+        makes = self.entry_points.makes[number] & known & (calls["returned"] > 0)
+        instants = np.where(makes, calls["returned"], calls["entered"])
+        notable = (calls["flags"] & _NOTABLE != 0) | ~np.isin(calls["status"], (0, NOT_READY))
+        if not notable.all():
+            stream = np.where(known, self.entry_points.stream[number], -1)
+            notable[_last_work(batch, notable, stream)] = True
+        for index in np.flatnonzero(notable).tolist():
+            item = (int(instants[index]), int(calls["number"][index]), int(batch.offsets[index]), batch.record(index))
+            heapq.heappush(self._waiting, item)
+
+    def _take_forks(self) -> None:
+        for fork in self.recording.forks[self._forks_taken :]:
+            heapq.heappush(self._waiting, (fork.ticks, 0, -1 - self._forks_taken, fork))
+            self._forks_taken += 1
+
+    def _release(self, until: int, running: bool) -> Iterator[CallRecord | Fork]:
+        while self._waiting and self._waiting[0][0] <= until:
+            instant, number, offset, item = heapq.heappop(self._waiting)
+            if isinstance(item, Fork):
+                yield item
+                continue
+            call = self._present(offset, item)
+            if call.status is None and running:
+                heapq.heappush(self._waiting, (instant, number, offset, item))
+                return
+            if call.returned > instant and self._makes(call):
+                heapq.heappush(self._waiting, (call.returned, number, offset, item))
+            else:
+                yield call
+
+    def _present(self, offset: int, record: bytes) -> CallRecord:
+        """The call as it is now, if it had not returned when it was read."""
+        if record[12:16] == _PENDING_BYTES:
+            newer = self.recording.reread(offset, len(record))
+            # The status is written last: a second read sees the outputs that belong to it.
+            newer = self.recording.reread(offset, len(record))
+            if newer[:6] == record[:6] and newer[56:64] == record[56:64] and len(newer) == len(record):
+                record = newer
+        return decode(record)
+
+    def _makes(self, call: CallRecord) -> bool:
+        return call.entry_point < len(self.entry_points.makes) and bool(self.entry_points.makes[call.entry_point])
+
+
+def is_notable(call: CallRecord) -> bool:
+    return bool(call.flags & _NOTABLE) or call.status not in (0, NOT_READY)
+
+
+def _begun(batch: Batch) -> int:
+    """Ticks at which the newest chunk of the batch was begun."""
+    chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
+    return int(batch.calls["entered"][np.searchsorted(chunk, chunk[-1])])
+
+
+def _last_work(batch: Batch, notable: Array, stream: Array) -> Array:
+    """Indices of calls that enqueue, of those not notable: the last per stream between two notable calls of a thread."""
+    works = np.flatnonzero(~notable & (stream >= 0) & (stream < batch.calls["arguments"]))
+    if not works.size:
+        return works
+    chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
+    segment = np.cumsum(notable) + chunk * (len(notable) + 1)
+    streams, which = np.unique(batch.words(works, layout.CALL.itemsize + 8 * stream[works]), return_inverse=True)
+    _, last = np.unique((segment[works] * len(streams) + which)[::-1], return_index=True)
+    return works[::-1][last]

@@ -1,0 +1,392 @@
+"""From the file of one process to its calls and side tables. FORMAT.md is the contract.
+
+The file may belong to a process that is running, that was killed at any instruction, or to nobody: every length is bounded by
+what holds it, what does not parse becomes a ``Problem``, and every whole record is used. The file is read with ``pread`` and
+not mapped, so that a file which shrinks meanwhile is a short read and not a SIGBUS.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuvet import CuvetError
+from cuvet.recording import layout
+from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
+from cuvet.recording.records import Fork, SideTables, take_side_record, text_of
+
+Array = NDArray[Any]
+
+GROUP = 128
+"""Chunks read at a time: 8 MiB."""
+MOST_PROBLEMS = 20
+CLAIMS_IN_FLIGHT = 64
+"""Chunks that threads of a killed process may have claimed and not made; more that are missing were cut off."""
+
+
+class RecordingError(CuvetError):
+    """A file that is no recording, or of which nothing can be read."""
+
+
+class Problem(NamedTuple):
+    path: Path
+    offset: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path.name}: byte {self.offset}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Calls of up to ``GROUP`` chunks: ``calls`` (dtype ``layout.CALL``) in file order; ``offsets`` are their places in the file."""
+
+    calls: Array
+    offsets: Array
+    _data: bytearray
+    _at: Array
+
+    def record(self, index: int) -> bytes:
+        """The bytes of one call, for ``decode``."""
+        start = int(self._at[index])
+        return bytes(self._data[start : start + int(self.calls["size"][index])])
+
+    def words(self, indices: Array, offset: Array) -> Array:
+        """One word of each of some calls, ``offset`` bytes from its start."""
+        words: Array = np.frombuffer(self._data, "<u8")[(self._at[indices] + offset) // 8]
+        return words
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """``superseded``: its thread has a newer one. (A new thread may still go on with it, if the old one ended.)"""
+
+    index: int
+    position: int = CHUNK_HEADER_BYTES
+    thread: int = 0
+    kind: int = 0
+    superseded: bool = False
+
+
+class Clock:
+    """Ticks to nanoseconds since the first sample, through the first and the newest sample."""
+
+    def __init__(self, samples: Array, newest: int) -> None:
+        self.origin = int(samples[0][0])
+        self.realtime_ns = int(samples[0][2])
+        last = samples[newest] if newest in (1, 2) else samples[0]
+        ticks, elapsed = int(last[0]) - self.origin, int(last[1]) - int(samples[0][1])
+        self.ns_per_tick = elapsed / ticks if ticks > 0 and elapsed > 0 else 1.0
+
+    def ns(self, ticks: int) -> int:
+        return max(0, round((ticks - self.origin) * self.ns_per_tick))
+
+
+class Recording(SideTables):
+    """The recording of one process. ``poll`` reads what is new; the side tables grow with it.
+
+    Raises RecordingError if the file is no recording.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.problems: list[Problem] = []
+        self._unread: dict[int, _Chunk] = {}
+        self._newest_of_thread: dict[int, _Chunk] = {}
+        self._flight: dict[int, _Chunk] = {}
+        self._set_aside: list[_Chunk] = []
+        self._known_chunks = 0
+        self.calls_of_thread: dict[int, int] = {}
+        """How many calls each thread is known to have made, stored or not."""
+        self._descriptor = -1
+        self._read_header()
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """A descriptor of the file. It is not kept: a program may start more processes than descriptors can be had."""
+        if self._descriptor >= 0:
+            yield self._descriptor
+            return
+        try:
+            self._descriptor = _open_regular(self.path)
+            yield self._descriptor
+        except OSError as error:
+            raise RecordingError(f"{self.path}: {error.strerror}") from None
+        finally:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _read(self, size: int, offset: int) -> bytes:
+        with self._opened() as descriptor:
+            return os.pread(descriptor, size, offset)
+
+    def _read_header(self) -> None:
+        data = self._read(HEADER_BYTES, 0)
+        if data[: len(layout.MAGIC)] != layout.MAGIC:
+            raise RecordingError(f"{self.path}: byte 0: not a cuvet recording")
+        if len(data) < HEADER_BYTES:
+            raise RecordingError(f"{self.path}: byte {len(data)}: the file ends within its header")
+        header = np.frombuffer(data, layout.HEADER)[0]
+        if int(header["version"]) != layout.VERSION:
+            raise RecordingError(
+                f"{self.path}: byte 8: recording format {header['version']}; this cuvet reads format {layout.VERSION}"
+            )
+        if int(header["header_bytes"]) != HEADER_BYTES or int(header["chunk_bytes"]) != CHUNK_BYTES:
+            raise RecordingError(
+                f"{self.path}: byte 12: header or chunk size is not the one of format {layout.VERSION}"
+            )
+        self.header: Any = header
+        self.clock = Clock(header["clock"], int(header["newest_sample"]))
+
+    @property
+    def pid(self) -> int:
+        return int(self.header["pid"])
+
+    @property
+    def parent(self) -> int:
+        return int(self.header["parent"])
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives, on this machine."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        except (OSError, UnicodeDecodeError):
+            return False
+        return fields[0] not in "ZX" and int(fields[19]) == int(self.header["process_start"])
+
+    @property
+    def emulated(self) -> bool:
+        return bool(int(self.header["flags"]) & layout.HeaderFlag.EMULATED)
+
+    @property
+    def full(self) -> bool:
+        return bool(int(self.header["flags"]) & layout.HeaderFlag.FULL)
+
+    @property
+    def driver(self) -> str:
+        return text_of(bytes(self.header["driver"]))
+
+    @property
+    def executable(self) -> str:
+        return text_of(bytes(self.header["executable"]))
+
+    @property
+    def calls_made(self) -> int:
+        """Calls made, stored or not, as far as the file tells."""
+        return max(int(self.header["calls"]), sum(self.calls_of_thread.values()))
+
+    def poll(self, *, running: bool = False) -> Iterator[Batch]:
+        """Read the whole records that were not read before, 8 MiB at a time.
+
+        While the process is ``running`` its last records are left for the next poll if they are not whole yet.
+        """
+        with self._opened() as descriptor:
+            self._read_header()
+            self._find_chunks(descriptor, running)
+            waiting = sorted(self._unread)
+            for first in range(0, len(waiting), GROUP):
+                group = [self._unread[index] for index in waiting[first : first + GROUP]]
+                batch = self._read_group(descriptor, group, running)
+                if len(batch.calls):
+                    yield batch
+
+    def reread(self, offset: int, size: int) -> bytes:
+        """The present bytes of a record that was whole but whose call had not returned."""
+        return self._read(size, offset)
+
+    def child_of(self, fork: Fork) -> int:
+        """The process that a fork made; 0 if it never said so."""
+        data = self._read(4, fork.offset + layout.RECORD_HEADER.size)
+        return fork.child or int.from_bytes(data, "little")
+
+    def flight(self) -> dict[int, Array]:
+        """Flight recorder: thread to its last calls (dtype ``layout.FLIGHT_SLOT``), oldest first. Counts the threads' calls, too."""
+        rings = {}
+        for chunk in self._flight.values():
+            data = self._read(CHUNK_BYTES, HEADER_BYTES + chunk.index * CHUNK_BYTES)
+            if len(data) < CHUNK_HEADER_BYTES:
+                continue
+            count = (len(data) - CHUNK_HEADER_BYTES) // layout.FLIGHT_SLOT.itemsize
+            slots = np.frombuffer(data[CHUNK_HEADER_BYTES:], layout.FLIGHT_SLOT, count)
+            used = slots[slots["number"] != 0]
+            _, _, thread, _, calls = layout.CHUNK_HEADER.unpack_from(data)
+            rings[thread] = used[np.argsort(used["number"], kind="stable")]
+            self._count_thread(thread, max(calls, int(used["number"].max(initial=0))))
+        return rings
+
+    def _problem(self, offset: int, what: str) -> None:
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(Problem(self.path, offset, what))
+
+    def _count_thread(self, thread: int, number: int) -> None:
+        if self.calls_of_thread.get(thread, 0) < number < 1 << 56:
+            self.calls_of_thread[thread] = number
+
+    def _find_chunks(self, descriptor: int, running: bool) -> None:
+        size = os.fstat(descriptor).st_size
+        claimed = int(self.header["chunks"])
+        held = max(0, size - HEADER_BYTES + CHUNK_BYTES - 1) // CHUNK_BYTES
+        if not running:
+            self._check_length(size, claimed, held)
+            self._unread.update((chunk.index, chunk) for chunk in self._set_aside)
+            self._set_aside.clear()
+        for index in range(self._known_chunks, min(claimed, held)):
+            self._unread[index] = _Chunk(index)
+        self._known_chunks = max(self._known_chunks, min(claimed, held))
+        for chunk in list(self._unread.values()):
+            if not chunk.kind:
+                self._read_chunk_header(chunk, running)
+
+    def _check_length(self, size: int, claimed: int, held: int) -> None:
+        """A thread that is killed, or meets the size limit, while it claims a chunk leaves a claim without a chunk."""
+        explained = 0 if int(self.header["end"]) else CLAIMS_IN_FLIGHT
+        if claimed - held > explained and not int(self.header["dropped"]):
+            self._problem(size, f"the file ends here, with {held} of its {claimed} chunks")
+
+    def _read_chunk_header(self, chunk: _Chunk, running: bool) -> None:
+        offset = HEADER_BYTES + chunk.index * CHUNK_BYTES
+        data = self._read(CHUNK_HEADER_BYTES, offset)
+        if len(data) < CHUNK_HEADER_BYTES:
+            return
+        magic, kind, thread, _, calls = layout.CHUNK_HEADER.unpack(data)
+        if magic == layout.CHUNK_MAGIC and kind in (ChunkKind.RECORDS, ChunkKind.FLIGHT):
+            chunk.kind, chunk.thread = kind, thread
+            self._count_thread(thread, calls)
+            if kind == ChunkKind.FLIGHT:
+                self._flight[chunk.index] = self._unread.pop(chunk.index)
+                return
+            older = self._newest_of_thread.get(thread)
+            if older is not None:
+                older.superseded = True
+            self._newest_of_thread[thread] = chunk
+        elif not running:
+            del self._unread[chunk.index]
+            if magic or kind:
+                self._problem(offset, "a chunk does not begin as chunks do")
+
+    def _read_group(self, descriptor: int, group: list[_Chunk], running: bool) -> Batch:
+        data = bytearray(len(group) * CHUNK_BYTES)
+        held = self._read_chunks(descriptor, group, data)
+        starts = np.array([chunk.position for chunk in group], np.int64)
+        at, sizes, ends, broken = _whole_records(np.frombuffer(data, "<u4").reshape(len(group), -1), starts, held)
+        if running:
+            # What was written before a record's size became visible is visible to a second read.
+            self._read_chunks(descriptor, group, data)
+        places = np.array([HEADER_BYTES + chunk.index * CHUNK_BYTES for chunk in group], np.int64)
+        offsets = places[at // CHUNK_BYTES] + at % CHUNK_BYTES if len(at) else at
+        for row, what in broken:
+            self._problem(int(places[row] + ends[row]), what)
+        for row, chunk in enumerate(group):
+            quiet = chunk.superseded and ends[row] == chunk.position
+            chunk.position = int(ends[row])
+            if chunk.kind and (quiet or not running or chunk.position == CHUNK_BYTES):
+                del self._unread[chunk.index]
+                if quiet and running:
+                    self._set_aside.append(chunk)
+        for row, _ in broken:
+            self._unread.pop(group[row].index, None)
+        return self._batch(data, at, sizes, offsets)
+
+    def _read_chunks(self, descriptor: int, group: list[_Chunk], data: bytearray) -> Array:
+        """Returns how much of each chunk the file holds."""
+        view = memoryview(data)
+        held = np.zeros(len(group), np.int64)
+        for row, chunk in enumerate(group):
+            if chunk.kind:
+                begin = row * CHUNK_BYTES + chunk.position
+                offset = HEADER_BYTES + chunk.index * CHUNK_BYTES + chunk.position
+                held[row] = chunk.position + os.preadv(descriptor, [view[begin : (row + 1) * CHUNK_BYTES]], offset)
+        return held
+
+    def _batch(self, data: bytearray, at: Array, sizes: Array, offsets: Array) -> Batch:
+        words = np.frombuffer(data, "<u4")
+        types = words[at // 4 + 1] & 0xFFFF
+        for index in np.flatnonzero(types != RecordType.CALL).tolist():
+            start, size = int(at[index]), int(sizes[index])
+            try:
+                take_side_record(
+                    self,
+                    int(types[index]),
+                    int(words[start // 4 + 1]) >> 16,
+                    bytes(data[start + 8 : start + size]),
+                    int(offsets[index]),
+                )
+            except ValueError as error:
+                self._problem(int(offsets[index]), str(error))
+        is_call = (types == RecordType.CALL) & (sizes >= layout.CALL.itemsize)
+        for index in np.flatnonzero((types == RecordType.CALL) & ~is_call).tolist():
+            self._problem(int(offsets[index]), f"a call record of {int(sizes[index])} bytes")
+        at, offsets = at[is_call], offsets[is_call]
+        calls = np.frombuffer(data, "<u8")[at[:, None] // 8 + np.arange(8)].reshape(-1).view(layout.CALL)
+        fits = _call_bytes(calls) <= calls["size"]
+        for index in np.flatnonzero(~fits).tolist():
+            self._problem(int(offsets[index]), "a call record says that it holds more than its size")
+        calls = calls[fits]
+        self._count_calls(calls)
+        return Batch(calls, offsets[fits], data, at[fits])
+
+    def _count_calls(self, calls: Array) -> None:
+        """The last call of each run of calls of one thread has its highest number."""
+        ends = np.flatnonzero(np.append(calls["thread"][1:] != calls["thread"][:-1], len(calls) > 0))
+        for thread, number in zip(calls["thread"][ends].tolist(), calls["number"][ends].tolist(), strict=True):
+            self._count_thread(thread, number)
+
+
+def _open_regular(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "not a regular file")
+    return descriptor
+
+
+def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:
+    """Walk all chunks (rows of 4-byte ``words``, of which ``held`` bytes are there) in step: every pass takes one record of each.
+
+    Returns places of the records (bytes, row after row) in file order, their sizes, where each row ended, and rows that broke off.
+    """
+    position = starts.copy()
+    active = np.flatnonzero(position + 8 <= held)
+    is_start = np.zeros((len(words), CHUNK_BYTES // 8), bool)
+    broken: list[tuple[int, str]] = []
+    while active.size:
+        here = position[active]
+        size = words[active, here // 4].astype(np.int64)
+        bad = (size % 8 != 0) | (here + size > held[active])
+        for row, end in zip(active[bad].tolist(), (here + size)[bad].tolist(), strict=True):
+            cut_off = held[row] < CHUNK_BYTES and end <= CHUNK_BYTES
+            broken.append((row, "the file ends within a record" if cut_off else "a record does not fit its chunk"))
+        good = (size > 0) & ~bad
+        active, size = active[good], size[good]
+        is_start[active, position[active] // 8] = True
+        position[active] += size
+        active = active[position[active] + 8 <= held[active]]
+    at = np.flatnonzero(is_start) * 8
+    return at, words.reshape(-1)[at // 4].astype(np.int64), position, broken
+
+
+def _call_bytes(calls: Array) -> Array:
+    """How many bytes the counts in each call record ask for."""
+    wide = {
+        name: calls[name].astype(np.int64) for name in ("arguments", "objects", "outputs", "pointers", "input_bytes")
+    }
+    needed: Array = (
+        layout.CALL.itemsize
+        + 8 * wide["arguments"]
+        + 24 * wide["objects"]
+        + 16 * wide["outputs"]
+        + 8 * wide["pointers"]
+        + wide["input_bytes"]
+    )
+    return needed

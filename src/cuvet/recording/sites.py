@@ -1,0 +1,186 @@
+"""From the stack of a call to a Site: the API that the user called, and the frames worth showing, the user's own first."""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+from cuvet import catalog
+from cuvet.findings import Frame
+from cuvet.recording.records import Fault, SideTables, Stack
+from cuvet.recording.symbols import NativeFrame, Symbols, demangle
+
+MOST_FRAMES = 32
+
+_MANGLED = re.compile(r"_ZL?(\d+)")
+_STUB = re.compile(r"(?:_ZL?(\d+))?__device_stub_(_?\w+)")
+"""Host code of ``kernel<<<…>>>``: ``_Z23__device_stub__Z4kernPiPi`` launches ``_Z4kernPi``; ``__device_stub__Z4kernPi`` if inlined."""
+_RUNTIME_INTERNAL = ("libcudart_static_", "__cudart", "__cuda", "__wrapper__device_stub_", "__device_stub_")
+_INTERPRETER = re.compile(r"(lib)?python\d|_ctypes\.|libffi\.")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
+_STANDARD_LIBRARY = re.compile(r"/lib(?:64)?/python\d+\.\d+/")
+_CUVET = str(Path(__file__).resolve().parent.parent) + os.sep
+
+
+class Sites:
+    """Symbolises the stacks of one process."""
+
+    def __init__(self, tables: SideTables) -> None:
+        self._tables = tables
+        self._symbols = Symbols(tables.modules)
+        self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
+        self._apis: dict[int, str | None] = {}
+
+    def api(self, stack: int) -> str | None:
+        """The runtime API function on that stack, without looking at the rest of it; None if the driver was called directly."""
+        if stack not in self._tables.stacks:
+            return None
+        if stack not in self._apis:
+            native = self._tables.stacks[stack].native
+            self._apis[stack] = _split(self._symbols.function(address - 1) for address in native)[0]
+        return self._apis[stack]
+
+    def of_stack(self, stack: int) -> tuple[str | None, tuple[Frame, ...]]:
+        """The runtime API function on that stack (None: the driver was called directly), and the frames outside of it."""
+        if stack not in self._tables.stacks:
+            return None, ()
+        if stack not in self._known:
+            self._known[stack] = self._resolve(self._tables.stacks[stack])
+        return self._known[stack]
+
+    def of_fault(self, fault: Fault) -> tuple[Frame, ...]:
+        """Frames from the instruction that faulted outward; its stack begins in the signal handler."""
+        stack = self._tables.stacks.get(fault.stack, Stack((), ()))
+        outside = stack.native[stack.native.index(fault.instruction) + 1 :] if fault.instruction in stack.native else ()
+        native = chain(self._symbols.frames(fault.instruction), self._callers(outside, bool(stack.python)))
+        return self._frames(native, stack)
+
+    def _resolve(self, stack: Stack) -> tuple[str | None, tuple[Frame, ...]]:
+        api, outside = _split(self._callers(stack.native, bool(stack.python)))
+        return api, self._frames(outside, stack)
+
+    def _callers(self, addresses: Iterable[int], python: bool) -> Iterator[NativeFrame]:
+        """Native frames of return addresses; of Python's callers, without the interpreter's own."""
+        for address in addresses:
+            if not (python and _INTERPRETER.match(os.path.basename(self._symbols.path(address)))):
+                yield from self._symbols.frames(address - 1)
+
+    def _frames(self, native: Iterable[NativeFrame], stack: Stack) -> tuple[Frame, ...]:
+        python = [self._python_frame(code, line) for code, line in stack.python]
+        shown = [_shown(frame) for frame in _without_start(list(native))]
+        return tuple([*_users_first(python), *shown][:MOST_FRAMES])
+
+    def _python_frame(self, code: int, line: int) -> Frame:
+        known = self._tables.codes.get(code)
+        if known is None:
+            return Frame(function="?", line=line, module="?", language="python")
+        return Frame(
+            function=known.name, file=known.file, line=line, module=python_library(known.file), language="python"
+        )
+
+
+def _split(frames: Iterable[NativeFrame]) -> tuple[str | None, Iterator[NativeFrame]]:
+    """Walk outward from the driver's wrapper while the frames are the shim's or the runtime's. Returns the runtime API function, and the
+    frames outside, which are not looked at."""
+    api: str | None = None
+    kernel = ""
+    frames = iter(frames)
+    for frame in frames:
+        name = _plain_name(frame.symbol)
+        runtime = _runtime_api(name)
+        kernel = _kernel_of_stub(frame.symbol) or kernel
+        if runtime:
+            api = runtime
+        elif not (_internal(frame, name) or _is_kernel(frame, kernel)):
+            return api, chain([frame], frames)
+    return api, frames
+
+
+def _kernel_of_stub(symbol: str) -> str:
+    """Mangled name of the kernel that a stub launches; "" if it is no stub."""
+    stub = _STUB.match(symbol)
+    if not stub:
+        return ""
+    length = int(stub[1]) - len("__device_stub_") if stub[1] else len(stub[2])
+    return stub[2][:length]
+
+
+def _is_kernel(frame: NativeFrame, kernel: str) -> bool:
+    """Whether the frame is the host function that stands for the kernel: the caller of its stub."""
+    return bool(kernel) and (frame.symbol in (kernel, _plain_name(kernel)) or frame.function == demangle(kernel))
+
+
+def _plain_name(symbol: str) -> str:
+    """The unqualified name in a C or a mangled C++ symbol of namespace scope."""
+    mangled = _MANGLED.match(symbol)
+    name = symbol[mangled.end() : mangled.end() + int(mangled[1])] if mangled else symbol
+    return name.partition("<")[0]
+
+
+@cache
+def _runtime_api(name: str) -> str | None:
+    """Canonical name of the runtime API function that a symbol stands for."""
+    if name.startswith("__cudaLaunchKernel"):
+        return "cudaLaunchKernel"
+    if not name.startswith("cuda"):
+        return None
+    runtime = catalog.runtime()
+    entry_point = runtime.by_symbol.get(name) or runtime.by_symbol.get(re.sub(r"_pt[sd][sz]$", "", name))
+    return entry_point.name if entry_point else None
+
+
+def _internal(frame: NativeFrame, name: str) -> bool:
+    """The runtime's own code, and the C library that it comes through (pthread_once)."""
+    module = os.path.basename(frame.module)
+    return module.startswith(("libcuda.so", "libcudart.so", "libc.so", "libpthread")) or name.startswith(
+        _RUNTIME_INTERNAL
+    )
+
+
+def _without_start(frames: list[NativeFrame]) -> list[NativeFrame]:
+    """Without what the C library does before main or a thread's function."""
+    end = len(frames)
+    while end and (
+        frames[end - 1].symbol == "_start" or os.path.basename(frames[end - 1].module).startswith("libc.so")
+    ):
+        end -= 1
+    return frames[:end]
+
+
+def _shown(frame: NativeFrame) -> Frame:
+    cuda = bool(frame.file and frame.file.endswith((".cu", ".cuh")))
+    return Frame(
+        function=printable(frame.function),
+        file=frame.file,
+        line=frame.line,
+        module=printable(frame.module) or None,
+        language="cuda" if cuda else "c++",
+    )
+
+
+def printable(path: str) -> str:
+    """A path without the surrogates that stand for bytes which are not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _users_first(frames: list[Frame]) -> list[Frame]:
+    """The innermost frame of the user's own code, then the others as they are."""
+    own = next((index for index, frame in enumerate(frames) if frame.module is None), 0)
+    return [*frames[own : own + 1], *frames[:own], *frames[own + 1 :]]
+
+
+@cache
+def python_library(file: str) -> str | None:
+    """The package that a Python file belongs to if it is not the user's own: ``torch``, ``cuvet``, ``python`` (the standard library)."""
+    packaged = _LIBRARY.search(file)
+    if packaged:
+        return packaged[1].removesuffix(".py")
+    if file.startswith(_CUVET):
+        return "cuvet"
+    standard = file.startswith(("<frozen", sysconfig.get_path("stdlib") + os.sep)) or _STANDARD_LIBRARY.search(file)
+    return "python" if standard else None

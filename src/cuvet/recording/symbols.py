@@ -1,0 +1,244 @@
+"""From addresses to functions, files and lines, through the ELF files on disk. Lazy: only what is shown is looked up."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from numpy.typing import NDArray
+from symbolic.debuginfo import Archive
+from symbolic.exceptions import SymbolicError
+
+from cuvet.recording.records import Module
+
+MOST_DEBUG_BYTES = 96 << 20
+"""Files with more DWARF than this are looked up in their symbol table: indexing a gigabyte takes minutes."""
+DEBUG_DIRECTORY = Path("/usr/lib/debug")
+
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+_FUNCTION_TYPES = (2, 10)
+"""STT_FUNC and STT_GNU_IFUNC."""
+
+
+class NativeFrame(NamedTuple):
+    """``symbol`` is the linker's name ("" if unknown), ``function`` what people call it."""
+
+    symbol: str
+    function: str
+    file: str | None
+    line: int | None
+    module: str
+
+
+class Symbols:
+    """Looks up the addresses of one process, given the files that were mapped into it."""
+
+    def __init__(self, modules: list[Module]) -> None:
+        self._modules = modules
+        self._found: dict[int, tuple[NativeFrame, ...]] = {}
+        self._functions: dict[int, NativeFrame] = {}
+
+    def frames(self, address: int) -> tuple[NativeFrame, ...]:
+        """The function at an address and those it is inlined into, innermost first. Never empty."""
+        if address not in self._found:
+            self._found[address] = self._look_up(address)
+        return self._found[address]
+
+    def path(self, address: int) -> str:
+        """The file mapped at an address; "" if none is known."""
+        module = self._module_at(address)
+        return module[0].path if module else ""
+
+    def function(self, address: int) -> NativeFrame:
+        """The function at an address as the symbol table has it: quickly, without inlined functions, file and line."""
+        if address not in self._functions:
+            module = self._module_at(address)
+            self._functions[address] = module[0].function(module[1]) if module else _nowhere(address)
+        return self._functions[address]
+
+    def _look_up(self, address: int) -> tuple[NativeFrame, ...]:
+        module = self._module_at(address)
+        return module[0].frames(module[1]) if module else (_nowhere(address),)
+
+    def _module_at(self, address: int) -> tuple[ElfSymbols, int] | None:
+        """The file mapped there, and the address in it."""
+        for module in reversed(self._modules):
+            if module.start <= address < module.end:
+                return _open(module.path, module.build_id), (address - module.bias) % (1 << 64)
+        return None
+
+
+class ElfSymbols:
+    """Functions of one ELF file. A file that is missing, or is not the one that was recorded, has no names."""
+
+    def __init__(self, path: str, build_id: str) -> None:
+        self.path = path
+        self._usable = False
+        self._debug_path: str | None = None
+        try:
+            if os.path.isabs(path) and os.path.isfile(path):
+                self._look_at(build_id)
+        except (OSError, ValueError, ELFError):  # ValueError: a name or a table that no file has
+            self._usable = False
+
+    def _look_at(self, build_id: str) -> None:
+        with open(self.path, "rb") as file:
+            elf = ELFFile(file)
+            self._usable = not build_id or _build_id(elf) in ("", build_id)
+            self._debug_path = _debug_path(elf, self.path, build_id)
+
+    def frames(self, address: int) -> tuple[NativeFrame, ...]:
+        found = self._lines.lookup(address) if self._lines else []
+        frames = tuple(
+            NativeFrame(each.symbol, demangle(each.symbol), each.full_path or None, each.line or None, self.path)
+            for each in found
+            if each.symbol and each.symbol != "?"
+        )
+        return frames if frames and frames[-1].file else (self.function(address),)
+
+    def function(self, address: int) -> NativeFrame:
+        symbol = self._symbol(address)
+        function = demangle(symbol) if symbol else f"{os.path.basename(self.path)}+{address:#x}"
+        return NativeFrame(symbol, function, None, None, self.path)
+
+    @cached_property
+    def _lines(self) -> Any:
+        """A symbolic.SymCache, or None if there is no DWARF or too much of it."""
+        if not self._usable or self._debug_path is None:
+            return None
+        try:
+            return next(iter(Archive.open(self._debug_path).iter_objects())).make_symcache()
+        except (SymbolicError, StopIteration):
+            return None
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[Any], int, int]:
+        """Functions by address, and where in the file their names are."""
+        empty = (np.empty(0, _SYMBOL), 0, 0)
+        if not self._usable:
+            return empty
+        try:
+            with open(self.path, "rb") as file:
+                elf = ELFFile(file)
+                section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+                if section is None or section.header["sh_type"] == "SHT_NOBITS":
+                    return empty
+                strings = elf.get_section(section.header["sh_link"]).header
+                symbols = np.fromfile(
+                    self.path,
+                    _SYMBOL,
+                    section.header["sh_size"] // _SYMBOL.itemsize,
+                    offset=section.header["sh_offset"],
+                )
+        except (OSError, ValueError, ELFError):
+            return empty
+        functions = symbols[np.isin(symbols["info"] & 15, _FUNCTION_TYPES) & (symbols["value"] != 0)]
+        return functions[np.argsort(functions["value"], kind="stable")], strings["sh_offset"], strings["sh_size"]
+
+    def _symbol(self, address: int) -> str:
+        functions, strings, size = self._table
+        index = int(np.searchsorted(functions["value"], np.uint64(address), "right")) - 1
+        if index < 0:
+            return ""
+        found = functions[index]
+        if int(found["size"]) and address >= int(found["value"]) + int(found["size"]):
+            return ""
+        if int(found["name"]) >= size:
+            return ""
+        with open(self.path, "rb") as file:
+            file.seek(strings + int(found["name"]))
+            return file.read(4096).split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def _nowhere(address: int) -> NativeFrame:
+    return NativeFrame("", f"{address:#x}", None, None, "")
+
+
+@cache
+def _open(path: str, build_id: str) -> ElfSymbols:
+    return ElfSymbols(path, build_id)
+
+
+def _build_id(elf: Any) -> str:
+    section = elf.get_section_by_name(".note.gnu.build-id")
+    if section is None:
+        return ""
+    return next((str(note["n_desc"]) for note in section.iter_notes() if note["n_type"] == "NT_GNU_BUILD_ID"), "")
+
+
+def _debug_path(elf: Any, path: str, build_id: str) -> str | None:
+    """The file that holds the DWARF of ``path``: itself, or the separate one of its build id; None if too large or absent."""
+    if elf.get_section_by_name(".debug_info") or elf.get_section_by_name(".zdebug_info"):
+        return path if _debug_bytes(elf) <= MOST_DEBUG_BYTES else None
+    separate = DEBUG_DIRECTORY / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    if not build_id or not separate.is_file():
+        return None
+    with open(separate, "rb") as file:
+        return str(separate) if _debug_bytes(ELFFile(file)) <= MOST_DEBUG_BYTES else None
+
+
+def _debug_bytes(elf: Any) -> int:
+    return sum(section.header["sh_size"] for section in elf.iter_sections() if "debug_" in section.name)
+
+
+@cache
+def _demangler() -> Any:
+    try:
+        function = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+    function.restype = ctypes.c_void_p
+    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    return function
+
+
+@cache
+def demangle(symbol: str) -> str:
+    """The C++ name of a mangled symbol, without parameters and return type; any other symbol as it is."""
+    if not symbol.startswith("_Z") or _demangler() is None:
+        return symbol
+    status = ctypes.c_int()
+    address = _demangler()(symbol.encode(), None, None, ctypes.byref(status))
+    if not address:
+        return symbol
+    name = ctypes.string_at(address).decode("utf-8", "replace")
+    _free(ctypes.c_void_p(address))
+    return without_signature(name)
+
+
+def without_signature(function: str) -> str:
+    """``ns::f<int>`` of ``void ns::f<int>(float*) const``."""
+    end = function.rfind(")")
+    if end < 0 or "{" in function[end:]:
+        return function
+    start = end
+    depth = 1
+    while depth and start:
+        start -= 1
+        depth += {")": 1, "(": -1}.get(function[start], 0)
+    name = function[:start]
+    if not name or name.endswith("operator"):
+        return function
+    return name if "operator" in name else name[_return_type(name) :]
+
+
+def _return_type(name: str) -> int:
+    """Where the name begins after the return type that demangled templates have."""
+    depth = 0
+    for place in range(len(name) - 1, -1, -1):
+        depth += {">": 1, ")": 1, "}": 1, "<": -1, "(": -1, "{": -1}.get(name[place], 0)
+        if name[place] == " " and depth == 0:
+            return place + 1
+    return 0
+
+
+_free = ctypes.CDLL(None).free
+_free.restype = None

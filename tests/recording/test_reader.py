@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cuvet import catalog
+from cuvet.catalog import Kind
+from cuvet.recording import Recording, RecordingError
+from cuvet.recording.records import Image, PythonCode, Stack, decode
+
+sys.path.insert(0, str(Path(__file__).parent))
+import writing as w
+
+
+def calls_of(recording: Recording, *, running: bool = False) -> list[int]:
+    return [
+        decode(batch.record(i)).number for batch in recording.poll(running=running) for i in range(len(batch.calls))
+    ]
+
+
+def everything() -> bytes:
+    """A recording that has a record of every type."""
+    records = (
+        w.entry_points([entry.name for entry in catalog.driver().entry_points])
+        + w.thread(1, "main")
+        + w.module(0x1000, 0x2000, 0x1000, "/bin/true", b"\x12\x34")
+        + w.python_code(5, "a.py", "Model.step")
+        + w.stack(3, [0x1100, 0x1200], [(5, 17)])
+        + w.call("cuStreamCreate", [0x7000, 1], number=1, entered=100, stack=3, outputs=[(0, Kind.STREAM, 1, 0xABC)])
+        + w.call(
+            "cuLaunchKernel", [9, 1, 1, 1, 1, 1, 1, 0, 0xABC, 0, 0], number=2, entered=200, status=w.PENDING, flags=w.SUSPECT,
+            objects=[(8, Kind.STREAM, 3, 1, 0xABC, 0xC0)], pointers=[0xD000], inputs={4: b"abcde", 6: b"12345678"},
+        )
+        + w.maps(2, 1, "7f00-7f01 rw-p\n")
+        + w.image(2, 1, 9, b".version 9", True)
+        + w.fault(11, 1, stack=3, address=0xD000, ticks=250)
+        + w.fork(1001, ticks=150)
+        + w.note(1, "/usr/lib/libcuda.so.1")
+    )  # fmt: skip
+    ring = w.flight({n: w.flight_slot("cuEventRecord", 0 if n < 3 else w.PENDING, n) for n in (1, 2, 3)})
+    return w.recording([w.chunk(records, calls=2), ring], clock=[(100, 1000, 5), (300, 2000, 6)], newest=1)
+
+
+def test_every_record_type_is_read(tmp_path: Path) -> None:
+    (tmp_path / "r").write_bytes(everything())
+    recording = Recording(tmp_path / "r")
+    (batch,) = recording.poll()
+    created, launched = (decode(batch.record(i)) for i in range(2))
+    assert created.args == (0x7000, 1)
+    assert created.outputs[0].value == 0xABC
+    assert created.stack == 3
+    assert launched.status is None
+    assert launched.objects[0][:5] == (8, Kind.STREAM, True, True, 1)
+    assert launched.pointers == (0xD000,)
+    assert launched.inputs == {4: b"abcde", 6: b"12345678"}
+    assert recording.stacks == {3: Stack((0x1100, 0x1200), ((5, 17),))}
+    assert recording.codes == {5: PythonCode("a.py", "Model.step")}
+    assert recording.modules[0].build_id == "1234"
+    assert recording.threads == {1: "main"}
+    assert recording.maps == {(1, 2): "7f00-7f01 rw-p\n"}
+    assert recording.images == {(1, 2): Image(9, b".version 9", True)}
+    assert recording.faults[0].address == 0xD000
+    assert recording.forks[0].child == 1001
+    assert [note.text for note in recording.notes] == ["/usr/lib/libcuda.so.1"]
+    assert recording.entry_points[catalog.driver()["cuInit"].id] == "cuInit"
+    assert [int(slot["status"]) for slot in recording.flight()[1]] == [0, 0, w.PENDING]
+    assert recording.problems == []
+
+
+def test_clock_maps_ticks_through_the_newest_sample(tmp_path: Path) -> None:
+    (tmp_path / "r").write_bytes(w.recording([], clock=[(100, 1000, 5), (300, 2000, 6), (500, 5000, 7)], newest=2))
+    assert Recording(tmp_path / "r").clock.ns(300) == 2000
+
+
+def test_flight_recorder_keeps_the_last_calls_in_order(tmp_path: Path) -> None:
+    ring = w.flight({n: w.flight_slot("cuEventRecord", 0, n) for n in range(1000, 1512)})
+    (tmp_path / "r").write_bytes(w.recording([ring]))
+    recording = Recording(tmp_path / "r")
+    list(recording.poll())
+    assert recording.flight()[1]["number"].tolist() == list(range(1000, 1512))
+    assert recording.calls_made == 1511
+
+
+def test_calls_that_left_no_slot_are_counted(tmp_path: Path) -> None:
+    ring = w.chunk(w.flight_slot("cuEventRecord", 0, 1), kind=2, calls=3000)
+    (tmp_path / "r").write_bytes(w.recording([ring]))
+    recording = Recording(tmp_path / "r")
+    list(recording.poll(running=True))
+    recording.flight()
+    assert recording.calls_made == 3000
+
+
+def test_a_growing_file_is_read_once_and_completely(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    first = w.call("cuInit", [0], number=1)
+    second = w.call("cuStreamCreate", [0, 0], number=2)
+    path.write_bytes(w.recording([w.chunk(first)]))
+    recording = Recording(path)
+    assert calls_of(recording, running=True) == [1]
+    assert calls_of(recording, running=True) == []
+    path.write_bytes(w.recording([w.chunk(first + second), w.chunk(w.call("cuInit", [0], number=3))]))
+    assert calls_of(recording, running=True) == [2, 3]
+    late = w.call("cuInit", [0], number=4)
+    assert calls_of(recording, running=True) == []
+    path.write_bytes(w.recording([w.chunk(first + second + late), w.chunk(w.call("cuInit", [0], number=3))]))
+    assert calls_of(recording) == [4]
+
+
+def test_a_claimed_chunk_that_was_not_written_is_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    path.write_bytes(w.recording([b"\0" * w.CHUNK_BYTES, w.chunk(w.call("cuInit", [0], number=7))]))
+    recording = Recording(path)
+    assert calls_of(recording) == [7]
+    assert recording.problems == []
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "byte 0: not a cuvet recording"),
+        (b"\x7fELF" + b"\0" * 5000, "byte 0: not a cuvet recording"),
+        (w.header()[:100], "byte 100: the file ends within its header"),
+        (w.header(version=2), "byte 8: recording format 2; this cuvet reads format 1"),
+    ],
+)
+def test_foreign_files_are_refused_in_one_line(tmp_path: Path, data: bytes, what: str) -> None:
+    (tmp_path / "r").write_bytes(data)
+    with pytest.raises(RecordingError, match=what):
+        Recording(tmp_path / "r")
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "absent"):
+        with pytest.raises(RecordingError):
+            Recording(path)
+
+
+def test_a_truncated_file_says_so_and_gives_its_whole_records(tmp_path: Path) -> None:
+    one = w.call("cuInit", [0], number=1)
+    whole = w.recording([w.chunk(one), w.chunk(one + w.call("cuInit", [0], number=2)), w.chunk(one)])
+    (tmp_path / "r").write_bytes(whole[: w.HEADER_BYTES + w.CHUNK_BYTES + 64 + len(one) + 40])
+    recording = Recording(tmp_path / "r")
+    assert calls_of(recording) == [1, 1]
+    assert [str(problem) for problem in recording.problems] == [
+        f"r: byte {w.HEADER_BYTES + w.CHUNK_BYTES + 64 + len(one) + 40}: the file ends here, with 2 of its 3 chunks",
+        f"r: byte {w.HEADER_BYTES + w.CHUNK_BYTES + 64 + len(one)}: the file ends within a record",
+    ]
+
+
+def test_a_corrupt_record_ends_its_chunk_only(tmp_path: Path) -> None:
+    one, two = w.call("cuInit", [0], number=1), w.call("cuInit", [0], number=2)
+    broken = one + struct.pack("<IHH", 1 << 20, 1, 0) + two
+    (tmp_path / "r").write_bytes(w.recording([w.chunk(broken), w.chunk(two)]))
+    recording = Recording(tmp_path / "r")
+    assert calls_of(recording) == [1, 2]
+    assert [problem.what for problem in recording.problems] == ["a record does not fit its chunk"]
+    assert recording.problems[0].offset == w.HEADER_BYTES + 64 + len(one)
+
+
+def test_a_call_that_holds_more_than_its_size_is_left_out(tmp_path: Path) -> None:
+    bad = bytearray(w.call("cuInit", [0], number=1))
+    bad[56] = 200
+    (tmp_path / "r").write_bytes(w.recording([w.chunk(bytes(bad) + w.call("cuInit", [0], number=2))]))
+    recording = Recording(tmp_path / "r")
+    assert calls_of(recording) == [2]
+    assert len(recording.problems) == 1
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mutated_recordings_never_break_the_reader(tmp_path: Path, data: st.DataObject) -> None:
+    recording = bytearray(everything())
+    used = w.HEADER_BYTES + 64 + 16000
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.one_of(st.integers(0, 200), st.integers(w.HEADER_BYTES, used)))
+        new = data.draw(
+            st.one_of(st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 4, b"\xff" * 8, b"\0" * 8]))
+        )
+        recording[at : at + len(new)] = new
+    path = tmp_path / "r"
+    path.write_bytes(bytes(recording[: data.draw(st.one_of(st.just(len(recording)), st.integers(0, len(recording))))]))
+    try:
+        read = Recording(path)
+    except RecordingError:
+        return
+    try:
+        for batch in read.poll():
+            for index in range(len(batch.calls)):
+                decode(batch.record(index))
+        read.flight()
+    except RecordingError:
+        pass
+    assert all("\n" not in str(problem) for problem in read.problems)

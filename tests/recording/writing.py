@@ -1,0 +1,156 @@
+"""Makes recordings by hand, as FORMAT.md says, for tests of the reader and of the analysis."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+from cuvet import catalog
+from cuvet.catalog import Kind
+
+HEADER_BYTES = 4096
+CHUNK_BYTES = 65536
+PENDING = 0xFFFFFFFF
+NOT_ASKED = 0xFFFFFFFFFFFFFFFF
+
+LIFECYCLE, SUSPECT, FAILED, ORDER, STREAM_ORDERED, PER_THREAD = 1, 2, 4, 8, 16, 32
+
+
+def record(kind: int, payload: bytes, flags: int = 0) -> bytes:
+    size = (8 + len(payload) + 7) & ~7
+    return struct.pack("<IHH", size, kind, flags) + payload.ljust(size - 8, b"\0")
+
+
+def call(
+    name: str,
+    args: Sequence[int] = (),
+    *,
+    status: int = 0,
+    entered: int = 0,
+    returned: int | None = None,
+    thread: int = 1,
+    stack: int = 0,
+    number: int = 1,
+    flags: int = LIFECYCLE,
+    context: int = NOT_ASKED,
+    objects: Sequence[tuple[int, Kind, int, int, int, int]] = (),
+    outputs: Sequence[tuple[int, Kind, int, int]] = (),
+    pointers: Sequence[int] = (),
+    inputs: dict[int, bytes] | None = None,
+) -> bytes:
+    """A CALL. ``objects`` are (parameter, kind, flags, generation, handle, context); ``outputs`` (parameter, kind, generation, value)."""
+    if returned is None:
+        returned = 0 if status == PENDING else entered + 10
+    blobs = b"".join(
+        struct.pack("<HHI", parameter, 0, len(data)) + data.ljust((len(data) + 7) & ~7, b"\0")
+        for parameter, data in (inputs or {}).items()
+    )
+    words = [word % (1 << 64) for word in args]
+    payload = struct.pack(
+        "<IIQQIIQQBBBBI",
+        catalog.driver()[name].id, status, entered, returned, thread, stack, number, context,
+        len(words), len(objects), len(outputs), len(pointers), len(blobs),
+    )  # fmt: skip
+    payload += struct.pack(f"<{len(words)}Q", *words)
+    payload += b"".join(struct.pack("<BBHIQQ", *each) for each in objects)
+    payload += b"".join(
+        struct.pack("<BBHIQ", parameter, kind, 0, generation, value) for parameter, kind, generation, value in outputs
+    )
+    payload += struct.pack(f"<{len(pointers)}Q", *pointers) + blobs
+    return record(1, payload, flags)
+
+
+def stack(number: int, native: Sequence[int] = (), python: Sequence[tuple[int, int]] = ()) -> bytes:
+    frames = b"".join(struct.pack("<II", *frame) for frame in python)
+    return record(
+        2, struct.pack("<IHH", number, len(native), len(python)) + struct.pack(f"<{len(native)}Q", *native) + frames
+    )
+
+
+def python_code(number: int, file: str, name: str) -> bytes:
+    a, b = file.encode(), name.encode()
+    return record(3, struct.pack("<IHH", number, len(a), len(b)) + a + b)
+
+
+def module(start: int, end: int, bias: int, path: str, build_id: bytes = b"") -> bytes:
+    name = path.encode()
+    return record(4, struct.pack("<QQQII", start, end, bias, len(build_id), len(name)) + build_id + name)
+
+
+def thread(number: int, name: str) -> bytes:
+    return record(5, struct.pack("<II", number, len(name)) + name.encode())
+
+
+def maps(number: int, thread: int, text: str) -> bytes:
+    return record(6, struct.pack("<QII", number, thread, len(text)) + text.encode())
+
+
+def fault(signal: int, thread: int, *, stack: int = 0, address: int = 0, ticks: int = 0) -> bytes:
+    return record(7, struct.pack("<IIiIQQQ", signal, thread, 1, stack, address, 0, ticks))
+
+
+def fork(child: int, *, thread: int = 1, ticks: int = 0, stack: int = 0) -> bytes:
+    return record(8, struct.pack("<IIQII", child, thread, ticks, stack, 0))
+
+
+def entry_points(names: Sequence[str], first: int = 0) -> bytes:
+    return record(9, struct.pack("<II", first, len(names)) + b"".join(name.encode() + b"\0" for name in names))
+
+
+def note(code: int, text: str) -> bytes:
+    return record(10, struct.pack("<II", code, len(text)) + text.encode())
+
+
+def image(number: int, thread: int, readable: int, data: bytes, terminated: bool) -> bytes:
+    return record(11, struct.pack("<QIIQ", number, thread, len(data), readable) + data, int(terminated))
+
+
+def chunk(records: bytes, *, thread: int = 1, kind: int = 1, calls: int = 0) -> bytes:
+    assert len(records) <= CHUNK_BYTES - 64
+    return (struct.pack("<IIIIQ40x", 0x4B4E4843, kind, thread, 0, calls) + records).ljust(CHUNK_BYTES, b"\0")
+
+
+def flight_slot(entry_point: str, status: int, number: int, *, entered: int = 0, args: Sequence[int] = ()) -> bytes:
+    return struct.pack(
+        "<IIQQ5Q", catalog.driver()[entry_point].id, status, entered, number, *[*args, 0, 0, 0, 0, 0][:5]
+    )
+
+
+def flight(slots: dict[int, bytes], *, thread: int = 1) -> bytes:
+    """The ring of a thread; ``slots`` by call number."""
+    ring = bytearray(512 * 64)
+    for number, slot in slots.items():
+        ring[number % 512 * 64 : number % 512 * 64 + 64] = slot
+    return chunk(bytes(ring), thread=thread, kind=2)
+
+
+def header(
+    *,
+    pid: int = 1000,
+    parent: int = 1,
+    flags: int = 1,
+    chunks: int = 0,
+    clock: Sequence[tuple[int, int, int]] = ((0, 0, 1),),
+    newest: int = 0,
+    end: int = 1,
+    calls: int = 0,
+    dropped: int = 0,
+    gpus: int = 1,
+    version: int = 1,
+) -> bytes:
+    samples = [*clock, (0, 0, 0), (0, 0, 0)][:3]
+    data = b"CUVETREC" + struct.pack("<6I", version, HEADER_BYTES, CHUNK_BYTES, pid, parent, flags)
+    data += b"".join(struct.pack("<QQQ", *sample) for sample in samples)
+    data += struct.pack("<QQIIQQIi", newest, chunks, end, catalog.driver().identity, calls, dropped, gpus, 13000)
+    return data.ljust(HEADER_BYTES, b"\0")
+
+
+def recording(chunks: Sequence[bytes], **fields: object) -> bytes:
+    return header(chunks=len(chunks), **fields) + b"".join(chunks)  # type: ignore[arg-type]
+
+
+def write(directory: Path, chunks: Sequence[bytes], *, pid: int = 1000, start: int = 1, **fields: object) -> Path:
+    path = directory / f"{pid}-{start}.cuvet"
+    path.write_bytes(recording(chunks, pid=pid, **fields))
+    return path
