@@ -1,0 +1,81 @@
+"""One call of a CUDA entry point, and how it ended: what the model consumes, wherever the call came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint, Kind
+    from cuvet.findings import Site
+
+
+@dataclass(frozen=True, slots=True)
+class SeenHandle:
+    """What the shim's liveness table said about a handle when the call entered."""
+
+    kind: Kind
+    handle: int
+    generation: int
+    """0 if the shim never saw the handle created."""
+    alive: bool
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """``args`` holds one word per parameter of the driver entry point (pointers as addresses;
+    0 for structs passed by value, whose bytes are in ``inputs``).
+
+    ``inputs`` maps a parameter's index to the bytes it pointed to at entry (structs, strings, arrays);
+    ``seen`` maps it to the shim's view of the handle; ``pointers`` are the kernel arguments that may be addresses.
+    ``context`` is the context current on the thread at entry as the driver told it; None if nobody asked (then
+    the model's own view holds). ``per_thread`` says that the call went through a ``_ptsz`` or ``_ptds`` symbol, for which
+    stream 0 is the per-thread default stream.
+
+    Of a host registration ``maps`` are the lines of /proc/self/maps that touch its range, and their neighbours. Of a load ``image``
+    are the first bytes (at most 4096) of what was given, of which ``image_readable`` bytes can be read (-1: a file that cannot be
+    opened); ``image_terminated`` says whether there is a NUL among these. The shim records them only when the
+    call fails; the emulated device looks before it answers.
+    """
+
+    entry_point: EntryPoint
+    args: tuple[int, ...]
+    process: int = 0
+    thread: int = 0
+    number: int = 0
+    time_ns: int = 0
+    context: int | None = None
+    inputs: dict[int, bytes] = field(default_factory=dict)
+    seen: dict[int, SeenHandle] = field(default_factory=dict)
+    pointers: tuple[int, ...] = ()
+    site: Site | None = None
+    per_thread: bool = False
+    maps: tuple[str, ...] = ()
+    image: bytes = b""
+    image_readable: int = 0
+    image_terminated: bool = False
+    position: tuple[int, int] | None = None
+    """Set by ``Model.observe``: number of the stream this call's work went to, and which work it is there, from 1."""
+
+    @property
+    def name(self) -> str:
+        """Canonical driver spelling, e.g. ``cuStreamDestroy``."""
+        return self.entry_point.name
+
+    def arg(self, parameter: str) -> int:
+        """The word passed for the parameter of that name. KeyError if there is none."""
+        return self.args[self.entry_point.index[parameter]]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a call ended. ``status`` None: it did not return (the process died in it, or is still in it).
+
+    ``outputs`` maps a parameter's index to the word the driver wrote through it (only if status is 0);
+    ``generations`` maps it to the generation that the shim gave to a new object (absent: one more than the handle's last).
+    """
+
+    status: int | None
+    outputs: dict[int, int] = field(default_factory=dict)
+    signal: int | None = None
+    generations: dict[int, int] = field(default_factory=dict)

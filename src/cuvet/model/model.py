@@ -1,0 +1,599 @@
+"""The executable specification: what a call may do (``predict``) and what it did (``observe``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model import statuses
+from cuvet.model.call import Call, Outcome, SeenHandle
+from cuvet.model.memory import MemoryTable
+from cuvet.model.naming import is_named, role_on, words_named
+from cuvet.model.objects import (
+    Allocation,
+    Capture,
+    Context,
+    HostMemory,
+    MemoryPool,
+    Object,
+    Stream,
+    TextureObject,
+)
+from cuvet.model.order import Order
+from cuvet.model.table import ObjectTable
+from cuvet.model.threads import Thread
+from cuvet.model.transitions import plan
+from cuvet.model.transitions.capture import finish, observe_failure
+from cuvet.model.transitions.registry import Transition
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.rules.rule import Rule, Violation
+
+T = TypeVar("T", bound=Object)
+
+LEGACY, PER_THREAD = 1, 2
+"""CU_STREAM_LEGACY and CU_STREAM_PER_THREAD."""
+
+_ELSEWHERE = frozenset(
+    {
+        Kind.MEMORY,
+        Kind.HOST_MEMORY,
+        Kind.GRAPH,
+        Kind.GRAPH_NODE,
+        Kind.ARRAY,
+        Kind.FUNCTION,
+        Kind.KERNEL,
+        Kind.DEVICE,
+    }
+)
+"""Kinds whose handles also come from entry points that hand out many at once, or from no entry point at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """``statuses`` that the driver may return, the likeliest first (``CRASH`` for a signal); ``undefined`` if anything may
+    happen. ``outputs`` (parameter index to word) are the values the model knows; new handles are made up by the emulated device."""
+
+    statuses: tuple[int, ...]
+    undefined: bool
+    violations: tuple[Violation, ...]
+    outputs: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is asked about calls of one entry point: all its rules; those that can fire when all objects are alive; the roles that
+    name objects."""
+
+    rules: tuple[type[Rule], ...]
+    others: tuple[type[Rule], ...]
+    named: tuple[Role, ...]
+
+
+class Model:
+    """State of one process. ``devices`` GPUs of ``memory`` bytes each. ``complete`` says that every call is observed; otherwise
+    (lifecycle recordings leave out hot launches, but nothing that makes the host wait) nothing is claimed that an unseen launch
+    could make wrong.
+
+    Public queries, for rules (which must not change anything). "Unknown" objects, created before the first call that was
+    seen or behind the shim's back, are None: a rule stays silent about them, unless ``call.seen`` says more.
+
+    Objects
+
+    * ``find(kind, handle)``: the newest object of that handle, alive or dead; None if never seen. A CUkernel is found as FUNCTION
+      too, and the other way round (launches take both).
+    * ``find_dead(kind, handle)``: the newest dead object of that handle, even if the handle was issued again; None.
+    * ``kinds_of(handle)``: newest objects of any kind that have this handle (a stream passed as an event).
+    * ``object_of(call, parameter_index, kind)``: the object that a call's argument names (by the shim's generation if it has one).
+    * ``object_named(call, role)``: the object that the role's parameter names; for READS and WRITES the allocation that holds the
+      address. None for built-in values, nulls and unknown handles.
+    * ``objects_named(call, role)``: likewise for arrays of handles (``role.count``) and for handles in structs (``role.field``).
+    * ``handles_named(call, role)``: the words themselves, without looking them up.
+    * ``objects(kind, alive=True)``: all objects of that kind that are alive (or all that are remembered), oldest first.
+    * ``chain(object)``: why it died: the object, what killed it, what killed that, … each with ``destroyed_by``.
+
+    Contexts, devices, threads
+
+    * ``current_context(call)``: context current on the call's thread, alive or dead; None if there is none, or it is unknown.
+    * ``current_handle(call)``: its handle; 0 if the thread has none.
+    * ``context_of(call, stream)``: context in which work on that stream runs.
+    * ``context_stack(thread)``: contexts of that thread, the current one last.
+    * ``threads_of(context)``: threads on which it is current.
+    * ``primary_context(device)``: the newest primary context of a device, alive or dead; None.
+    * ``device_of(call)``: device of the current context; None if unknown.
+    * ``last_reset(device)``: the newest cuDevicePrimaryCtxReset (or last release) of that device; None.
+    * ``sticky_error(call)``: (call that first showed it, status) of the error in the current context; None.
+    * ``sees_all(kind)``: whether every object of this kind has been seen created, so that an unknown handle was never handed out.
+    * ``last_failure(thread)``: newest (call, status) that failed on this thread, not counting CUDA_ERROR_NOT_READY; None.
+    * ``initialised_by``: the cuInit that succeeded; None. ``shutdown_by``: True once the process is exiting (``shutdown``).
+    * ``driver_version``: as cuDriverGetVersion tells (13000); 0 if unknown.
+    * ``inherited(kind, handle)``: object of the parent process that a forked child cannot use; None.
+      ``initialised_before_fork``: the parent's cuInit if this process was forked after it; None.
+
+    Streams, order, capture
+
+    * ``stream_of(call, parameter_index)``: Stream, also for 0, 1 and 2; None if unknown.
+    * ``streams_of(context)``: living streams of a context, its default streams among them.
+    * ``stream_on(call)``: the Stream that the call enqueues work on (role ON); None.
+    * ``default_stream(call)``: what stream 0 means for this call; None if the current context is unknown.
+    * ``streams()``: all living streams, the built-in ones too.
+    * ``ordered_after(call, stream, earlier)``: whether work enqueued now on ``stream`` is known to run after ``earlier``, or may
+      be for all we know: False means that there is certainly no order.
+    * ``finished(earlier)``: whether the host is known to have waited for that work.
+    * ``pending(stream)``: the newest work not known to be finished, or None.
+    * ``capture_of(stream)``: the capture that the stream takes part in; None.
+    * ``captures()``: captures in progress, oldest first. ``captures_by_thread(thread)``: those begun by that thread.
+    * ``capture_mode(thread)``: that thread's interaction mode (cuThreadExchangeStreamCaptureMode): 0 global, 1 local, 2 relaxed.
+    * ``capture_forbidding(call)``: the capture on account of which potentially unsafe calls (cuMemAlloc) are refused now; None.
+      Unless ``complete``, the thread's mode may have been changed unseen: believe it only of a call that failed.
+
+    Memory
+
+    * ``allocation_at(address)``: allocation that holds the address: a live one, else the one freed last; None.
+    * ``host_memory_at(address)``: likewise for pinned or registered host memory.
+    * ``pointed_at(call)``: allocations, alive or dead, that the launch's arguments (``call.pointers``) point into. The start of one is left
+      out where another argument points into its neighbour below: it may be that one's end.
+    * ``overlapping_allocations(address, size)``, ``overlapping_host_memory(address, size)``: live ones, by address.
+    * ``outstanding(pool)``: live allocations made from a memory pool.
+    * ``textures_of(array)``: live texture and surface objects that refer to it.
+    * ``functions_module(function)``: module or library that a function or kernel belongs to; None if unknown.
+    """
+
+    def __init__(self, devices: int = 1, *, memory: int = 1 << 40, complete: bool = False) -> None:
+        self.devices = devices
+        self.memory = memory
+        self.complete = complete
+        self.table = ObjectTable()
+        self.order = Order(complete)
+        self.allocations: MemoryTable[Allocation] = MemoryTable()
+        self.host_memory: MemoryTable[HostMemory] = MemoryTable()
+        self.threads: dict[int, Thread] = {}
+        self.live_captures: list[Capture] = []
+        self.primaries: dict[int, Context] = {}
+        self.default_pools: dict[int, MemoryPool] = {}
+        self.current_pools: dict[int, MemoryPool] = {}
+        self.resets: dict[int, Call] = {}
+        self.initialised_by: Call | None = None
+        self.initialised_before_fork: Call | None = None
+        self.shutdown_by = False
+        self.driver_version = 0
+        self.graphs_wait = False
+        self._default_streams: dict[tuple[Context, int], Stream] = {}
+        self._inherited: ObjectTable | None = None
+        self._plans: dict[str, tuple[Transition, ...]] = {}
+        self._judged: dict[str, Judged] = {}
+
+    # What a call may do, and what it did.
+
+    def predict(self, call: Call) -> Prediction:
+        """What the driver may do with ``call`` in this state. Changes nothing."""
+        judged = self._judged.get(call.entry_point.name) or self._judge(call.entry_point)
+        violations: list[Violation] = []
+        rules = judged.others if judged.others is not judged.rules and self._all_alive(call, judged) else judged.rules
+        for rule in rules:
+            violations.extend(rule.check(call, self))
+        outcomes: dict[int, None] = {}
+        for violation in violations:
+            outcomes.update(dict.fromkeys(violation.outcomes))
+        if all(violation.only_if_failed for violation in violations if violation.outcomes):
+            outcomes.update(dict.fromkeys(statuses.of_legal_call(self, call)))
+        return Prediction(
+            statuses=tuple(outcomes),
+            undefined=any(violation.undefined for violation in violations),
+            violations=tuple(violations),
+            outputs=statuses.outputs(self, call),
+        )
+
+    def observe(self, call: Call, outcome: Outcome) -> None:
+        """``call`` was made and ended so. A failed call changes nothing but errors; one that did not return counts as made."""
+        thread = self.thread(call.thread)
+        if call.context is not None:
+            self._follow_driver(thread, call.context)
+        if outcome.status:
+            self._observe_error(thread, call, outcome.status)
+            return
+        name = call.entry_point.name
+        steps = self._plans.get(name)
+        if steps is None:
+            steps = self._plans[name] = plan(call.entry_point)
+        for step in steps:
+            step(self, call, outcome)
+
+    def shutdown(self) -> None:
+        """The process is exiting and the driver has shut down: later calls are answered CUDA_ERROR_DEINITIALIZED."""
+        self.shutdown_by = True
+
+    def forked(self) -> Model:
+        """The model of a child process forked now. What the parent had, the child cannot use."""
+        child = Model(self.devices, memory=self.memory, complete=self.complete)
+        child.driver_version = self.driver_version
+        child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
+        child._inherited = self.table.snapshot()
+        return child
+
+    # Objects.
+
+    def find(self, kind: Kind, handle: int) -> Object | None:
+        return self._find(kind, handle, 0)
+
+    def find_dead(self, kind: Kind, handle: int) -> Object | None:
+        return self.table.dead(kind, handle)
+
+    def kinds_of(self, handle: int) -> tuple[Object, ...]:
+        return tuple(found for kind in Kind if (found := self.table.find(kind, handle)) is not None)
+
+    def object_of(self, call: Call, parameter_index: int, kind: Kind) -> Object | None:
+        word = call.args[parameter_index]
+        if kind is Kind.STREAM and word <= PER_THREAD:
+            return self.stream_of(call, parameter_index)
+        seen = call.seen.get(parameter_index)
+        return self._find(kind, word, 0) if seen is None or seen.kind is not kind else self._seen(seen)
+
+    def object_named(self, call: Call, role: Role) -> Object | None:
+        if role.field or role.count or role.when:
+            return next(iter(self.objects_named(call, role)), None)
+        index = call.entry_point.index.get(role.parameter)
+        if index is None:
+            return None
+        if role.verb in (Verb.READS, Verb.WRITES):
+            return self._memory_at(role.kind, call.args[index])
+        found = self.object_of(call, index, role.kind)
+        return None if isinstance(found, Stream) and found.builtin else found
+
+    def objects_named(self, call: Call, role: Role) -> tuple[Object, ...]:
+        if not (role.field or role.count or role.when):
+            found = self.object_named(call, role)
+            return () if found is None else (found,)
+        by_address = role.verb in (Verb.READS, Verb.WRITES)
+        words = words_named(call, role)
+        objects = (self._memory_at(role.kind, word) if by_address else self._find(role.kind, word, 0) for word in words)
+        return tuple(found for found in objects if found is not None)
+
+    def handles_named(self, call: Call, role: Role) -> tuple[int, ...]:
+        return words_named(call, role)
+
+    def objects(self, kind: Kind, alive: bool = True) -> Iterator[Object]:
+        return self.table.all(kind, alive)
+
+    def chain(self, object: Object) -> tuple[Object, ...]:
+        links = [object]
+        while (killer := links[-1].killed_by) is not None:
+            links.append(killer)
+        return tuple(links)
+
+    def sees_all(self, kind: Kind) -> bool:
+        return self.initialised_by is not None and kind not in _ELSEWHERE
+
+    def inherited(self, kind: Kind, handle: int) -> Object | None:
+        return None if self._inherited is None else self._inherited.find(kind, handle)
+
+    # Contexts, devices, threads.
+
+    def thread(self, number: int) -> Thread:
+        found = self.threads.get(number)
+        if found is None:
+            found = self.threads[number] = Thread()
+        return found
+
+    def current_context(self, call: Call) -> Context | None:
+        thread = self.threads.get(call.thread)
+        top = thread.stack[-1] if thread is not None and thread.stack else None
+        if call.context is not None and (top is None or top.handle != call.context):
+            return self.context_at(call.context)
+        return self._newest(top)
+
+    def current_handle(self, call: Call) -> int:
+        if call.context is not None:
+            return call.context
+        thread = self.threads.get(call.thread)
+        top = thread.stack[-1] if thread is not None and thread.stack else None
+        return 0 if top is None else top.handle
+
+    def context_at(self, handle: int) -> Context | None:
+        found = self.table.find(Kind.CONTEXT, handle) if handle else None
+        return found if isinstance(found, Context) else None
+
+    def context_of(self, call: Call, stream: Stream) -> Context | None:
+        return self.current_context(call) if stream.builtin else stream.context
+
+    def context_stack(self, thread: int) -> tuple[Context | None, ...]:
+        return tuple(map(self._newest, self.threads[thread].stack)) if thread in self.threads else ()
+
+    def threads_of(self, context: Context) -> tuple[int, ...]:
+        return tuple(
+            number
+            for number, thread in self.threads.items()
+            if thread.stack and self._newest(thread.stack[-1]) is context
+        )
+
+    def primary_context(self, device: int) -> Context | None:
+        return self.primaries.get(device)
+
+    def device_of(self, call: Call) -> int | None:
+        context = self.current_context(call)
+        return None if context is None else context.device
+
+    def last_reset(self, device: int) -> Call | None:
+        return self.resets.get(device)
+
+    def sticky_error(self, call: Call) -> tuple[Call, int] | None:
+        context = self.current_context(call)
+        if context is None or context.error is None:
+            return None
+        return context.error, context.error_status
+
+    def last_failure(self, thread: int) -> tuple[Call, int] | None:
+        return self.threads[thread].failure if thread in self.threads else None
+
+    # Streams, order, capture.
+
+    def stream_of(self, call: Call, parameter_index: int) -> Stream | None:
+        return self._stream(call, parameter_index, call.args[parameter_index])
+
+    def streams_of(self, context: Context) -> tuple[Stream, ...]:
+        made = (
+            stream for stream in self.objects(Kind.STREAM) if isinstance(stream, Stream) and stream.context is context
+        )
+        built_in = (stream for (owner, _), stream in self._default_streams.items() if owner is context)
+        return (*made, *built_in)
+
+    def stream_on(self, call: Call) -> Stream | None:
+        role = role_on(call.entry_point)
+        words = words_named(call, role) if role is not None else ()
+        return self._stream(call, call.entry_point.index[role.parameter], words[0]) if role and words else None
+
+    def default_stream(self, call: Call) -> Stream | None:
+        return self._stream(call, -1, 0)
+
+    def ordered_after(self, call: Call, stream: Stream, earlier: Call) -> bool:
+        return earlier.position is None or stream.capture is not None or self.order.is_before(earlier.position, stream)
+
+    def finished(self, earlier: Call) -> bool:
+        return earlier.position is None or self.order.is_done(earlier.position)
+
+    def pending(self, stream: Stream) -> Call | None:
+        work = stream.last_work
+        return None if work is None or self.finished(work) else work
+
+    def capture_of(self, stream: Stream) -> Capture | None:
+        return stream.capture
+
+    def captures(self) -> tuple[Capture, ...]:
+        return tuple(self.live_captures)
+
+    def captures_by_thread(self, thread: int) -> tuple[Capture, ...]:
+        return tuple(capture for capture in self.live_captures if capture.thread == thread)
+
+    def capture_mode(self, thread: int) -> int:
+        return self.threads[thread].capture_mode if thread in self.threads else 0
+
+    def capture_forbidding(self, call: Call) -> Capture | None:
+        mode = self.capture_mode(call.thread)
+        for capture in self.live_captures:
+            own = capture.thread == call.thread
+            if mode < 2 and ((own and capture.mode < 2) or (mode == 0 and not own and capture.mode == 0)):
+                return capture
+        return None
+
+    # Memory.
+
+    def allocation_at(self, address: int) -> Allocation | None:
+        return self.allocations.at(address)
+
+    def pointed_at(self, call: Call) -> tuple[Allocation, ...]:
+        if not call.pointers:
+            return ()
+        found = [(pointer, self.allocations.at(pointer)) for pointer in call.pointers]
+        ends = {allocation.end for _, allocation in found if allocation is not None}
+        inside = (
+            held for pointer, held in found if held is not None and (pointer != held.handle or pointer not in ends)
+        )
+        return tuple(dict.fromkeys(inside))
+
+    def host_memory_at(self, address: int) -> HostMemory | None:
+        return self.host_memory.at(address)
+
+    def overlapping_allocations(self, address: int, size: int) -> list[Allocation]:
+        return self.allocations.live_overlapping(address, size)
+
+    def overlapping_host_memory(self, address: int, size: int) -> list[HostMemory]:
+        return self.host_memory.live_overlapping(address, size)
+
+    def outstanding(self, pool: MemoryPool) -> tuple[Allocation, ...]:
+        return tuple(pool.outstanding)
+
+    def textures_of(self, array: Object) -> tuple[Object, ...]:
+        objects = (*self.objects(Kind.TEXTURE_OBJECT), *self.objects(Kind.SURFACE_OBJECT))
+        return tuple(found for found in objects if isinstance(found, TextureObject) and found.resource is array)
+
+    def functions_module(self, function: Object) -> Object | None:
+        return function.parent
+
+    # For transitions.
+
+    def create(
+        self, cls: type[T], kind: Kind, handle: int, call: Call, outcome: Outcome, parameter: str, parent: Object | None
+    ) -> T:
+        """A new object, made by ``call`` through ``parameter``, in the context that is current."""
+        context = self.current_context(call)
+        index = call.entry_point.index.get(parameter, -1)
+        previous = self.table.find(kind, handle)
+        if previous is not None:
+            self.lose(previous)
+        created = self.table.add(cls, kind, handle, outcome.generations.get(index, 0))
+        created.created_by = call
+        created.context = context
+        created.device = None if context is None else context.device
+        created.parent = parent
+        if parent is not None and parent.alive:
+            parent.children[created] = None
+        return created
+
+    def end(self, object: Object, call: Call, killed_by: Object | None = None) -> None:
+        """``call`` ended ``object``, and with it all that belongs to it."""
+        if not object.alive:
+            return
+        object.destroyed_by = call
+        object.killed_by = killed_by
+        if isinstance(object, Stream) and object.capture is not None and object.capture.origin is object:
+            finish(self, call, object.capture)
+        self._gone(object)
+        for child in tuple(object.children):
+            self.end(child, call, object)
+
+    def living_context(self, call: Call) -> Context | None:
+        """The current context, in which something was just made. If it was dead, it is back: a primary context can be used again after
+        a reset."""
+        context = self.current_context(call)
+        if context is None or context.destroyed_by is None:
+            return context
+        back = self.table.add(Context, Kind.CONTEXT, context.handle, 0)
+        back.created_by, back.device, back.flags = call, context.device, context.flags
+        back.primary, back.retained = context.primary, context.retained
+        if back.primary and back.device is not None:
+            self.primaries[back.device] = back
+        else:
+            self.thread(call.thread).set_current(back)
+        return back
+
+    def lose(self, object: Object) -> None:
+        """``object`` cannot be there any more, nor what belongs to it, though nobody saw it end."""
+        if not object.alive:
+            return
+        object.lost = True
+        self._gone(object)
+        for child in tuple(object.children):
+            self.lose(child)
+
+    def streams(self) -> Iterator[Stream]:
+        """All living streams, the built-in ones too."""
+        yield from self._default_streams.values()
+        yield from (stream for stream in self.objects(Kind.STREAM) if isinstance(stream, Stream))
+
+    def adopt_context(self, handle: int) -> Context:
+        """The context of that handle, which may have been created before the first call that was seen."""
+        found = self.context_at(handle)
+        return self.table.add(Context, Kind.CONTEXT, handle, 0) if found is None else found
+
+    def _find(self, kind: Kind, handle: int, generation: int) -> Object | None:
+        found = self.table.find(kind, handle, generation)
+        if found is None and kind is Kind.FUNCTION:
+            return self.table.find(Kind.KERNEL, handle, generation)
+        if found is None and kind is Kind.KERNEL:
+            return self.table.find(Kind.FUNCTION, handle, generation)
+        return found
+
+    def _seen(self, seen: SeenHandle) -> Object | None:
+        """The object of the generation that the shim saw. Objects that are handed out again can get a generation here that the shim
+        does not count; what was alive for the shim is the newest then."""
+        found = self._find(seen.kind, seen.handle, seen.generation)
+        if seen.alive and found is not None and not found.alive:
+            newest = self._find(seen.kind, seen.handle, 0)
+            return newest if newest is not None and newest.alive else found
+        return found
+
+    def _memory_at(self, kind: Kind, address: int) -> Object | None:
+        return self.host_memory.at(address) if kind is Kind.HOST_MEMORY else self.allocations.at(address)
+
+    def _newest(self, context: Context | None) -> Context | None:
+        """A primary context's handle stays the same when the context is reset and retained again."""
+        if context is not None and context.primary and context.destroyed_by is not None:
+            return self.context_at(context.handle)
+        return context
+
+    def _follow_driver(self, thread: Thread, handle: int) -> None:
+        """The driver says which context is current; ours differs if something went past what is seen."""
+        top = thread.stack[-1] if thread.stack else None
+        if (0 if top is None else top.handle) != handle:
+            thread.set_current(self.adopt_context(handle) if handle else None)
+
+    def _stream(self, call: Call, parameter_index: int, word: int) -> Stream | None:
+        if word > PER_THREAD:
+            seen = call.seen.get(parameter_index)
+            known = seen is not None and seen.kind is Kind.STREAM
+            found = self._seen(seen) if seen is not None and known else self.table.find(Kind.STREAM, word)
+            return found if isinstance(found, Stream) else None
+        context = self.current_context(call)
+        if context is None:
+            return None
+        if word == PER_THREAD or (word == 0 and call.per_thread):
+            return self._default_stream(context, PER_THREAD, call.thread)
+        return self._default_stream(context, LEGACY, 0)
+
+    def _default_stream(self, context: Context, handle: int, thread: int) -> Stream:
+        key = (context, thread if handle == PER_THREAD else -1)
+        found = self._default_streams.get(key)
+        if found is None:
+            found = self._default_streams[key] = Stream(
+                kind=Kind.STREAM,
+                handle=handle,
+                generation=1,
+                number=-1 - len(self._default_streams),
+                context=context,
+                device=context.device,
+                parent=context,
+                builtin=True,
+            )
+        if context.destroyed_by is not None and found.destroyed_by is None:
+            found.destroyed_by, found.killed_by = context.destroyed_by, context
+        return found
+
+    def _observe_error(self, thread: Thread, call: Call, status: int) -> None:
+        if status == statuses.NOT_READY:
+            return
+        thread.failure = (call, status)
+        observe_failure(self, call, status)
+        if status in statuses.STICKY:
+            context = self.current_context(call)
+            if context is not None and context.error is None:
+                context.error, context.error_status = call, status
+
+    def _gone(self, object: Object) -> None:
+        """Take a dead object out of what lists the living."""
+        self.table.end(object)
+        if object.parent is not None:
+            object.parent.children.pop(object, None)
+        forgotten: Object | None = None
+        if isinstance(object, Allocation):
+            if object.pool is not None:
+                object.pool.outstanding.pop(object, None)
+            forgotten = self.allocations.end(object)
+        elif isinstance(object, HostMemory):
+            forgotten = self.host_memory.end(object)
+        elif isinstance(object, Stream):
+            self.order.destroy(object)
+        if forgotten is not None:
+            self.table.forget(forgotten)
+
+    def _judge(self, entry_point: EntryPoint) -> Judged:
+        from cuvet.rules import all_rules
+
+        rules = tuple(rule for rule in all_rules() if rule.applies_to(entry_point))
+        judged = self._judged[entry_point.name] = Judged(
+            rules=rules,
+            others=tuple(rule for rule in rules if not rule.only_for_dead),
+            named=tuple(role for role in entry_point.roles if role.parameter and is_named(role)),
+        )
+        return judged
+
+    def _all_alive(self, call: Call, judged: Judged) -> bool:
+        """Whether every object that the call names is known and alive."""
+        for role in judged.named:
+            if role.field or role.count:
+                if not all(found.alive for found in self.objects_named(call, role)):
+                    return False
+                continue
+            index = call.entry_point.index[role.parameter]
+            if call.args[index] == 0 and role.null:
+                continue
+            found = self.object_of(call, index, role.kind)
+            if (
+                found is None
+                or not found.alive
+                or (role.verb is Verb.DESTROYS and isinstance(found, Stream) and found.builtin)
+            ):
+                return False
+        return True

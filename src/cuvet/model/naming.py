@@ -1,0 +1,65 @@
+"""Which words of a call name objects: parameters, elements of arrays, members of structs."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model.call import Call
+
+_MADE = frozenset({Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.LOADS, Verb.POPS})
+_BY_ADDRESS = frozenset({Kind.NONE, Kind.DEVICE, Kind.MEMORY, Kind.HOST_MEMORY, Kind.ADDRESS_RANGE})
+
+
+def is_named(role: Role) -> bool:
+    """Whether the role names, by handle, an object that is there already."""
+    return role.verb not in _MADE and role.kind not in _BY_ADDRESS
+
+
+@cache
+def role_on(entry_point: EntryPoint) -> Role | None:
+    """The role of the stream that calls of the entry point enqueue work on."""
+    return next((role for role in entry_point.roles if role.verb is Verb.ON), None)
+
+
+def words_named(call: Call, role: Role) -> tuple[int, ...]:
+    """The handles or addresses that the role's parameter passes; empty where the role does not hold for this call, or the bytes
+    that the parameter points to are not known."""
+    index = call.entry_point.index.get(role.parameter)
+    if index is None or index >= len(call.args):
+        return ()
+    if role.when and member(call, role.parameter, role.when) not in role.values:
+        return ()
+    if role.field:
+        word = member(call, role.parameter, role.field)
+        return () if word is None else (word,)
+    if role.count:
+        return _elements(call, index, role.count)
+    return (call.args[index],)
+
+
+def _elements(call: Call, index: int, count: str) -> tuple[int, ...]:
+    data = call.inputs.get(index, b"")
+    number = min(call.arg(count), len(data) // 8) if count in call.entry_point.index else len(data) // 8
+    return tuple(int.from_bytes(data[8 * i : 8 * i + 8], "little") for i in range(number))
+
+
+def member(call: Call, name: str, field: str) -> int | None:
+    """A member of the struct that the parameter of that name points to; None if its bytes are not known."""
+    index = call.entry_point.index[name]
+    data = call.inputs.get(index, b"")
+    parameter = call.entry_point.parameters[index]
+    offset, size = _place(parameter.pointee or parameter.type, field)
+    return int.from_bytes(data[offset : offset + size], "little") if len(data) >= offset + size else None
+
+
+@cache
+def _place(struct: str, field: str) -> tuple[int, int]:
+    from cuvet.catalog import driver
+
+    offset, size, _ = driver().field(struct, field)
+    return offset, size

@@ -1,0 +1,207 @@
+"""The objects of CUDA as the model sees them. An object is (kind, handle, generation): handle values are re-issued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call
+    from cuvet.model.order import Clock
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Object:
+    """``number`` counts objects of this kind from 1 and names it in reports. ``parent`` is the object whose end ends this one
+    (context of a stream, module of a function); ``killed_by`` is set to it when that happened. ``destroyed_by`` is the call that
+    ended the object, whether directly or through its parent. ``created_by`` is None for objects that were there before the
+    first call that was seen. ``lost`` says that the handle was issued again although no end of this object was seen."""
+
+    kind: Kind
+    handle: int
+    generation: int
+    number: int
+    context: Context | None = None
+    device: int | None = None
+    created_by: Call | None = None
+    destroyed_by: Call | None = None
+    parent: Object | None = None
+    killed_by: Object | None = None
+    children: dict[Object, None] = field(default_factory=dict)
+    """Living objects whose ``parent`` this is, oldest first."""
+    lost: bool = False
+    references: int = 1
+    """How often it must be released to end: memory handles and user objects are counted by CUDA."""
+
+    @property
+    def alive(self) -> bool:
+        return self.destroyed_by is None and not self.lost
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind.noun.replace(' ', '-')}#{self.number}"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Context(Object):
+    """``retained`` counts the retains of a primary context. A primary context that was reset is dead; the next retain
+    makes the next generation, of the same handle."""
+
+    primary: bool = False
+    retained: int = 0
+    flags: int = 0
+    error: Call | None = None
+    """The call at which a sticky error first showed; every later call in this context fails."""
+    error_status: int = 0
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Stream(Object):
+    """Handles 0 (NULL), 1 (CU_STREAM_LEGACY) and 2 (CU_STREAM_PER_THREAD) are built in: ``builtin`` True, one legacy stream per
+    context, one per-thread stream per context and thread. They have negative numbers."""
+
+    flags: int = 0
+    builtin: bool = False
+    last_work: Call | None = None
+    """Newest work enqueued and seen; ``Model.pending`` says whether it is known to be finished."""
+    capture: Capture | None = None
+
+    @property
+    def legacy(self) -> bool:
+        """The legacy default stream of its context."""
+        return self.builtin and self.handle == 1
+
+    @property
+    def blocking(self) -> bool:
+        """Whether it synchronises with the legacy default stream: not created with CU_STREAM_NON_BLOCKING (1)."""
+        return not self.flags & 1 and not self.legacy
+
+    @property
+    def name(self) -> str:
+        if self.builtin:
+            return "default-stream" if self.legacy else "per-thread-default-stream"
+        return f"stream#{self.number}"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Capture:
+    """One stream capture, from begin to end. ``streams`` are all that joined; ``invalidated_by`` the call that broke it.
+    ``mode``: 0 global, 1 thread-local, 2 relaxed."""
+
+    origin: Stream
+    mode: int
+    thread: int
+    begun_by: Call
+    streams: list[Stream] = field(default_factory=list)
+    invalidated_by: Call | None = None
+    ended_by: Call | None = None
+    works: dict[Stream, int] = field(default_factory=dict)
+    """How much work was captured on each stream."""
+    reached: dict[Stream, dict[Stream, int]] = field(default_factory=dict)
+    """By stream: how much of each stream's work comes before the stream's next work."""
+
+    @property
+    def unjoined(self) -> tuple[Stream, ...]:
+        """Streams with captured work that the origin has not been made to wait for."""
+        reached = self.reached.get(self.origin, {})
+        return tuple(
+            stream for stream, work in self.works.items() if stream is not self.origin and work > reached.get(stream, 0)
+        )
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Event(Object):
+    """``recorded_by`` and ``recorded_on`` are of the newest record outside of captures; ``captured`` is the capture in which the
+    event was recorded last, None once it is recorded outside again."""
+
+    flags: int = 0
+    recorded_by: Call | None = None
+    recorded_on: Stream | None = None
+    captured: Capture | None = None
+    clock: Clock | None = None
+    """Work that is done when the event is; None: never recorded, or not known."""
+    reached: dict[Stream, int] = field(default_factory=dict)
+    """Of an event that was recorded in a capture: how much of each stream's captured work it stands for."""
+    external: bool = False
+    """It may also be recorded where no call shows it: in a graph, in another process."""
+
+    @property
+    def timing(self) -> bool:
+        """False if created with CU_EVENT_DISABLE_TIMING (2)."""
+        return not self.flags & 2
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Allocation(Object):
+    """Device-accessible memory [handle, handle + size). ``variant``: linear, pitched, managed, stream-ordered, mapped
+    (cuMemMap), ipc, global (a variable of a module), graph (allocated in a capture: it counts as alive even when it was freed, because
+    each launch of the graph allocates it anew)."""
+
+    size: int = 0
+    variant: str = "linear"
+    pool: MemoryPool | None = None
+    stream: Stream | None = None
+    """Stream-ordered only: the stream it was allocated on."""
+    freed_on: Stream | None = None
+    """Stream of the cuMemFreeAsync that freed it; None if it was freed otherwise."""
+    uses: dict[int, Call] = field(default_factory=dict)
+    """Stream-ordered only: newest use per stream (by the stream's number)."""
+    used_on: dict[int, Stream] = field(default_factory=dict)
+    """The streams of ``uses``, by number."""
+
+    @property
+    def end(self) -> int:
+        return self.handle + self.size
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class HostMemory(Object):
+    """Pinned host memory [handle, handle + size): allocated by the driver, or the user's own and ``registered``."""
+
+    size: int = 0
+    registered: bool = False
+    flags: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.handle + self.size
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class MemoryPool(Object):
+    """``outstanding``: allocations made from it and not freed yet."""
+
+    default: bool = False
+    outstanding: dict[Allocation, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Function(Object):
+    """A CUfunction or CUkernel. ``parent`` is its module or library; ``symbol`` its mangled name."""
+
+    symbol: str = ""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Graph(Object):
+    """``child`` True: owned by a node, must not be destroyed by the user."""
+
+    child: bool = False
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class GraphExec(Object):
+    """``stream`` is where ``last_launch`` launched it."""
+
+    graph: Graph | None = None
+    last_launch: Call | None = None
+    stream: Stream | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class TextureObject(Object):
+    """A CUtexObject or CUsurfObject. ``resource`` is the array or device memory that it reads."""
+
+    resource: Object | None = None

@@ -1,0 +1,85 @@
+"""All objects, by kind, handle and generation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Object
+
+T = TypeVar("T", bound=Object)
+
+GENERATIONS = 4
+"""How many former objects of one handle are remembered."""
+
+
+class ObjectTable:
+    def __init__(self) -> None:
+        size = max(Kind) + 1
+        self._newest: list[dict[int, Object]] = [{} for _ in range(size)]
+        self._older: list[dict[int, list[Object]]] = [{} for _ in range(size)]
+        self._live: list[dict[Object, None]] = [{} for _ in range(size)]
+        self._count = [0] * size
+
+    def add(self, cls: type[T], kind: Kind, handle: int, generation: int) -> T:
+        """A new object of that handle, of the handle's next generation if ``generation`` is 0."""
+        previous = self._newest[kind].get(handle)
+        if previous is not None:
+            older = self._older[kind].setdefault(handle, [])
+            older.append(previous)
+            del older[:-GENERATIONS]
+        self._count[kind] += 1
+        created = cls(
+            kind=kind,
+            handle=handle,
+            generation=generation or (1 if previous is None else previous.generation + 1),
+            number=self._count[kind],
+        )
+        self._newest[kind][handle] = created
+        self._live[kind][created] = None
+        return created
+
+    def find(self, kind: Kind, handle: int, generation: int = 0) -> Object | None:
+        """The object of that handle and generation; the newest if ``generation`` is 0."""
+        newest = self._newest[kind].get(handle)
+        if newest is None or not generation or newest.generation == generation:
+            return newest
+        older = self._older[kind].get(handle, ())
+        return next((found for found in older if found.generation == generation), None)
+
+    def dead(self, kind: Kind, handle: int) -> Object | None:
+        """The newest dead object of that handle."""
+        newest = self._newest[kind].get(handle)
+        if newest is not None and newest.destroyed_by is not None:
+            return newest
+        older = self._older[kind].get(handle, ())
+        return next((found for found in reversed(older) if found.destroyed_by is not None), None)
+
+    def all(self, kind: Kind, alive: bool) -> Iterator[Object]:
+        """Objects of that kind, oldest first: the living, or all that are remembered."""
+        if alive:
+            return iter(tuple(self._live[kind]))
+        remembered = [*self._newest[kind].values()]
+        for older in self._older[kind].values():
+            remembered += older
+        return iter(sorted(remembered, key=lambda found: found.number))
+
+    def end(self, object: Object) -> None:
+        self._live[object.kind].pop(object, None)
+
+    def forget(self, object: Object) -> None:
+        """Drop a dead object from memory."""
+        newest = self._newest[object.kind]
+        if newest.get(object.handle) is object:
+            del newest[object.handle]
+        older = self._older[object.kind].get(object.handle)
+        if older is not None and object in older:
+            older.remove(object)
+
+    def snapshot(self) -> ObjectTable:
+        """The newest objects as they are now."""
+        copy = ObjectTable()
+        copy._newest = [dict(handles) for handles in self._newest]
+        copy._count = list(self._count)
+        return copy

@@ -1,0 +1,33 @@
+"""What successful calls do to the model's state, one module per noun of CUDA."""
+
+from cuvet.model.transitions import (
+    capture,
+    context,
+    device,
+    event,
+    graph,
+    host_memory,
+    memory,
+    module,
+    object,
+    pool,
+    stream,
+    texture,
+)
+from cuvet.model.transitions.registry import plan
+
+__all__ = [
+    "capture",
+    "context",
+    "device",
+    "event",
+    "graph",
+    "host_memory",
+    "memory",
+    "module",
+    "object",
+    "plan",
+    "pool",
+    "stream",
+    "texture",
+]

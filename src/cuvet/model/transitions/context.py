@@ -1,0 +1,179 @@
+"""Contexts: made and destroyed, primary contexts retained, released and reset, and which is current on a thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.objects import Allocation, Context, Object, Stream
+from cuvet.model.transitions.object import output, parameter
+from cuvet.model.transitions.registry import for_role, instead_of_roles
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call, Outcome
+    from cuvet.model.model import Model
+
+
+@instead_of_roles("cuCtxCreate", "cuGLCtxCreate", "cuVDPAUCtxCreate")
+def create(model: Model, call: Call, outcome: Outcome) -> None:
+    """The new context is pushed on the thread's stack."""
+    name = call.entry_point.parameters[0].name
+    handle = output(call, outcome, name)
+    if handle is None:
+        return
+    context = model.create(Context, Kind.CONTEXT, handle, call, outcome, name, None)
+    context.context = None
+    context.device = parameter(call, "dev", parameter(call, "device"))
+    context.flags = parameter(call, "flags", parameter(call, "Flags"))
+    model.thread(call.thread).push(context)
+
+
+@for_role(Verb.DESTROYS, Kind.CONTEXT)
+def destroy(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    context = model.object_of(call, call.entry_point.index[role.parameter], Kind.CONTEXT)
+    if isinstance(context, Context):
+        _destroy(model, call, context)
+
+
+def _destroy(model: Model, call: Call, context: Context) -> None:
+    """A context that is current on the calling thread is popped; on other threads it stays current."""
+    thread = model.thread(call.thread)
+    if thread.current is context:
+        thread.pop()
+    model.order.finish_context(context)
+    model.end(context, call)
+
+
+@for_role(Verb.RETURNS, Kind.CONTEXT)
+def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    handle = output(call, outcome, role.parameter)
+    if handle and model.context_at(handle) is None:
+        model.adopt_context(handle)
+
+
+@instead_of_roles("cuCtxAttach")
+def attach(model: Model, call: Call, outcome: Outcome) -> None:
+    context = model.context_at(output(call, outcome, "pctx") or 0)
+    if context is not None:
+        context.references += 1
+
+
+@instead_of_roles("cuCtxDetach")
+def detach(model: Model, call: Call, outcome: Outcome) -> None:
+    """The context ends with the last of its users."""
+    context = model.context_at(parameter(call, "ctx"))
+    if context is None:
+        return
+    context.references -= 1
+    if context.references == 0:
+        _destroy(model, call, context)
+
+
+@instead_of_roles("cuCtxFromGreenCtx")
+def from_green_context(model: Model, call: Call, outcome: Outcome) -> None:
+    handle = output(call, outcome, "pContext")
+    if not handle or model.context_at(handle) is not None:
+        return
+    green = model.object_of(call, call.entry_point.index["hCtx"], Kind.GREEN_CONTEXT)
+    context = model.create(Context, Kind.CONTEXT, handle, call, outcome, "pContext", green)
+    context.context = None
+    context.device = None if green is None else green.device
+
+
+@instead_of_roles("cuGreenCtxCreate")
+def create_green_context(model: Model, call: Call, outcome: Outcome) -> None:
+    handle = output(call, outcome, "phCtx")
+    if handle:
+        green = model.create(Object, Kind.GREEN_CONTEXT, handle, call, outcome, "phCtx", None)
+        green.context, green.device = None, parameter(call, "dev")
+
+
+@instead_of_roles("cuGreenCtxStreamCreate")
+def create_stream_of_green_context(model: Model, call: Call, outcome: Outcome) -> None:
+    """Which context the stream has is not known, so nothing is claimed about its order."""
+    handle = output(call, outcome, "phStream")
+    if handle:
+        green = model.object_of(call, call.entry_point.index["greenCtx"], Kind.GREEN_CONTEXT)
+        stream = model.create(Stream, Kind.STREAM, handle, call, outcome, "phStream", green)
+        stream.context = None
+        stream.flags = parameter(call, "flags")
+
+
+@instead_of_roles("cuDevicePrimaryCtxRetain")
+def retain(model: Model, call: Call, outcome: Outcome) -> None:
+    """The handle of a device's primary context is always the same; after a reset it is a new object."""
+    handle = output(call, outcome, "pctx")
+    if not handle:
+        return
+    device = parameter(call, "dev")
+    context = model.primaries.get(device) or model.context_at(handle)
+    retained = 0 if context is None else context.retained
+    if context is None or not context.alive or context.handle != handle:
+        context = model.create(Context, Kind.CONTEXT, handle, call, outcome, "pctx", None)
+        context.context = None
+    model.primaries[device] = context
+    context.primary, context.device, context.retained = True, device, retained + 1
+
+
+@instead_of_roles("cuDevicePrimaryCtxRelease")
+def release(model: Model, call: Call, outcome: Outcome) -> None:
+    """The last release resets the primary context."""
+    device = parameter(call, "dev")
+    context = model.primaries.get(device)
+    if context is None:
+        return
+    context.retained = max(0, context.retained - 1)
+    if context.retained == 0:
+        _reset(model, call, device, context)
+
+
+@instead_of_roles("cuDevicePrimaryCtxReset")
+def reset(model: Model, call: Call, outcome: Outcome) -> None:
+    """Retains are kept: the primary context comes back with the next retain or use."""
+    device = parameter(call, "dev")
+    model.resets[device] = call
+    context = model.primaries.get(device)
+    if context is not None:
+        _reset(model, call, device, context)
+
+
+@instead_of_roles("cuDevicePrimaryCtxSetFlags")
+def set_primary_flags(model: Model, call: Call, outcome: Outcome) -> None:
+    context = model.primaries.get(parameter(call, "dev"))
+    if context is not None:
+        context.flags = parameter(call, "flags")
+
+
+@for_role(Verb.SETS_CURRENT)
+def set_current(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    handle = parameter(call, role.parameter)
+    model.thread(call.thread).set_current(_named(model, call, role) if handle else None)
+
+
+@for_role(Verb.PUSHES)
+def push(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    if parameter(call, role.parameter):
+        model.thread(call.thread).push(_named(model, call, role))
+
+
+@for_role(Verb.POPS)
+def pop(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    model.thread(call.thread).pop()
+
+
+def _named(model: Model, call: Call, role: Role) -> Context:
+    index = call.entry_point.index[role.parameter]
+    found = model.object_of(call, index, Kind.CONTEXT)
+    return found if isinstance(found, Context) else model.adopt_context(call.args[index])
+
+
+def _reset(model: Model, call: Call, device: int, context: Context) -> None:
+    """The device's primary context ends with all that belongs to it, and with the device's stream-ordered allocations."""
+    model.resets[device] = call
+    model.order.finish_context(context)
+    if not context.alive:
+        return
+    model.end(context, call)
+    for allocation in model.objects(Kind.MEMORY):
+        if isinstance(allocation, Allocation) and allocation.context is context:
+            model.end(allocation, call, context)

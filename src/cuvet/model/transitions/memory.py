@@ -1,0 +1,122 @@
+"""Device memory by address: allocated, mapped, freed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.naming import member
+from cuvet.model.objects import Allocation, MemoryPool
+from cuvet.model.transitions.object import output, owner, parameter
+from cuvet.model.transitions.registry import for_role, instead_of_roles
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call, Outcome
+    from cuvet.model.model import Model
+    from cuvet.model.objects import Object, Stream
+
+STREAM_ORDERED, GRAPH = "stream-ordered", "graph"
+_OUTLIVES_CONTEXT = frozenset({STREAM_ORDERED, GRAPH, "imported"})
+"""Variants of memory that belong to a pool or a graph."""
+
+
+@for_role(Verb.ALLOCATES, Kind.MEMORY)
+def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """What is allocated in a capture belongs to the graph: each launch allocates it again, at the same address."""
+    address = output(call, outcome, role.parameter)
+    if not address:
+        return
+    stream = model.stream_on(call)
+    captured = stream is not None and stream.capture is not None
+    variant = GRAPH if captured else role.variant
+    parent = owner(model, call, role) if variant not in _OUTLIVES_CONTEXT else None
+    allocation = add(model, call, outcome, address, _size(call, outcome, role), variant, parent, role.parameter)
+    if variant == STREAM_ORDERED:
+        _order(model, call, allocation, stream)
+
+
+def _order(model: Model, call: Call, allocation: Allocation, stream: Stream | None) -> None:
+    allocation.stream = stream
+    if stream is not None and stream.context is not None:
+        allocation.context, allocation.device = stream.context, stream.context.device
+    allocation.pool = _pool(model, call)
+    if allocation.pool is not None:
+        allocation.pool.outstanding[allocation] = None
+
+
+@for_role(Verb.FREES, Kind.MEMORY)
+def free(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """cuMemFree waits for the context's work, but not when the memory is stream-ordered; cuMemFreeAsync is work itself.
+    Either takes memory of both kinds. A graph's memory is freed until the next launch only."""
+    allocation = model.object_of(call, call.entry_point.index[role.parameter], Kind.MEMORY)
+    stream = model.stream_on(call)
+    if not isinstance(allocation, Allocation) or allocation.variant == GRAPH:
+        return
+    if stream is not None and stream.capture is not None:
+        return
+    if stream is None and allocation.variant != STREAM_ORDERED:
+        model.order.finish_context(allocation.context)
+    allocation.freed_on = stream
+    model.end(allocation, call)
+
+
+@instead_of_roles("cuMemMap")
+def map_memory(model: Model, call: Call, outcome: Outcome) -> None:
+    add(model, call, outcome, parameter(call, "ptr"), parameter(call, "size"), "mapped", None, "ptr")
+
+
+@instead_of_roles("cuMemUnmap")
+def unmap_memory(model: Model, call: Call, outcome: Outcome) -> None:
+    start, size = parameter(call, "ptr"), parameter(call, "size")
+    for allocation in model.overlapping_allocations(start, size):
+        if allocation.variant == "mapped" and start <= allocation.handle and allocation.end <= start + size:
+            model.end(allocation, call)
+
+
+@instead_of_roles("cuModuleGetGlobal", "cuLibraryGetGlobal", "cuLibraryGetManaged")
+def find_global(model: Model, call: Call, outcome: Outcome) -> None:
+    """A variable of a module is memory that ends with the module."""
+    address = output(call, outcome, "dptr")
+    if not address or model.allocations.live_overlapping(address, 1):
+        return
+    name, kind = ("hmod", Kind.MODULE) if "hmod" in call.entry_point.index else ("library", Kind.LIBRARY)
+    module = model.object_of(call, call.entry_point.index[name], kind)
+    add(model, call, outcome, address, output(call, outcome, "bytes") or 0, "global", module, "dptr")
+
+
+def add(
+    model: Model,
+    call: Call,
+    outcome: Outcome,
+    address: int,
+    size: int,
+    variant: str,
+    parent: Object | None,
+    parameter: str,
+) -> Allocation:
+    """A new allocation; what seemed to live there was freed unseen."""
+    for stale in model.overlapping_allocations(address, size):
+        model.lose(stale)
+    allocation = model.create(Allocation, Kind.MEMORY, address, call, outcome, parameter, parent)
+    allocation.size, allocation.variant = size, variant
+    model.allocations.add(allocation)
+    return allocation
+
+
+def _size(call: Call, outcome: Outcome, role: Role) -> int:
+    if call.name == "cuMemAllocPitch":
+        return (output(call, outcome, "pPitch") or parameter(call, "WidthInBytes")) * parameter(call, "Height")
+    if role.field:
+        return member(call, role.parameter, role.field.replace("dptr", "bytesize")) or 0
+    written = output(call, outcome, role.size)
+    return parameter(call, role.size) if written is None else written
+
+
+def _pool(model: Model, call: Call) -> MemoryPool | None:
+    index = call.entry_point.index.get("pool")
+    if index is not None:
+        pool = model.object_of(call, index, Kind.MEMORY_POOL)
+    else:
+        device = model.device_of(call) if model.complete else None
+        pool = None if device is None else model.current_pools.get(device)
+    return pool if isinstance(pool, MemoryPool) else None

@@ -1,0 +1,31 @@
+"""Functions and kernels of modules and libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.objects import Function
+from cuvet.model.transitions.object import make, output, text
+from cuvet.model.transitions.registry import for_role
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call, Outcome
+    from cuvet.model.model import Model
+
+
+@for_role(Verb.RETURNS, Kind.FUNCTION, Kind.KERNEL)
+def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """A function belongs to its module's context; a kernel to none, and its function to the context it is asked for in."""
+    handle = output(call, outcome, role.parameter)
+    known = model.table.find(role.kind, handle) if handle else None
+    if not handle or (known is not None and known.alive):
+        return
+    made = make(model, call, outcome, role, handle)
+    if not isinstance(made, Function):
+        return
+    made.symbol = text(call, "name")
+    if isinstance(made.parent, Function):
+        made.symbol = made.parent.symbol
+    elif made.parent is not None:
+        made.context, made.device = made.parent.context, made.parent.device

@@ -1,0 +1,110 @@
+"""Objects of any kind: made, handed out again, destroyed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.objects import Event, Function, Graph, GraphExec, MemoryPool, Object, Stream, TextureObject
+from cuvet.model.transitions.registry import for_role
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call, Outcome
+    from cuvet.model.model import Model
+
+_CLASSES: dict[Kind, type[Object]] = {
+    Kind.STREAM: Stream,
+    Kind.EVENT: Event,
+    Kind.MEMORY_POOL: MemoryPool,
+    Kind.FUNCTION: Function,
+    Kind.KERNEL: Function,
+    Kind.GRAPH: Graph,
+    Kind.GRAPH_EXEC: GraphExec,
+    Kind.TEXTURE_OBJECT: TextureObject,
+    Kind.SURFACE_OBJECT: TextureObject,
+}
+
+_WITHOUT_CONTEXT = frozenset(
+    {
+        Kind.MEMORY_POOL,
+        Kind.LIBRARY,
+        Kind.GRAPH,
+        Kind.USER_OBJECT,
+        Kind.MEMORY_HANDLE,
+        Kind.ADDRESS_RANGE,
+        Kind.GREEN_CONTEXT,
+    }
+)
+"""Kinds that belong to the process or to a device, and outlive every context."""
+
+_MAY_WAIT = frozenset({Kind.ARRAY, Kind.MIPMAPPED_ARRAY, Kind.MODULE, Kind.LIBRARY, Kind.HOST_MEMORY, Kind.GRAPH_EXEC})
+"""Kinds whose end may wait for the device: that the host has waited is the careful assumption."""
+
+_OUTLIVES_CONTEXT = _WITHOUT_CONTEXT | {Kind.GRAPH_EXEC, Kind.LINKER, Kind.KERNEL}
+
+
+def parameter(call: Call, name: str, absent: int = 0) -> int:
+    """The word passed for a parameter; ``absent`` if this variant of the entry point does not have it."""
+    index = call.entry_point.index.get(name, len(call.args))
+    return call.args[index] if index < len(call.args) else absent
+
+
+def output(call: Call, outcome: Outcome, name: str) -> int | None:
+    """The word that the driver wrote through the parameter; None if that is not known."""
+    return outcome.outputs.get(call.entry_point.index.get(name, -1))
+
+
+def text(call: Call, name: str) -> str:
+    """The C string passed for the parameter; empty if it was not stored."""
+    data = call.inputs.get(call.entry_point.index.get(name, -1), b"")
+    return data.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def owner(model: Model, call: Call, role: Role) -> Object | None:
+    """The object that the role's new object belongs to: ``role.parent``, else the current context if it dies with that."""
+    index = call.entry_point.index.get(role.parent)
+    if index is None:
+        return None if role.kind in _OUTLIVES_CONTEXT else model.living_context(call)
+    kind = next((other.kind for other in call.entry_point.roles if other.parameter == role.parent), Kind.NONE)
+    return model.object_of(call, index, kind) if kind not in (Kind.NONE, Kind.DEVICE) else None
+
+
+@for_role(Verb.CREATES)
+@for_role(Verb.ALLOCATES)
+def create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    handle = output(call, outcome, role.parameter)
+    if handle:
+        make(model, call, outcome, role, handle)
+
+
+@for_role(Verb.RETURNS)
+def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    handle = output(call, outcome, role.parameter)
+    if not handle or role.kind in (Kind.NONE, Kind.DEVICE, Kind.MEMORY, Kind.HOST_MEMORY):
+        return
+    known = model.table.find(role.kind, handle)
+    if known is None or not known.alive:
+        make(model, call, outcome, role, handle)
+
+
+@for_role(Verb.DESTROYS)
+@for_role(Verb.FREES)
+@for_role(Verb.UNREGISTERS)
+def destroy(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    index = call.entry_point.index[role.parameter]
+    found = model.object_of(call, index, role.kind)
+    if found is not None:
+        if role.kind in _MAY_WAIT:
+            model.order.finish_context(found.context)
+        model.end(found, call)
+
+
+def make(model: Model, call: Call, outcome: Outcome, role: Role, handle: int) -> Object:
+    """A new object of the role's kind."""
+    cls = _CLASSES.get(role.kind, Object)
+    made = model.create(cls, role.kind, handle, call, outcome, role.parameter, owner(model, call, role))
+    if role.kind in _WITHOUT_CONTEXT:
+        made.context = None
+    if isinstance(made, (Stream, Event)):
+        made.flags = parameter(call, "Flags", parameter(call, "flags"))
+    return made

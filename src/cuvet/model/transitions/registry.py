@@ -1,0 +1,105 @@
+"""How calls change the state: transitions by role, and for the calls whose roles do not say enough, by name.
+
+``plan(entry_point)`` puts together, once per entry point, what a successful call does, in the order of ``SEQUENCE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.call import Call, Outcome
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model.model import Model
+
+Transition = Callable[["Model", Call, Outcome], None]
+RoleTransition = Callable[["Model", Call, Outcome, Role], None]
+
+SEQUENCE = (
+    Verb.INITIALISES,
+    Verb.WAITS,
+    Verb.ON,
+    Verb.READS,
+    Verb.WRITES,
+    Verb.USES,
+    Verb.LAUNCHES,
+    Verb.CALLS_BACK,
+    Verb.RECORDS,
+    Verb.BLOCKS,
+    Verb.QUERIES,
+    Verb.BEGINS_CAPTURE,
+    Verb.ENDS_CAPTURE,
+    Verb.UNREGISTERS,
+    Verb.FREES,
+    Verb.DESTROYS,
+    Verb.RELEASES,
+    Verb.RESETS,
+    Verb.RETAINS,
+    Verb.LOADS,
+    Verb.CREATES,
+    Verb.RETURNS,
+    Verb.ALLOCATES,
+    Verb.REGISTERS,
+    Verb.POPS,
+    Verb.PUSHES,
+    Verb.SETS_CURRENT,
+)
+
+_by_role: dict[tuple[Verb, Kind | None], RoleTransition] = {}
+_instead: dict[str, Transition] = {}
+_then: dict[str, Transition] = {}
+
+
+def for_role(verb: Verb, *kinds: Kind) -> Callable[[RoleTransition], RoleTransition]:
+    """The decorated function is what a role of that verb does, to objects of these kinds (none: of all kinds)."""
+
+    def register(transition: RoleTransition) -> RoleTransition:
+        for kind in kinds or (None,):
+            _by_role[verb, kind] = transition
+        return transition
+
+    return register
+
+
+def instead_of_roles(*names: str) -> Callable[[Transition], Transition]:
+    """The decorated function is all that these entry points do."""
+
+    def register(transition: Transition) -> Transition:
+        _instead.update(dict.fromkeys(names, transition))
+        return transition
+
+    return register
+
+
+def after_roles(*names: str) -> Callable[[Transition], Transition]:
+    """The decorated function is what these entry points do after what their roles say."""
+
+    def register(transition: Transition) -> Transition:
+        _then.update(dict.fromkeys(names, transition))
+        return transition
+
+    return register
+
+
+def plan(entry_point: EntryPoint) -> tuple[Transition, ...]:
+    """What a successful call of ``entry_point`` does to the model, in order."""
+    if entry_point.name in _instead:
+        return (_instead[entry_point.name],)
+    steps = []
+    for role in sorted(entry_point.roles, key=lambda role: SEQUENCE.index(role.verb)):
+        transition = _by_role.get((role.verb, role.kind)) or _by_role.get((role.verb, None))
+        if transition is not None:
+            steps.append(_bind(transition, role))
+    if entry_point.name in _then:
+        steps.append(_then[entry_point.name])
+    return tuple(steps)
+
+
+def _bind(transition: RoleTransition, role: Role) -> Transition:
+    def step(model: Model, call: Call, outcome: Outcome) -> None:
+        transition(model, call, outcome, role)
+
+    return step

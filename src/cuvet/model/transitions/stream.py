@@ -1,0 +1,138 @@
+"""Work on streams, and the host's waits for it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.objects import Allocation, Event, Stream
+from cuvet.model.transitions import capture
+from cuvet.model.transitions.object import parameter
+from cuvet.model.transitions.registry import after_roles, for_role
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model.call import Call, Outcome
+    from cuvet.model.model import Model
+
+_COPIES = "HtoD DtoH DtoD HtoA AtoH DtoA AtoD AtoA Peer 2D 2DUnaligned 3D 3DPeer".split()
+WITHOUT_STREAM = (
+    "cuMemcpy",
+    *(f"cuMemcpy{name}" for name in _COPIES),
+    *(f"cuMemset{shape}{bits}" for shape in ("D", "D2D") for bits in (8, 16, 32)),
+)
+"""Copies and sets that name no stream."""
+
+
+@cache
+def is_work(entry_point: EntryPoint) -> bool:
+    """Whether calls of the entry point, which name a stream to be enqueued on, are more than marks in it."""
+    return not any(role.verb in (Verb.RECORDS, Verb.WAITS) for role in entry_point.roles)
+
+
+@for_role(Verb.ON)
+def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """The call is the stream's next work; in a capture it is none yet."""
+    stream = model.stream_on(call)
+    if stream is None:
+        return
+    if stream.capture is not None:
+        if is_work(call.entry_point):
+            capture.enqueue(stream.capture, stream)
+        return
+    model.order.enqueue(call, stream)
+    if is_work(call.entry_point):
+        stream.last_work = call
+    for allocation in model.pointed_at(call):
+        use_memory(call, stream, allocation)
+
+
+@for_role(Verb.CALLS_BACK)
+def call_back(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """A host function can wait for anything."""
+    doubt(model, call, outcome)
+
+
+@after_roles(
+    "cuStreamWaitValue32",
+    "cuStreamWaitValue64",
+    "cuStreamBatchMemOp",
+    "cuWaitExternalSemaphoresAsync",
+    "cuLaunchHostFunc",
+    "cuStreamAddCallback",
+)
+def doubt(model: Model, call: Call, outcome: Outcome) -> None:
+    """The stream waits for something that no call shows."""
+    stream = model.stream_on(call)
+    if stream is not None and stream.capture is not None:
+        model.graphs_wait = True
+    elif stream is not None:
+        model.order.doubt(stream)
+
+
+@for_role(Verb.READS, Kind.MEMORY)
+@for_role(Verb.WRITES, Kind.MEMORY)
+def touch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    stream = model.stream_on(call)
+    if stream is not None and stream.capture is None:
+        for allocation in model.objects_named(call, role):
+            if isinstance(allocation, Allocation):
+                use_memory(call, stream, allocation)
+
+
+def use_memory(call: Call, stream: Stream, allocation: Allocation) -> None:
+    """Work on ``stream`` uses this memory; which work did so last is kept for stream-ordered memory."""
+    if allocation.variant == "stream-ordered" and allocation.alive:
+        allocation.uses[stream.number] = call
+        allocation.used_on[stream.number] = stream
+
+
+@after_roles(*WITHOUT_STREAM)
+def copy(model: Model, call: Call, outcome: Outcome) -> None:
+    """Work on the default stream. Not all of these calls wait for it; that the host has waited is the careful assumption."""
+    stream = model.default_stream(call)
+    if stream is not None:
+        model.order.enqueue(call, stream)
+    model.order.finish_stream(stream)
+
+
+@after_roles("cuLaunch", "cuLaunchGrid")
+def launch(model: Model, call: Call, outcome: Outcome) -> None:
+    stream = model.default_stream(call)
+    if stream is not None:
+        model.order.enqueue(call, stream)
+        stream.last_work = call
+
+
+@after_roles("cuLaunchCooperativeKernelMultiDevice")
+def launch_on_many(model: Model, call: Call, outcome: Outcome) -> None:
+    """The streams that are launched on, which wait for each other, are not known."""
+    for stream in model.streams():
+        model.order.doubt(stream)
+
+
+@for_role(Verb.BLOCKS)
+def block(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """The host waits for the current context or a given one."""
+    context = None
+    if role.parameter and parameter(call, role.parameter):
+        context = model.context_at(parameter(call, role.parameter))
+    model.order.finish_context(context or model.current_context(call))
+
+
+@for_role(Verb.BLOCKS, Kind.STREAM)
+@for_role(Verb.QUERIES, Kind.STREAM)
+def finish(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """The call succeeded, so all the stream's work is done."""
+    if outcome.status == 0:
+        model.order.finish_stream(model.stream_of(call, call.entry_point.index[role.parameter]))
+
+
+@for_role(Verb.BLOCKS, Kind.EVENT)
+@for_role(Verb.QUERIES, Kind.EVENT)
+def finish_event(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """The call succeeded, so the work before the event's record is done."""
+    event = model.object_of(call, call.entry_point.index[role.parameter], Kind.EVENT)
+    if outcome.status == 0:
+        model.order.finish(event.clock if isinstance(event, Event) and not event.external else None)

@@ -1,0 +1,194 @@
+"""Contexts: which is current where, primary contexts, resets, errors that stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuvet.catalog.roles import Kind
+from cuvet.model import Context, Model
+
+from .driving import Drive, drive
+
+
+def current(cu: Drive) -> Context | None:
+    cu.cuCtxGetFlags()
+    assert cu.call is not None
+    return cu.model.current_context(cu.call)
+
+
+def test_each_thread_has_its_own_stack() -> None:
+    cu = drive()
+    cu.cuInit(0)
+    first, second = cu.cuCtxCreate(0, 0, 0), cu.cuCtxCreate(0, 0, 0)
+    assert current(cu) is cu.model.context_at(second)
+    with cu.in_thread(2):
+        assert current(cu) is None
+        assert cu.call is not None
+        assert cu.model.current_handle(cu.call) == 0
+        cu.cuCtxPushCurrent(first)
+        assert current(cu) is cu.model.context_at(first)
+    assert cu.cuCtxPopCurrent() == second
+    assert current(cu) is cu.model.context_at(first)
+    found = cu.model.context_at(first)
+    assert found is not None
+    assert cu.model.threads_of(found) == (1, 2)
+    cu.cuCtxSetCurrent(0)
+    assert current(cu) is None
+    assert cu.model.threads_of(found) == (2,)
+
+
+def test_a_destroyed_context_is_popped_here_and_stays_current_elsewhere() -> None:
+    cu = drive()
+    cu.cuInit(0)
+    handle = cu.cuCtxCreate(0, 0, 0)
+    with cu.in_thread(2):
+        cu.cuCtxSetCurrent(handle)
+    cu.cuCtxDestroy(handle)
+    assert current(cu) is None
+    with cu.in_thread(2):
+        left = current(cu)
+    assert left is not None
+    assert not left.alive
+
+
+def test_the_driver_knows_better_which_context_is_current() -> None:
+    cu = drive().setup()
+    other = 0x7777000
+    cu.cuStreamCreate(0, context=other)
+    stream = next(cu.model.objects(Kind.STREAM))
+    assert stream.context is cu.model.context_at(other)
+    cu.cuStreamCreate(0, context=0)
+    assert current(cu) is None
+
+
+def test_a_reset_ends_the_primary_context_and_the_next_retain_brings_it_back() -> None:
+    cu = drive().setup()
+    stream, memory, pooled = cu.cuStreamCreate(0), cu.cuMemAlloc(64), cu.cuMemAllocAsync(64, 0)
+    before = cu.model.primary_context(0)
+    assert before is not None
+    cu.cuDevicePrimaryCtxReset(0)
+    reset = cu.call
+    assert cu.model.last_reset(0) is reset
+    for kind, handle in ((Kind.STREAM, stream), (Kind.MEMORY, memory), (Kind.MEMORY, pooled)):
+        found = cu.model.find(kind, handle)
+        assert found is not None
+        assert found.destroyed_by is reset
+        assert found.killed_by is before
+    assert current(cu) is before
+    assert cu.cuDevicePrimaryCtxRetain(0) == before.handle
+    after = current(cu)
+    assert after is not None
+    assert after is not before
+    assert after.alive
+    assert (after.handle, after.generation, after.retained) == (before.handle, before.generation + 1, 2)
+
+
+def test_what_is_made_after_a_reset_shows_that_the_context_is_back() -> None:
+    cu = drive().setup()
+    before = cu.model.primary_context(0)
+    cu.cuDevicePrimaryCtxReset(0)
+    cu.cuStreamCreate(0, status=0)
+    (stream,) = cu.model.objects(Kind.STREAM)
+    assert stream.context is not None
+    assert stream.context is cu.model.primary_context(0)
+    assert stream.context is current(cu)
+    assert stream.context is not before
+    assert stream.context.alive
+    assert stream.context.generation == 2
+
+
+def test_only_the_last_release_ends_the_primary_context() -> None:
+    cu = drive().setup()
+    cu.cuDevicePrimaryCtxRetain(0)
+    context = cu.model.primary_context(0)
+    assert context is not None
+    cu.cuDevicePrimaryCtxRelease(0)
+    assert context.alive
+    cu.cuDevicePrimaryCtxRelease(0)
+    assert context.destroyed_by is cu.call
+    assert cu.model.last_reset(0) is cu.call
+
+
+def test_the_default_streams_end_with_their_context() -> None:
+    cu = drive().setup()
+    cu.cuMemsetD8Async(cu.cuMemAlloc(64), 0, 64, 0)
+    assert cu.call is not None
+    legacy = cu.model.default_stream(cu.call)
+    cu.cuDevicePrimaryCtxReset(0)
+    cu.cuDevicePrimaryCtxRetain(0)
+    cu.cuStreamQuery(0)
+    again = cu.model.default_stream(cu.call)
+    assert legacy is not None
+    assert again is not None
+    assert again is not legacy
+    assert again.alive
+
+
+def test_default_streams_are_per_context_and_per_thread() -> None:
+    cu = drive().setup()
+
+    def stream(word: int, per_thread: bool = False) -> object:
+        cu.cuStreamQuery(word, per_thread=per_thread)
+        assert cu.call is not None
+        return cu.model.stream_of(cu.call, 0)
+
+    assert stream(0) is stream(1)
+    assert stream(0, per_thread=True) is stream(2)
+    assert stream(0) is not stream(2)
+    mine, legacy = stream(2), stream(0)
+    context = cu.model.primary_context(0)
+    assert context is not None
+    with cu.in_thread(2):
+        cu.cuCtxSetCurrent(context.handle)
+        assert stream(0) is legacy
+        assert stream(2) is not mine
+
+
+@pytest.mark.parametrize("status", [700, 719])
+def test_a_sticky_error_stays_with_its_context(status: int) -> None:
+    cu = drive().setup()
+    cu.cuCtxSynchronize(status=status)
+    first = cu.call
+    cu.cuMemAlloc(64)
+    assert cu.status == status
+    assert cu.call is not None
+    assert cu.model.sticky_error(cu.call) == (first, status)
+    cu.cuCtxGetCurrent()
+    assert cu.status == 0
+    cu.cuCtxCreate(0, 0, 0)
+    assert cu.model.sticky_error(cu.call) is None
+
+
+def test_an_ordinary_error_does_not_stay() -> None:
+    cu = drive().setup()
+    cu.cuMemAlloc(1 << 50)
+    assert cu.status == 2
+    cu.cuMemAlloc(64)
+    assert cu.status == 0
+
+
+def test_before_init_and_after_shutdown() -> None:
+    cu = drive()
+    cu.cuDriverGetVersion()
+    assert cu.status == 0
+    cu.cuDeviceGetCount()
+    assert cu.status == 3
+    cu.setup()
+    cu.model.shutdown()
+    cu.cuMemFree(0)
+    assert cu.status == 4
+
+
+def test_values_that_the_model_knows() -> None:
+    cu = drive(Model(devices=3, complete=True)).setup()
+    context = cu.model.primary_context(0)
+    assert context is not None
+    assert cu.cuDeviceGetCount() == 3
+    assert cu.cuDeviceGet(2) == 2
+    assert cu.cuCtxGetCurrent() == context.handle
+    assert cu.cuDevicePrimaryCtxGetState(0) == (0, 1)
+    stream = cu.cuStreamCreate(1)
+    assert cu.cuStreamGetFlags(stream) == 1
+    assert cu.cuStreamIsCapturing(stream) == 0
+    cu.cuStreamBeginCapture(stream, 0)
+    assert cu.cuStreamIsCapturing(stream) == 1

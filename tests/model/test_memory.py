@@ -1,0 +1,228 @@
+"""Memory by address, pools, and the order of stream-ordered memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuvet.catalog.roles import Kind
+from cuvet.model import Allocation, HostMemory, MemoryPool, Model, Stream
+from cuvet.model.memory import MemoryTable
+
+from .driving import Drive, drive
+
+BLOCKING, NON_BLOCKING = 0, 1
+
+
+@pytest.fixture
+def cu() -> Drive:
+    return drive().setup()
+
+
+def allocation(cu: Drive, address: int) -> Allocation:
+    found = cu.model.allocation_at(address)
+    assert found is not None
+    return found
+
+
+def stream(cu: Drive, handle: int) -> Stream:
+    found = cu.model.find(Kind.STREAM, handle)
+    assert isinstance(found, Stream)
+    return found
+
+
+def test_the_living_first_then_what_was_freed_last(cu: Drive) -> None:
+    first = cu.cuMemAlloc(4096)
+    cu.cuMemFree(first)
+    old = allocation(cu, first + 4095)
+    assert not old.alive
+    assert cu.model.allocation_at(first + 4096) is None
+    cu.cuMemAlloc(1024, gives=first)
+    assert allocation(cu, first + 1023).number == 2
+    assert allocation(cu, first + 1024) is old
+    cu.cuMemFree(first)
+    assert allocation(cu, first).number == 2
+    assert allocation(cu, first + 1024) is old
+
+
+def test_sizes_and_variants(cu: Drive) -> None:
+    pitched, pitch = cu.cuMemAllocPitch(100, 10, 4)
+    managed = cu.cuMemAllocManaged(64, 1)
+    pooled = cu.cuMemAllocAsync(64, 0)
+    opened = cu.cuIpcOpenMemHandle(b"", 1)
+    assert (allocation(cu, pitched).variant, allocation(cu, pitched).size) == ("pitched", pitch * 10)
+    assert (allocation(cu, managed).variant, allocation(cu, managed).size) == ("managed", 64)
+    assert (allocation(cu, pooled).variant, allocation(cu, pooled).size) == ("stream-ordered", 64)
+    found = cu.model.find(Kind.MEMORY, opened)
+    assert isinstance(found, Allocation)
+    assert found.variant == "ipc"
+
+
+def test_mapped_memory_ends_when_it_is_unmapped(cu: Drive) -> None:
+    base = cu.cuMemAddressReserve(1 << 22, 0, 0, 0, gives=0x10_0000_0000)
+    for part in range(2):
+        cu.cuMemMap(base + part * (1 << 20), 1 << 20, 0, cu.cuMemCreate(1 << 20, b"", 0), 0)
+    assert allocation(cu, base + 5).variant == "mapped"
+    cu.cuMemUnmap(base, 1 << 21)
+    assert not allocation(cu, base + 5).alive
+    assert not allocation(cu, base + (1 << 20)).alive
+    cu.cuMemAddressFree(base, 1 << 22)
+    reserved = cu.model.find(Kind.ADDRESS_RANGE, base)
+    assert reserved is not None
+    assert not reserved.alive
+
+
+def test_a_variable_of_a_module_ends_with_it(cu: Drive) -> None:
+    module = cu.cuModuleLoadData(b"image")
+    address, _ = cu.cuModuleGetGlobal(module, b"name\0", gives=0x20_0000_0000)
+    assert allocation(cu, address).variant == "global"
+    cu.cuModuleUnload(module)
+    assert not allocation(cu, address).alive
+
+
+def test_either_free_takes_either_memory(cu: Drive) -> None:
+    linear, pooled = cu.cuMemAlloc(64), cu.cuMemAllocAsync(64, 0)
+    cu.cuMemFreeAsync(linear, 0)
+    cu.cuMemFree(pooled)
+    assert not allocation(cu, linear).alive
+    assert not allocation(cu, pooled).alive
+    assert allocation(cu, linear).freed_on is not None
+    assert allocation(cu, pooled).freed_on is None
+
+
+def test_an_allocation_over_a_living_one_was_freed_unseen(cu: Drive) -> None:
+    address = cu.cuMemAlloc(4096)
+    lost = allocation(cu, address)
+    cu.cuMemAlloc(4096, gives=address + 1024)
+    assert lost.lost
+    assert lost.destroyed_by is None
+
+
+def test_only_the_newest_dead_are_remembered() -> None:
+    table: MemoryTable[HostMemory] = MemoryTable(remembered=2)
+    ranges = [
+        HostMemory(kind=Kind.HOST_MEMORY, handle=at, generation=1, number=n, size=16)
+        for n, at in enumerate((0, 100, 200), 1)
+    ]
+    for memory in ranges:
+        table.add(memory)
+    assert [table.end(memory) for memory in ranges] == [None, None, ranges[0]]
+    assert [table.at(at) for at in (0, 100, 200)] == [None, ranges[1], ranges[2]]
+
+
+def test_host_memory_overlaps(cu: Drive) -> None:
+    cu.cuMemHostRegister(0x1000, 0x1000, 0)
+    pinned = cu.cuMemHostAlloc(64, 2)
+    assert [found.handle for found in cu.model.overlapping_host_memory(0x0, 0x1001)] == [0x1000]
+    assert cu.model.overlapping_host_memory(0x2000, 0x1000) == []
+    found = cu.model.host_memory_at(pinned + 63)
+    assert found is not None
+    assert (found.registered, found.flags) == (False, 2)
+    cu.cuMemHostUnregister(0x1000)
+    dead = cu.model.host_memory_at(0x1800)
+    assert dead is not None
+    assert dead.registered
+    assert not dead.alive
+
+
+def test_pools_know_what_is_outstanding(cu: Drive) -> None:
+    handle = cu.cuMemPoolCreate(b"\0" * 88)
+    memory = cu.cuMemAllocFromPoolAsync(64, handle, 0)
+    pool = cu.model.find(Kind.MEMORY_POOL, handle)
+    assert isinstance(pool, MemoryPool)
+    assert cu.model.outstanding(pool) == (allocation(cu, memory),)
+    cu.cuMemPoolDestroy(handle)
+    assert allocation(cu, memory).alive
+    cu.cuMemFreeAsync(memory, 0)
+    assert cu.model.outstanding(pool) == ()
+
+
+def test_the_default_pool_is_one_object(cu: Drive) -> None:
+    handle = cu.cuDeviceGetDefaultMemPool(0)
+    assert cu.cuDeviceGetDefaultMemPool(0) == handle
+    cu.cuDeviceGetMemPool(0, gives=handle)
+    (pool,) = cu.model.objects(Kind.MEMORY_POOL)
+    assert isinstance(pool, MemoryPool)
+    assert pool.default
+    memory = cu.cuMemAllocAsync(64, 0)
+    assert cu.model.outstanding(pool) == (allocation(cu, memory),)
+
+
+def test_uses_of_stream_ordered_memory_and_their_order(cu: Drive) -> None:
+    model = cu.model
+    a, b = cu.cuStreamCreate(NON_BLOCKING), cu.cuStreamCreate(NON_BLOCKING)
+    memory = cu.cuMemAllocAsync(64, a)
+    made = cu.call
+    event = cu.cuEventCreate(0)
+    cu.cuMemsetD8Async(memory + 8, 0, 8, a)
+    use = cu.call
+    stream_a, stream_b = stream(cu, a), stream(cu, b)
+    assert allocation(cu, memory).uses == {stream_a.number: use}
+    assert made is not None
+    assert use is not None
+    assert not model.ordered_after(use, stream_b, made)
+    cu.cuEventRecord(event, a)
+    cu.cuStreamWaitEvent(b, event, 0)
+    assert model.ordered_after(use, stream_b, made)
+    assert model.pending(stream_a) is use
+    cu.cuEventSynchronize(event)
+    assert model.pending(stream_a) is None
+
+
+def test_queries_tell_that_work_is_done(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(0)
+    memory = cu.cuMemAlloc(64)
+    cu.cuMemsetD8Async(memory, 0, 64, stream)
+    cu.cuStreamQuery(stream, status=600)
+    assert cu.prediction is not None
+    assert set(cu.prediction.statuses) == {0, 600}
+    cu.cuStreamQuery(stream, status=0)
+    cu.cuStreamQuery(stream)
+    assert cu.prediction.statuses == (0,)
+
+
+def test_freeing_linear_memory_waits_and_freeing_pooled_memory_does_not(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(NON_BLOCKING)
+    linear, pooled = cu.cuMemAlloc(64), cu.cuMemAllocAsync(64, stream)
+    cu.cuMemsetD8Async(pooled, 0, 64, stream)
+    work = cu.call
+    assert work is not None
+    cu.cuMemFree(pooled)
+    assert not cu.model.finished(work)
+    cu.cuMemFree(linear)
+    assert cu.model.finished(work)
+
+
+def test_a_neighbours_end_is_no_use(cu: Drive) -> None:
+    low = cu.cuMemAllocAsync(64, 0)
+    high = cu.cuMemAllocAsync(64, 0, gives=low + 64)
+    module = cu.cuModuleLoadData(b"image")
+    function = cu.cuModuleGetFunction(module, b"name\0")
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, pointers=(low, low + 64, 7))
+    assert cu.call is not None
+    assert cu.model.pointed_at(cu.call) == (allocation(cu, low),)
+    cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, pointers=(high, high + 8))
+    assert cu.model.pointed_at(cu.call) == (allocation(cu, high),)
+
+
+def test_without_all_calls_a_query_may_find_work_that_was_not_seen() -> None:
+    cu = drive(Model()).setup()
+    cu.cuStreamQuery(cu.cuStreamCreate(BLOCKING))
+    assert cu.prediction is not None
+    assert cu.prediction.statuses == (0, 600)
+
+
+@pytest.mark.parametrize("wait", ["cuMemcpyDtoH", "cuMemFreeHost", "cuArrayDestroy", "cuModuleUnload"])
+def test_calls_that_may_wait_finish_the_work(cu: Drive, wait: str) -> None:
+    memory = cu.cuMemAllocAsync(64, 0)
+    words = {
+        "cuMemcpyDtoH": (0x1000, memory, 64),
+        "cuMemFreeHost": (cu.cuMemHostAlloc(64, 0),),
+        "cuArrayDestroy": (cu.cuArrayCreate(b"\0" * 24),),
+        "cuModuleUnload": (cu.cuModuleLoadData(b"image"),),
+    }
+    cu.cuMemsetD8Async(memory, 0, 64, 0)
+    work = cu.call
+    assert work is not None
+    assert not cu.model.finished(work)
+    getattr(cu, wait)(*words[wait])
+    assert cu.model.finished(work)

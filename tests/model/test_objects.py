@@ -1,0 +1,231 @@
+"""Which object a call names, and how objects end."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuvet.catalog.roles import Kind
+from cuvet.model import Allocation, Context, Function, GraphExec, Model, SeenHandle, Stream, TextureObject
+
+from .driving import Drive, drive
+
+
+@pytest.fixture
+def cu() -> Drive:
+    return drive().setup()
+
+
+def test_a_handle_that_is_issued_again_is_another_object(cu: Drive) -> None:
+    handle = cu.cuStreamCreate(0)
+    old = cu.model.find(Kind.STREAM, handle)
+    cu.cuStreamDestroy(handle)
+    destroyed = cu.call
+    assert cu.cuStreamCreate(0, gives=handle) == handle
+    new = cu.model.find(Kind.STREAM, handle)
+    assert old is not None
+    assert new is not None
+    assert (old.generation, new.generation) == (1, 2)
+    assert (old.name, new.name) == ("stream#1", "stream#2")
+    assert new.alive
+    assert old.destroyed_by is destroyed
+    assert cu.model.find_dead(Kind.STREAM, handle) is old
+
+
+def test_the_generation_that_the_shim_saw_decides(cu: Drive) -> None:
+    handle = cu.cuStreamCreate(0)
+    old = cu.model.find(Kind.STREAM, handle)
+    cu.cuStreamDestroy(handle)
+    cu.cuStreamCreate(0, gives=handle)
+    cu.cuStreamQuery(handle, seen={0: SeenHandle(Kind.STREAM, handle, 1, False)})
+    assert cu.call is not None
+    assert cu.model.object_of(cu.call, 0, Kind.STREAM) is old
+    assert cu.model.stream_of(cu.call, 0) is old
+    cu.cuStreamQuery(handle, seen={0: SeenHandle(Kind.STREAM, handle, 7, True)})
+    assert cu.model.object_of(cu.call, 0, Kind.STREAM) is None
+
+
+def test_what_the_shim_saw_alive_is_not_a_dead_one_of_another_count(cu: Drive) -> None:
+    module = cu.cuModuleLoadData(b"image")
+    function = cu.cuModuleGetFunction(module, b"name\0")
+    cu.cuModuleUnload(module)
+    cu.cuModuleGetFunction(cu.cuModuleLoadData(b"image"), b"name\0", gives=function)
+    cu.cuFuncLoad(function, seen={0: SeenHandle(Kind.FUNCTION, function, 1, True)})
+    assert cu.call is not None
+    found = cu.model.object_of(cu.call, 0, Kind.FUNCTION)
+    assert found is not None
+    assert found.alive
+
+
+def test_a_creation_over_a_living_object_loses_it(cu: Drive) -> None:
+    handle = cu.cuEventCreate(0)
+    lost = cu.model.find(Kind.EVENT, handle)
+    cu.cuEventCreate(0, gives=handle)
+    assert lost is not None
+    assert lost.lost
+    assert not lost.alive
+    assert lost.destroyed_by is None
+    assert [found.number for found in cu.model.objects(Kind.EVENT)] == [2]
+    assert [found.number for found in cu.model.objects(Kind.EVENT, alive=False)] == [1, 2]
+
+
+def test_what_was_never_seen_is_unknown(cu: Drive) -> None:
+    cu.cuStreamQuery(0x1234500)
+    assert cu.model.find(Kind.STREAM, 0x1234500) is None
+    assert cu.prediction is not None
+    assert all(violation.only_if_failed for violation in cu.prediction.violations)
+
+
+def test_a_destroyed_context_ends_all_that_belongs_to_it() -> None:
+    cu = drive()
+    cu.cuInit(0)
+    handle = cu.cuCtxCreate(0, 0, 0)
+    made = {
+        Kind.STREAM: cu.cuStreamCreate(0),
+        Kind.EVENT: cu.cuEventCreate(0),
+        Kind.MEMORY: cu.cuMemAlloc(64),
+        Kind.HOST_MEMORY: cu.cuMemHostAlloc(64, 0),
+        Kind.MODULE: cu.cuModuleLoadData(b"image"),
+        Kind.ARRAY: cu.cuArrayCreate(b"\0" * 24),
+    }
+    made[Kind.FUNCTION] = cu.cuModuleGetFunction(made[Kind.MODULE], b"name\0")
+    survivors = {Kind.GRAPH: cu.cuGraphCreate(0), Kind.LIBRARY: cu.cuLibraryLoadData(b"image")}
+    cu.cuCtxDestroy(handle)
+    destroyed = cu.call
+    context = cu.model.context_at(handle)
+    for kind, word in made.items():
+        found = cu.model.find(kind, word)
+        assert found is not None
+        assert found.destroyed_by is destroyed, kind
+        assert cu.model.chain(found)[-1] is context
+    assert all(found.alive for kind, word in survivors.items() if (found := cu.model.find(kind, word)))
+    assert context is not None
+    assert not context.children
+
+
+def test_a_function_ends_with_its_module_and_says_so(cu: Drive) -> None:
+    module = cu.cuModuleLoadData(b"image")
+    function = cu.cuModuleGetFunction(module, b"name\0")
+    assert cu.cuModuleGetFunction(module, b"name\0", gives=function) == function
+    found = cu.model.find(Kind.FUNCTION, function)
+    assert isinstance(found, Function)
+    assert (found.symbol, found.number) == ("name", 1)
+    cu.cuModuleUnload(module)
+    assert cu.model.chain(found) == (found, cu.model.find(Kind.MODULE, module))
+    assert cu.model.functions_module(found) is cu.model.find(Kind.MODULE, module)
+
+
+def test_kernels_and_functions_are_found_as_either(cu: Drive) -> None:
+    library = cu.cuLibraryLoadData(b"image")
+    kernel = cu.cuLibraryGetKernel(library, b"name\0")
+    function = cu.cuKernelGetFunction(kernel)
+    assert cu.model.find(Kind.FUNCTION, kernel) is cu.model.find(Kind.KERNEL, kernel)
+    assert cu.model.find(Kind.KERNEL, function) is cu.model.find(Kind.FUNCTION, function)
+    module = cu.cuLibraryGetModule(library)
+    cu.cuLibraryUnload(library)
+    for kind, handle in ((Kind.KERNEL, kernel), (Kind.FUNCTION, function), (Kind.MODULE, module)):
+        found = cu.model.find(kind, handle)
+        assert found is not None
+        assert not found.alive
+
+
+def test_nodes_end_with_their_graph_and_executable_graphs_do_not(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    node = cu.cuGraphAddEmptyNode(graph, 0, 0)
+    executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+    cu.cuGraphLaunch(executable, 0)
+    launch = cu.call
+    cu.cuGraphDestroy(graph)
+    found = cu.model.find(Kind.GRAPH_NODE, node)
+    assert found is not None
+    assert found.killed_by is cu.model.find(Kind.GRAPH, graph)
+    made = cu.model.find(Kind.GRAPH_EXEC, executable)
+    assert isinstance(made, GraphExec)
+    assert made.alive
+    assert made.graph is found.killed_by
+    assert made.last_launch is launch
+
+
+def test_textures_that_read_an_array_are_found(cu: Drive) -> None:
+    array = cu.cuArrayCreate(b"\0" * 24)
+    described = b"\0" * 8 + array.to_bytes(8, "little") + b"\0" * 128
+    texture = cu.cuTexObjectCreate(described, b"\0" * 104, 0)
+    surface = cu.cuSurfObjectCreate(described)
+    found = cu.model.find(Kind.ARRAY, array)
+    assert found is not None
+    assert {held.handle for held in cu.model.textures_of(found)} == {texture, surface}
+    cu.cuTexObjectDestroy(texture)
+    assert [held.handle for held in cu.model.textures_of(found)] == [surface]
+    dead = cu.model.find(Kind.TEXTURE_OBJECT, texture)
+    assert isinstance(dead, TextureObject)
+    assert dead.resource is found
+
+
+def test_counted_handles_end_with_the_last_release(cu: Drive) -> None:
+    handle = cu.cuMemCreate(4096, b"\0" * 32, 0)
+    cu.cuMemRetainAllocationHandle(0x1000, gives=handle)
+    held = cu.model.find(Kind.MEMORY_HANDLE, handle)
+    assert held is not None
+    cu.cuMemRelease(handle)
+    assert held.alive
+    cu.cuMemRelease(handle)
+    assert not held.alive
+
+
+def test_a_failed_call_changes_nothing(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamDestroy(stream, status=400)
+    cu.cuStreamCreate(0, status=2)
+    (found,) = cu.model.objects(Kind.STREAM)
+    assert found.handle == stream
+    assert cu.model.last_failure(cu.thread) == (cu.call, 2)
+
+
+def test_a_call_that_did_not_return_counts_as_made(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamDestroy(stream, died=True)
+    found = cu.model.find(Kind.STREAM, stream)
+    assert found is not None
+    assert found.destroyed_by is cu.call
+
+
+def test_other_kinds_of_the_same_handle(cu: Drive) -> None:
+    handle = cu.cuStreamCreate(0)
+    assert cu.model.kinds_of(handle) == (cu.model.find(Kind.STREAM, handle),)
+
+
+def test_a_forked_child_can_use_nothing_of_its_parent(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(0)
+    initialised = cu.model.initialised_by
+    child = cu.model.forked()
+    later = cu.cuStreamCreate(0)
+    assert child.initialised_before_fork is initialised
+    assert child.initialised_by is None
+    assert child.find(Kind.STREAM, stream) is None
+    assert child.inherited(Kind.STREAM, stream) is cu.model.find(Kind.STREAM, stream)
+    assert child.inherited(Kind.STREAM, later) is None
+    assert Model().forked().initialised_before_fork is None
+
+
+def test_arrays_of_handles_and_members_of_structs(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    nodes = [cu.cuGraphAddEmptyNode(graph, 0, 0) for _ in range(2)]
+    cu.cuGraphAddEmptyNode(graph, b"".join(node.to_bytes(8, "little") for node in nodes), 2)
+    assert cu.call is not None
+    (role,) = (role for role in cu.call.entry_point.roles if role.count)
+    assert [found.handle for found in cu.model.objects_named(cu.call, role)] == nodes
+    stream = cu.cuStreamCreate(0)
+    cu.cuLaunchKernelEx(b"\0" * 32 + stream.to_bytes(8, "little") + b"\0" * 16, 0, 0, 0, status=400)
+    assert cu.model.stream_on(cu.call) is cu.model.find(Kind.STREAM, stream)
+
+
+def test_stream_ordered_memory_outlives_a_user_context() -> None:
+    cu = drive()
+    cu.cuInit(0)
+    context = cu.cuCtxCreate(0, 0, 0)
+    memory = cu.cuMemAllocAsync(64, 0)
+    cu.cuCtxDestroy(context)
+    found = cu.model.find(Kind.MEMORY, memory)
+    assert isinstance(found, Allocation)
+    assert found.alive
+    assert isinstance(found.stream, Stream)
+    assert isinstance(found.context, Context)

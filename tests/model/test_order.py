@@ -1,0 +1,230 @@
+"""Order between operations: chosen cases, and properties of random programs against a graph that is searched."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuvet.catalog.roles import Kind
+from cuvet.model import Call, Context, Stream
+from cuvet.model.order import Clock, Order
+
+
+class Work:
+    """As much of a Call as the order needs."""
+
+    position: tuple[int, int] | None = None
+
+
+def enqueue(order: Order, stream: Stream) -> tuple[int, int]:
+    work = Work()
+    order.enqueue(cast(Call, work), stream)
+    assert work.position is not None
+    return work.position
+
+
+def context(number: int = 1) -> Context:
+    return Context(kind=Kind.CONTEXT, handle=number, generation=1, number=number)
+
+
+def streams(owner: Context) -> tuple[Stream, Stream, Stream, Stream]:
+    """The legacy default stream, two blocking streams and a non-blocking one."""
+    legacy = Stream(kind=Kind.STREAM, handle=1, generation=1, number=-owner.number, context=owner, builtin=True)
+    made = [
+        Stream(
+            kind=Kind.STREAM,
+            handle=16 + n,
+            generation=1,
+            number=10 * owner.number + n,
+            context=owner,
+            flags=int(n == 3),
+        )
+        for n in (1, 2, 3)
+    ]
+    return legacy, made[0], made[1], made[2]
+
+
+def test_streams_are_not_ordered_by_themselves() -> None:
+    order = Order(complete=True)
+    _, a, b, _ = streams(context())
+    first = enqueue(order, a)
+    assert order.is_before(first, a)
+    assert not order.is_before(first, b)
+
+
+def test_an_event_orders_what_was_recorded_and_nothing_later() -> None:
+    order = Order(complete=True)
+    _, a, b, _ = streams(context())
+    before = enqueue(order, a)
+    recorded = order.record(a)
+    after = enqueue(order, a)
+    order.wait(b, recorded)
+    assert order.is_before(before, b)
+    assert not order.is_before(after, b)
+
+
+def test_the_legacy_stream_orders_blocking_streams_only() -> None:
+    order = Order(complete=True)
+    legacy, a, b, free = streams(context())
+    first, other = enqueue(order, a), enqueue(order, free)
+    middle = enqueue(order, legacy)
+    assert order.is_before(first, b)
+    assert order.is_before(middle, b)
+    assert not order.is_before(other, b)
+    assert not order.is_before(middle, free)
+
+
+def test_an_unseen_launch_on_the_legacy_stream_may_order_blocking_streams() -> None:
+    order = Order(complete=False)
+    _, a, b, free = streams(context())
+    first = enqueue(order, a)
+    assert order.is_before(first, b)
+    assert not order.is_before(first, free)
+    assert not order.is_done(first)
+    work = enqueue(order, free)
+    assert not order.is_before(work, a)
+    order.wait(b, order.record(free))
+    assert order.is_before(work, a)
+    order.wait(free, order.record(b))
+    assert order.is_before(first, free)
+
+
+def test_contexts_have_their_own_legacy_streams() -> None:
+    order = Order(complete=True)
+    _, a, _, _ = streams(context(1))
+    legacy, _, b, _ = streams(context(2))
+    first = enqueue(order, a)
+    enqueue(order, legacy)
+    assert not order.is_before(first, b)
+
+
+def test_waiting_for_the_context_finishes_all_of_its_streams() -> None:
+    order = Order(complete=True)
+    owner = context()
+    _, a, _, free = streams(owner)
+    works = enqueue(order, a), enqueue(order, free)
+    assert not any(map(order.is_done, works))
+    order.destroy(a)
+    order.finish_context(owner)
+    assert all(map(order.is_done, works))
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_doubt_lasts_until_the_host_has_waited(blocking: bool) -> None:
+    order = Order(complete=True)
+    owner = context()
+    _, a, b, free = streams(owner)
+    doubtful = b if blocking else free
+    order.doubt(doubtful)
+    assert order.is_before(enqueue(order, a), doubtful)
+    order.finish_context(owner)
+    assert not order.is_before(enqueue(order, a), doubtful)
+
+
+def test_doubt_is_passed_on_by_events() -> None:
+    order = Order(complete=True)
+    _, a, _, free = streams(context())
+    order.doubt(free)
+    order.wait(a, order.record(free))
+    assert order.is_before(enqueue(order, free), a)
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("wwrsqc"), st.integers(0, 3), st.integers(0, 2)), max_size=40)
+"""(work, record, stream waits for event, host waits for stream, host waits for context), stream, event."""
+
+
+class Graph:
+    """The same program as a graph: nodes are works, with their direct predecessors."""
+
+    def __init__(self, lanes: tuple[Stream, ...]) -> None:
+        self.lanes = lanes
+        self.before: list[set[int]] = []
+        self.done: set[int] = set()
+        self.last: list[set[int]] = [set() for _ in lanes]
+
+    def waits_for(self, lane: int) -> set[int]:
+        """All that comes before work enqueued now."""
+        start = set(self.last[lane])
+        if self.lanes[lane].legacy:
+            start.update(*(self.last[n] for n, stream in enumerate(self.lanes) if stream.blocking))
+        elif self.lanes[lane].blocking:
+            start |= self.last[0]
+        found: set[int] = set()
+        while start:
+            node = start.pop()
+            found.add(node)
+            start |= self.before[node] - found
+        return found
+
+    def add(self, lane: int, also: set[int] | None = None) -> None:
+        self.before.append(self.waits_for(lane) | (also or set()))
+        self.last[lane] = {len(self.before) - 1}
+
+
+@given(STEPS)
+def test_agrees_with_a_search_of_the_graph(steps: list[tuple[str, int, int]]) -> None:
+    order = Order(complete=True)
+    owner = context()
+    lanes = streams(owner)
+    graph = Graph(lanes)
+    clocks: list[Clock | None] = [{}, {}, {}]
+    events: list[set[int]] = [set(), set(), set()]
+    positions: dict[int, tuple[int, int]] = {}
+    for step, lane, event in steps:
+        stream = lanes[lane]
+        if step == "w":
+            graph.add(lane)
+            positions[len(graph.before) - 1] = enqueue(order, stream)
+        elif step == "r":
+            graph.add(lane)
+            enqueue(order, stream)
+            clocks[event], events[event] = order.record(stream), graph.waits_for(lane)
+        elif step == "s":
+            order.wait(stream, clocks[event])
+            enqueue(order, stream)
+            graph.add(lane, events[event])
+        elif step == "q":
+            order.finish_stream(stream)
+            graph.done |= graph.waits_for(lane)
+        else:
+            order.finish_context(owner)
+            graph.done |= set(range(len(graph.before)))
+        for node, position in positions.items():
+            assert order.is_done(position) == (node in graph.done)
+            for number, other in enumerate(lanes):
+                expected = node in graph.done or node in graph.waits_for(number)
+                assert order.is_before(position, other) == expected
+
+
+@given(STEPS)
+def test_knowing_less_never_claims_more_disorder(steps: list[tuple[str, int, int]]) -> None:
+    owners = context(1), context(1)
+    orders = Order(complete=True), Order(complete=False)
+    lanes = streams(owners[0]), streams(owners[1])
+    clocks: list[list[Clock | None]] = [[{}, {}, {}], [{}, {}, {}]]
+    positions: list[tuple[int, int]] = []
+    for step, lane, event in steps:
+        for side, order in enumerate(orders):
+            stream = lanes[side][lane]
+            if step == "w":
+                position = enqueue(order, stream)
+                if side == 0:
+                    positions.append(position)
+                assert position == positions[-1] or lanes[0][lane].legacy
+            elif step == "r":
+                enqueue(order, stream)
+                clocks[side][event] = order.record(stream)
+            elif step == "s":
+                order.wait(stream, clocks[side][event])
+                enqueue(order, stream)
+            elif step == "q":
+                order.finish_stream(stream)
+            else:
+                order.finish_context(owners[side])
+        for position in positions:
+            for number in range(4):
+                if orders[0].is_before(position, lanes[0][number]):
+                    assert orders[1].is_before(position, lanes[1][number])
