@@ -1,0 +1,149 @@
+"""Which memory a copy or set touches: from the arguments of the call, or from the struct that describes a pitched copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from cuvet.catalog import driver
+from cuvet.catalog.roles import Kind
+
+if TYPE_CHECKING:
+    from cuvet.catalog import Struct
+    from cuvet.model import Call, HostMemory, Model, Object
+
+Side = Literal["device", "host", "any"]
+"""What a pointer has to be; ``any`` where the driver finds it out (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""
+
+COPIES = frozenset(
+    f"cuMemcpy{kind}{suffix}"
+    for kind in (
+        "",
+        "HtoD",
+        "DtoH",
+        "DtoD",
+        "DtoA",
+        "AtoD",
+        "HtoA",
+        "AtoH",
+        "Peer",
+        "2D",
+        "2DUnaligned",
+        "3D",
+        "3DPeer",
+    )
+    for suffix in ("", "Async")
+    if f"cuMemcpy{kind}{suffix}" in driver()
+)
+SETS = frozenset(
+    f"cuMemset{kind}{bits}{suffix}" for kind in ("D", "D2D") for bits in (8, 16, 32) for suffix in ("", "Async")
+)
+
+_SIDES: dict[str, Side] = {
+    "dst": "any",
+    "src": "any",
+    "dstDevice": "device",
+    "srcDevice": "device",
+    "dstHost": "host",
+    "srcHost": "host",
+}
+_TYPES: dict[int, tuple[Side, str]] = {1: ("host", "Host"), 2: ("device", "Device"), 4: ("any", "Device")}
+"""CUmemorytype; 3 is an array, which is not named by address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """``size`` bytes from ``address`` on, from the first byte touched to the last (rows of a pitched copy have gaps between them)."""
+
+    argument: int
+    address: int
+    size: int
+    side: Side
+    writes: bool
+    work: Literal["copy", "set"]
+    shape: str
+
+    @property
+    def where(self) -> str:
+        """``copy of 8 bytes [from|into] …``, ``set of 8 bytes [in] …``."""
+        return "in" if self.work == "set" else "into" if self.writes else "from"
+
+    @property
+    def role(self) -> str:
+        return "destination" if self.writes else "source"
+
+
+def accesses(call: Call) -> Iterator[Access]:
+    """The addresses that a call of ``COPIES`` or ``SETS`` touches, unless it touches no bytes."""
+    if call.name in SETS:
+        found: Iterator[Access] = _set(call)
+    elif "pCopy" in call.entry_point.index:
+        found = _pitched_copy(call)
+    else:
+        found = _copy(call)
+    return (access for access in found if access.size)
+
+
+def _set(call: Call) -> Iterator[Access]:
+    element = int(call.name.removesuffix("Async").removeprefix("cuMemsetD2D").removeprefix("cuMemsetD")) // 8
+    if "N" in call.entry_point.index:
+        size = call.arg("N") * element
+        shape = _bytes(size)
+    else:
+        row, rows, pitch = call.arg("Width") * element, call.arg("Height"), call.arg("dstPitch")
+        size = (rows - 1) * pitch + row if row and rows else 0
+        shape = f"{rows} rows of {row} bytes, {pitch} apart"
+    yield Access(call.entry_point.index["dstDevice"], call.arg("dstDevice"), size, "device", True, "set", shape)
+
+
+def _copy(call: Call) -> Iterator[Access]:
+    size = call.arg("ByteCount")
+    for name, side in _SIDES.items():
+        argument = call.entry_point.index.get(name)
+        if argument is not None:
+            yield Access(argument, call.args[argument], size, side, name.startswith("dst"), "copy", _bytes(size))
+
+
+def _pitched_copy(call: Call) -> Iterator[Access]:
+    argument = call.entry_point.index["pCopy"]
+    pointee = call.entry_point.parameters[argument].pointee
+    data = call.inputs.get(argument, b"")
+    if pointee is None or len(data) < driver().structs[pointee].bytes:
+        return
+    members = _members(driver().structs[pointee], data)
+    row, rows, depth = members["WidthInBytes"], members["Height"], members.get("Depth", 1)
+    for end in ("src", "dst"):
+        side, pointer = _TYPES.get(members[f"{end}MemoryType"], ("any", ""))
+        if not pointer or not row or not rows or not depth:
+            continue
+        pitch = members[f"{end}Pitch"]
+        plane = pitch * (members.get(f"{end}Height", 0) or rows)
+        start = members[f"{end}{pointer}"] + members[f"{end}Y"] * pitch + members[f"{end}XInBytes"]
+        start += members.get(f"{end}Z", 0) * plane
+        size = (depth - 1) * plane + (rows - 1) * pitch + row
+        shape = f"{rows} rows of {row} bytes, {pitch} apart" + (f", in {depth} planes" if depth > 1 else "")
+        yield Access(argument, start, size, side, end == "dst", "copy", shape)
+
+
+def _members(layout: Struct, data: bytes) -> dict[str, int]:
+    return {name: int.from_bytes(data[at : at + size], "little") for name, (at, size, _) in layout.fields.items()}
+
+
+def _bytes(size: int) -> str:
+    return f"{size} byte{'s' if size != 1 else ''}"
+
+
+def pinned_at(model: Model, address: int) -> HostMemory | None:
+    """Living pinned or registered host memory that holds the address."""
+    found = model.host_memory_at(address)
+    return found if found is not None and found.alive else None
+
+
+def array_at(model: Model, handle: int) -> Object | None:
+    """Living array of that handle."""
+    for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY):
+        found = model.find(kind, handle)
+        if found is not None and found.alive:
+            return found
+    return None

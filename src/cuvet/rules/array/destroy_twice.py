@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import DestroyTwice
+from cuvet.rules.rule import CRASH, Example
+
+
+class ArrayDestroyTwice(DestroyTwice):
+    """
+    ## What it checks
+    `cuArrayDestroy` is called with an array that was destroyed before.
+
+    ## Why it is wrong
+    After the first destruction the handle points at memory that the driver has given back: the second was
+    measured to die of SIGSEGV inside the driver, with no error code.
+
+    ## Use instead
+    Give the array one owner, which destroys it once and forgets the handle in the same place.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a second destruction looks
+    like the first of the new object.
+    """
+
+    code = "CV462"
+    name = "array-destroy-twice"
+    severity = "error"
+    summary = "an array is destroyed twice"
+    help = "let one owner destroy the array, and clear its handle at that moment"
+    kind = Kind.ARRAY
+    outcomes = (CRASH,)
+    evidence = (
+        measured(
+            "SIGSEGV in the driver, no error code",
+            "array_destroy_twice_driver",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed once",
+            """
+array = cu.array()
+cu.cuArrayDestroy(array)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+array = cu.array()
+cu.cuArrayDestroy(array)
+array = cu.array()
+cu.cuArrayDestroy(array)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed twice",
+            """
+array = cu.array()
+cu.cuArrayDestroy(array)
+cu.cuArrayDestroy(array)  # error: [array-destroy-twice]
+""",
+        ),
+        Example(
+            "destroyed by two threads",
+            """
+array = cu.array()
+cu.in_thread(lambda: cu.cuArrayDestroy(array))
+cu.cuArrayDestroy(array)  # error: [array-destroy-twice]
+""",
+        ),
+    )

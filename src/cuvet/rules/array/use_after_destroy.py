@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import CRASH, Example
+
+
+class ArrayUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names an array that `cuArrayDestroy` destroyed before.
+
+    ## Why it is wrong
+    The handle points at memory that the driver has given back. A copy to such an array, and making a texture of
+    it, were measured to die of SIGSEGV inside the driver, with no error code.
+
+    ## Use instead
+    Destroy the array after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV461"
+    name = "array-use-after-destroy"
+    severity = "error"
+    summary = "an array is used after it was destroyed"
+    help = "destroy the array after its last use, or clear the variable that still holds it"
+    kind = Kind.ARRAY
+    outcomes = (CRASH,)
+    evidence = (
+        measured(
+            "a copy to it and a texture of it: SIGSEGV in the driver, no error code",
+            "array_use_after_destroy",
+            "texture_of_destroyed_array",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+array = cu.array()
+cu.cuArray3DGetDescriptor(cu.host(40), array)
+cu.cuArrayDestroy(array)
+""",
+        ),
+        Example(
+            "array and texture destroyed in order",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+cu.cuArrayDestroy(array)
+""",
+            note="first what reads the array, then the array",
+        ),
+        Example(
+            "handle issued again",
+            """
+array = cu.array()
+cu.cuArrayDestroy(array)
+array = cu.array()
+cu.cuArray3DGetDescriptor(cu.host(40), array)
+cu.cuArrayDestroy(array)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its destruction",
+            """
+array = cu.array()
+cu.cuArrayDestroy(array)
+cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-destroy]
+""",
+        ),
+        Example(
+            "used in another way",
+            """
+array = cu.array()
+cu.cuArrayDestroy(array)
+cu.texture(array)  # error: [array-use-after-destroy]
+""",
+        ),
+        Example(
+            "destroyed by another thread",
+            """
+array = cu.array()
+cu.in_thread(lambda: cu.cuArrayDestroy(array))
+cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-destroy]
+""",
+        ),
+    )

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.capturing import streams_named
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureBeginLegacy(Rule):
+    """
+    ## What it checks
+    `cuStreamBeginCapture` is called, and fails, with the legacy default stream (NULL or `CU_STREAM_LEGACY`).
+
+    ## Why it is wrong
+    The legacy stream stands for all blocking streams of the context and cannot be captured; the call was measured to return
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
+
+    ## Use instead
+    Capture on a stream of your own, or on the per-thread default stream (`CU_STREAM_PER_THREAD`).
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV812"
+    name = "capture-begin-legacy"
+    severity = "error"
+    summary = "a capture is begun on the legacy default stream"
+    help = "capture on a stream that was created, or on CU_STREAM_PER_THREAD"
+    verbs = frozenset({Verb.BEGINS_CAPTURE})
+    evidence = (
+        measured("cudaStreamBeginCapture(0): CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "capture_end_not_begun"),
+        documented(
+            "Capture may not be initiated if stream is CU_STREAM_LEGACY.",
+            "CUDA Driver API, Stream Management, cuStreamBeginCapture",
+        ),
+    )
+    VALID = (
+        Example(
+            "created stream",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "per-thread default stream",
+            """
+per_thread = 2
+cu.cuStreamBeginCapture(per_thread, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(per_thread))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "default stream",
+            """
+cu.cuStreamBeginCapture(0, 0)  # error: [capture-begin-legacy]
+""",
+        ),
+        Example(
+            "legacy stream by name",
+            """
+legacy = 1
+cu.cuStreamBeginCapture(legacy, 0)  # error: [capture-begin-legacy]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
+            if stream.legacy:
+                yield Violation(
+                    rule=cls,
+                    message="the legacy default stream cannot be captured",
+                    argument=argument,
+                    outcomes=(900,),
+                    only_if_failed=True,
+                )
+                return

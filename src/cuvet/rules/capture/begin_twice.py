@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.capturing import begun, streams_named
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureBeginTwice(Rule):
+    """
+    ## What it checks
+    `cuStreamBeginCapture` is called, and fails, on a stream that is capturing already.
+
+    ## Why it is wrong
+    A stream takes part in one capture at a time; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. The capture goes on
+    unharmed.
+
+    ## Use instead
+    End the capture first. Code that may run within the capture of its caller asks `cuStreamIsCapturing` before it begins one.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV811"
+    name = "capture-begin-twice"
+    severity = "error"
+    summary = "a capture is begun on a stream that is capturing"
+    help = "end the capture first, or ask cuStreamIsCapturing before beginning one"
+    verbs = frozenset({Verb.BEGINS_CAPTURE})
+    evidence = (
+        measured("CUDA_ERROR_ILLEGAL_STATE; the first capture can be ended as usual", "capture_end_not_begun"),
+        documented(
+            "it may only be initiated if the stream is not already in capture mode",
+            "CUDA Driver API, Stream Management, cuStreamBeginCapture",
+        ),
+    )
+    VALID = (
+        Example(
+            "two streams capture side by side",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuStreamBeginCapture(second, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+        Example(
+            "one after the other",
+            """
+stream = cu.cuStreamCreate(0)
+for _ in range(2):
+    cu.cuStreamBeginCapture(stream, 0)
+    cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "begun twice",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamBeginCapture(stream, 0)  # error: [capture-begin-twice]
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
+            if stream.alive and stream.capture is not None:
+                yield Violation(
+                    rule=cls,
+                    message=f"{stream.name} is capturing already",
+                    objects=(stream,),
+                    argument=argument,
+                    because=(begun(stream.capture),),
+                    outcomes=(401,),
+                    only_if_failed=True,
+                )
+                return

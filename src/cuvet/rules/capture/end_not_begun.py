@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.capturing import streams_named
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureEndNotBegun(Rule):
+    """
+    ## What it checks
+    `cuStreamEndCapture` is called, and fails, on a stream that is not capturing.
+
+    ## Why it is wrong
+    There is no capture to end; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the capture could not be begun, or
+    was ended before.
+
+    ## Use instead
+    Look at the status of `cuStreamBeginCapture`, and end each capture once. `cuStreamIsCapturing` tells whether there is one.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV810"
+    name = "capture-end-not-begun"
+    severity = "error"
+    summary = "a capture is ended that was not begun"
+    help = "look at the status of cuStreamBeginCapture, and end each capture once"
+    verbs = frozenset({Verb.ENDS_CAPTURE})
+    evidence = (
+        measured("CUDA_ERROR_ILLEGAL_STATE", "capture_end_not_begun"),
+        documented(
+            "Capture must have been initiated on hStream via a call to cuStreamBeginCapture.",
+            "CUDA Driver API, Stream Management, cuStreamEndCapture",
+        ),
+    )
+    VALID = (
+        Example(
+            "begun and ended",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "two captures one after the other",
+            """
+stream = cu.cuStreamCreate(0)
+for _ in range(2):
+    cu.cuStreamBeginCapture(stream, 0)
+    cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "never begun",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamEndCapture(stream)  # error: [capture-end-not-begun]
+""",
+        ),
+        Example(
+            "ended twice",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+cu.cuStreamEndCapture(stream)  # error: [capture-end-not-begun]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
+            if stream.alive and stream.capture is None:
+                yield Violation(
+                    rule=cls,
+                    message=f"{stream.name} is not capturing",
+                    objects=(stream,),
+                    argument=argument,
+                    outcomes=(401,),
+                    only_if_failed=True,
+                )

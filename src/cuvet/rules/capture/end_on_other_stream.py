@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.capturing import begun, streams_named
+from cuvet.rules.evidence import documented
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureEndOnOtherStream(Rule):
+    """
+    ## What it checks
+    A capture is ended on a stream that joined it, and the call fails.
+
+    ## Why it is wrong
+    `cuStreamEndCapture` must be called on the stream on which the capture was begun; the call returns
+    CUDA_ERROR_STREAM_CAPTURE_UNMATCHED.
+
+    ## Use instead
+    Join the other streams to the first (`cuEventRecord` on them, `cuStreamWaitEvent` on it) and end the capture there.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV807"
+    name = "capture-end-on-other-stream"
+    severity = "error"
+    summary = "a capture is ended on a stream that only joined it"
+    help = "end the capture on the stream on which it was begun"
+    verbs = frozenset({Verb.ENDS_CAPTURE})
+    evidence = (
+        documented(
+            "When cross-stream dependencies are present in stream capture, cudaStreamEndCapture() must still be called in the same "
+            "stream where cudaStreamBeginCapture() was called.",
+            "CUDA C++ Programming Guide, CUDA Graphs, Cross-stream Dependencies and Events",
+        ),
+        documented(
+            "This error indicates that the capture was not initiated in this stream.",
+            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
+        ),
+    )
+    VALID = (
+        Example(
+            "joined and ended on the first stream",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuEventRecord(join, second)
+cu.cuStreamWaitEvent(first, join, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+        Example(
+            "two captures",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuStreamBeginCapture(second, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "ended on the stream that joined",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork = cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuStreamEndCapture(second)  # error: [capture-end-on-other-stream]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
+            capture = stream.capture
+            if capture is None or capture.origin is stream or capture.invalidated_by:
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{stream.name} joined the capture, which was begun on {capture.origin.name}",
+                objects=(stream, capture.origin),
+                argument=argument,
+                because=(begun(capture),),
+                outcomes=(903,),
+                only_if_failed=True,
+            )

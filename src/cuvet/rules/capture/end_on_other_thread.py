@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.capturing import MODES, RELAXED, begun, streams_named
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureEndOnOtherThread(Rule):
+    """
+    ## What it checks
+    A capture is ended on another thread than the one that began it, and was not begun in relaxed mode.
+
+    ## Why it is wrong
+    The capture restricts what its thread may do, so it must end there. The call returns
+    CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
+
+    ## Use instead
+    End the capture on the thread that began it, or begin it with `CU_STREAM_CAPTURE_MODE_RELAXED`.
+
+    ## Limits
+    None known.
+    """
+
+    code = "CV806"
+    name = "capture-end-on-other-thread"
+    severity = "error"
+    summary = "a capture is ended on another thread than it was begun"
+    help = "end the capture on the thread that began it, or begin it in relaxed mode"
+    verbs = frozenset({Verb.ENDS_CAPTURE})
+    evidence = (
+        measured(
+            "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; the capture is over, and ending it on its own thread afterwards returns "
+            "CUDA_ERROR_ILLEGAL_STATE",
+            "capture_end_other_thread",
+        ),
+        documented(
+            "A stream capture sequence not initiated with the CU_STREAM_CAPTURE_MODE_RELAXED argument to cuStreamBeginCapture was "
+            "passed to cuStreamEndCapture in a different thread.",
+            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
+        ),
+    )
+    VALID = (
+        Example(
+            "ended where it was begun",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "relaxed capture",
+            """
+relaxed = 2
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, relaxed)
+graph = cu.in_thread(lambda: cu.cuStreamEndCapture(stream))
+cu.cuGraphDestroy(graph)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "ended on another thread",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.in_thread(lambda: cu.cuStreamEndCapture(stream))  # error: [capture-end-on-other-thread]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
+            capture = stream.capture
+            if capture is None or capture.mode == RELAXED or capture.thread == call.thread or capture.invalidated_by:
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"the {MODES[capture.mode]} capture of {stream.name} was begun by another thread",
+                objects=(stream,),
+                argument=argument,
+                because=(begun(capture),),
+                outcomes=(908,),
+            )

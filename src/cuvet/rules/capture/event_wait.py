@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.objects import Event
+from cuvet.rules.capturing import begun
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureEventWait(Rule):
+    """
+    ## What it checks
+    The host waits for, or queries, an event that was last recorded in a capturing stream.
+
+    ## Why it is wrong
+    Such an event stands for nodes of the graph, not for work that runs. During the capture the call returns
+    CUDA_ERROR_CAPTURED_EVENT and invalidates the capture; after it, it was measured to return CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Record another event after the launch of the graph and wait for that; or record with `CU_EVENT_RECORD_EXTERNAL`, which makes an
+    event node that runs with the graph.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV802"
+    name = "capture-event-wait"
+    severity = "error"
+    summary = "the host waits for an event that was recorded in a capture"
+    help = "record another event after the graph is launched and wait for that one"
+    kinds = frozenset({Kind.EVENT})
+    verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
+    evidence = (
+        measured(
+            "during the capture: CUDA_ERROR_CAPTURED_EVENT, and the capture is invalidated; after it: CUDA_ERROR_INVALID_VALUE",
+            "capture_event_sync_of_captured",
+            "capture_calls_global",
+        ),
+        documented(
+            "This error indicates that the operation is not permitted on an event which was last recorded in a capturing stream.",
+            "CUDA Driver API, Data types, CUDA_ERROR_CAPTURED_EVENT",
+        ),
+        documented(
+            "It is invalid to synchronize or query the execution status of a stream which is being captured or a captured event.",
+            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
+        ),
+    )
+    VALID = (
+        Example(
+            "recorded again after the launch",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuEventRecord(event, stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(graph, 0), stream)
+cu.cuEventRecord(event, stream)
+cu.cuEventSynchronize(event)
+""",
+        ),
+        Example(
+            "event recorded before the capture",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(event, stream)
+cu.cuEventSynchronize(event)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "queried during the capture",
+            """
+relaxed = 2
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(stream, relaxed)
+cu.cuEventRecord(event, stream)
+cu.cuEventQuery(event)  # error: [capture-event-wait]
+""",
+        ),
+        Example(
+            "waited for during the capture",
+            """
+relaxed = 2
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(stream, relaxed)
+cu.cuEventRecord(event, stream)
+cu.cuEventSynchronize(event)  # error: [capture-event-wait]
+""",
+        ),
+        Example(
+            "queried after the capture",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuEventRecord(event, stream)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+cu.cuEventQuery(event)  # error: [capture-event-wait]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for use in named(call, model, Kind.EVENT, cls.verbs):
+            event = use.object
+            if isinstance(event, Event) and event.alive and event.captured is not None:
+                yield Violation(
+                    rule=cls,
+                    message=f"{event.name} was recorded in a capture",
+                    objects=(event, event.captured.origin),
+                    argument=use.argument,
+                    because=(begun(event.captured),),
+                    outcomes=(907,) if event.captured.ended_by is None else (1,),
+                    only_if_failed=True,
+                )

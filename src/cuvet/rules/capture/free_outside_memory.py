@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.capturing import begun
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.frees import Case, freed
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureFreeOutsideMemory(Rule):
+    """
+    ## What it checks
+    Memory that was allocated outside of the capture is freed with `cuMemFreeAsync` on a capturing stream, and the call fails.
+
+    ## Why it is wrong
+    The free becomes a node of the graph, and such a node can only free what a node of a graph allocates. The call was measured to
+    return CUDA_ERROR_INVALID_VALUE; the capture goes on.
+
+    ## Use instead
+    Free the memory before the capture or after it, when no launch of the graph needs it any more; or allocate it with
+    `cuMemAllocAsync` on the capturing stream, so that it belongs to the graph.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV814"
+    name = "capture-free-outside-memory"
+    severity = "error"
+    summary = "memory from outside of a capture is freed on a capturing stream"
+    help = "free the memory outside of the capture, or allocate it on the capturing stream"
+    entry_points = frozenset({"cuMemFreeAsync"})
+    evidence = (
+        measured("memory of cudaMalloc: CUDA_ERROR_INVALID_VALUE, and the capture ends well", "capture_calls_global"),
+        documented(
+            "During stream capture, this function results in the creation of a free node and must therefore be passed the address "
+            "of a graph allocation.",
+            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
+        ),
+    )
+    VALID = (
+        Example(
+            "allocated and freed in the capture",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "freed on another stream",
+            """
+non_blocking = 1
+stream, other = cu.cuStreamCreate(0), cu.cuStreamCreate(non_blocking)
+memory = cu.cuMemAllocAsync(4096, other)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemFreeAsync(memory, other)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+            note="a stream that does not take part frees as always",
+        ),
+    )
+    INVALID = (
+        Example(
+            "memory of cuMemAlloc",
+            """
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemFreeAsync(memory, stream)  # error: [capture-free-outside-memory]
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+cu.cuMemFree(memory)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        stream = model.stream_on(call)
+        given = freed(call, model)
+        memory = given.object
+        if stream is None or stream.capture is None or stream.capture.invalidated_by is not None:
+            return
+        if given.case is not Case.RIGHT or memory is None or getattr(memory, "variant", "") == "graph":
+            return
+        because = [] if memory.created_by is None else [f"{memory.name} was allocated by {place(memory.created_by)}"]
+        yield Violation(
+            rule=cls,
+            message=f"{memory.name} is no memory of the graph that {stream.name} captures",
+            objects=(memory, stream),
+            argument=given.argument,
+            because=(*because, begun(stream.capture)),
+            outcomes=(1,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Event
+from cuvet.rules.capturing import begun
+from cuvet.rules.evidence import documented
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureMerge(Rule):
+    """
+    ## What it checks
+    A capturing stream is made to wait for an event of another capture that is still going on, and the call fails.
+
+    ## Why it is wrong
+    The two captures make two graphs, and no dependency can lead from one to the other. The call returns
+    CUDA_ERROR_STREAM_CAPTURE_MERGE.
+
+    ## Use instead
+    Begin one capture and let the other stream join it by waiting for an event recorded in it; or order the launches of the two
+    graphs.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV809"
+    name = "capture-merge"
+    severity = "error"
+    summary = "a capturing stream waits for an event of another capture"
+    help = "begin one capture only and let the other stream join it through an event"
+    entry_points = frozenset({"cuStreamWaitEvent"})
+    evidence = (
+        documented(
+            "It is invalid to merge two separate capture graphs by waiting on a captured event from a stream which is being "
+            "captured and is associated with a different capture graph than the event.",
+            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
+        ),
+        documented(
+            "This error indicates that the operation would have resulted in a merge of two independent capture sequences.",
+            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_MERGE",
+        ),
+    )
+    VALID = (
+        Example(
+            "one capture, joined",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuEventRecord(join, second)
+cu.cuStreamWaitEvent(first, join, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+        Example(
+            "two captures side by side",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuStreamBeginCapture(second, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "event of the other capture",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+event = cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuStreamBeginCapture(second, 0)
+cu.cuEventRecord(event, first)
+cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-merge]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        stream = model.stream_of(call, call.entry_point.index["hStream"])
+        if stream is None or stream.capture is None or stream.capture.invalidated_by:
+            return
+        argument = call.entry_point.index["hEvent"]
+        event = model.object_of(call, argument, Kind.EVENT)
+        other = event.captured if isinstance(event, Event) and event.alive else None
+        if event is not None and other is not None and other is not stream.capture and other.ended_by is None:
+            yield Violation(
+                rule=cls,
+                message=f"{event.name} belongs to the capture of {other.origin.name}, not to that of {stream.capture.origin.name}",
+                objects=(event, stream, other.origin),
+                argument=argument,
+                because=(begun(other), begun(stream.capture)),
+                outcomes=(902,),
+                only_if_failed=True,
+            )

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.capturing import begun, streams_named
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureUnjoined(Rule):
+    """
+    ## What it checks
+    A capture is ended, and the call fails, while a stream that joined it has captured work that the first stream has not been made
+    to wait for.
+
+    ## Why it is wrong
+    The end of the graph would not wait for that work. The call returns CUDA_ERROR_STREAM_CAPTURE_UNJOINED, and there is no graph.
+
+    ## Use instead
+    Record an event on the other stream after its last work, and make the first stream wait for it, before the capture is ended.
+
+    ## Limits
+    Reported only when the call fails. Unless every call is recorded (`--record full`), all streams that joined are named.
+    """
+
+    code = "CV813"
+    name = "capture-unjoined"
+    severity = "error"
+    summary = "a capture is ended while a stream has not joined back"
+    help = "record an event on the other stream after its last work, and make the first stream wait for it"
+    verbs = frozenset({Verb.ENDS_CAPTURE})
+    evidence = (
+        measured(
+            "CUDA_ERROR_STREAM_CAPTURE_UNJOINED; with an event back to the first stream: no error",
+            "capture_unjoined",
+            "capture_joined",
+        ),
+        documented(
+            "Failure to rejoin to the origin stream will result in failure of the overall capture operation.",
+            "CUDA C++ Programming Guide, CUDA Graphs, Cross-stream Dependencies and Events",
+        ),
+    )
+    VALID = (
+        Example(
+            "joined back",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, second)
+cu.cuEventRecord(join, second)
+cu.cuStreamWaitEvent(first, join, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+        Example(
+            "joined through a third stream",
+            """
+first, second, third = (cu.cuStreamCreate(0) for _ in range(3))
+fork, pass_on, join = (cu.cuEventCreate(0) for _ in range(3))
+memory = cu.cuMemAlloc(4096)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, second)
+cu.cuEventRecord(pass_on, second)
+cu.cuStreamWaitEvent(third, pass_on, 0)
+cu.cuEventRecord(join, third)
+cu.cuStreamWaitEvent(first, join, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "not joined back",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork = cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, second)
+cu.cuStreamEndCapture(first)  # error: [capture-unjoined]
+""",
+        ),
+        Example(
+            "more work after the join",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuEventRecord(join, second)
+cu.cuStreamWaitEvent(first, join, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, second)
+cu.cuStreamEndCapture(first)  # error: [capture-unjoined]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
+            capture = stream.capture
+            if capture is None or capture.origin is not stream or capture.invalidated_by is not None:
+                continue
+            others = capture.unjoined if model.complete else tuple(one for one in capture.streams if one is not stream)
+            if others:
+                names = ", ".join(other.name for other in others[:3])
+                yield Violation(
+                    rule=cls,
+                    message=f"{stream.name} does not wait for all work that was captured on {names}",
+                    objects=(stream, *others[:3]),
+                    argument=argument,
+                    because=(begun(capture),),
+                    outcomes=(904,),
+                    only_if_failed=True,
+                )

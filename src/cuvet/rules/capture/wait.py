@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.rules.capturing import begun, streams_named
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureWait(Rule):
+    """
+    ## What it checks
+    The host waits for, or queries, a stream that is capturing, or the context of such a stream.
+
+    ## Why it is wrong
+    Captured work is not enqueued for execution, so there is nothing to wait for. The call returns
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture.
+
+    ## Use instead
+    Move the synchronisation out of the captured part: before `cuStreamBeginCapture` or after the launch of the graph.
+
+    ## Limits
+    None known.
+    """
+
+    code = "CV801"
+    name = "capture-wait"
+    severity = "error"
+    summary = "the host waits for a stream that is capturing"
+    help = "move the synchronisation before the capture begins, or after the graph is launched"
+    kinds = frozenset({Kind.STREAM, Kind.CONTEXT})
+    verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
+    evidence = (
+        measured(
+            "cuStreamSynchronize, cuStreamQuery and cuCtxSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the capture is "
+            "invalidated",
+            "capture_invalid_sync",
+            "capture_calls_global",
+        ),
+        documented(
+            "It is invalid to synchronize or query the execution status of a stream which is being captured or a captured "
+            "event, because they do not represent items scheduled for execution. It is also invalid to query the execution "
+            "status of or synchronize a broader handle which encompasses an active stream capture, such as a device or context "
+            "handle when any associated stream is in capture mode.",
+            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
+        ),
+    )
+    VALID = (
+        Example(
+            "waited for after the launch",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+graph = cu.cuStreamEndCapture(stream)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, stream)
+cu.cuStreamSynchronize(stream)
+""",
+        ),
+        Example(
+            "asked whether it is capturing",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamIsCapturing(stream)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+            note="cuStreamIsCapturing is not a query of the work",
+        ),
+    )
+    INVALID = (
+        Example(
+            "stream synchronised",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamSynchronize(stream)  # error: [capture-wait]
+cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
+""",
+        ),
+        Example(
+            "stream queried in relaxed mode",
+            """
+relaxed = 2
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, relaxed)
+cu.cuStreamQuery(stream)  # error: [capture-wait]
+""",
+        ),
+        Example(
+            "context synchronised",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuCtxSynchronize()  # error: [capture-wait]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if not model.captures():
+            return
+        for argument, stream in streams_named(call, model, Verb.BLOCKS, Verb.QUERIES):
+            if stream.alive and stream.capture is not None and stream.capture.invalidated_by is None:
+                yield Violation(
+                    rule=cls,
+                    message=f"{stream.name} is capturing",
+                    objects=(stream,),
+                    argument=argument,
+                    because=(begun(stream.capture),),
+                    outcomes=(900,),
+                )
+        if any(role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS for role in call.entry_point.roles):
+            context = model.current_context(call)
+            for capture in model.captures():
+                if context is not None and capture.origin.context is context and capture.invalidated_by is None:
+                    yield Violation(
+                        rule=cls,
+                        message=f"{capture.origin.name}, a stream of this context, is capturing",
+                        objects=(capture.origin, context),
+                        because=(begun(capture),),
+                        outcomes=(900,),
+                    )
+                    return

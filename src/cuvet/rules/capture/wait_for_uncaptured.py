@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Event
+from cuvet.rules.capturing import begun
+from cuvet.rules.evidence import documented
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_WAIT_EXTERNAL = 1
+
+
+class CaptureWaitForUncaptured(Rule):
+    """
+    ## What it checks
+    A capturing stream is made to wait for an event that was recorded outside of any capture, and the call fails.
+
+    ## Why it is wrong
+    Captured work would depend on work that is not captured, which a graph cannot hold. The call returns
+    CUDA_ERROR_STREAM_CAPTURE_ISOLATION and invalidates the capture.
+
+    ## Use instead
+    Make the stream wait before the capture begins; record the event on a stream of the capture; or wait with
+    `CU_EVENT_WAIT_EXTERNAL`, which makes an event node.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV808"
+    name = "capture-wait-for-uncaptured"
+    severity = "error"
+    summary = "a capturing stream waits for an event that was recorded outside of the capture"
+    help = "wait before the capture begins, or record the event on a stream of the capture"
+    entry_points = frozenset({"cuStreamWaitEvent"})
+    evidence = (
+        documented(
+            "It is invalid to wait on a non-captured event from a stream which is being captured.",
+            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
+        ),
+        documented(
+            "This error indicates that a dependency would have been created which crosses the capture sequence boundary.",
+            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+        ),
+    )
+    VALID = (
+        Example(
+            "waited before the capture",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuStreamWaitEvent(stream, event, 0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "event of the capture",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuEventRecord(join, second)
+cu.cuStreamWaitEvent(first, join, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+        Example(
+            "external wait",
+            """
+external = 1
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamWaitEvent(stream, event, external)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "event recorded before the capture",
+            """
+non_blocking = 1
+stream, event = cu.cuStreamCreate(non_blocking), cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        stream = model.stream_of(call, call.entry_point.index["hStream"])
+        if (
+            stream is None
+            or stream.capture is None
+            or stream.capture.invalidated_by
+            or call.arg("Flags") & _WAIT_EXTERNAL
+        ):
+            return
+        argument = call.entry_point.index["hEvent"]
+        event = model.object_of(call, argument, Kind.EVENT)
+        if not isinstance(event, Event) or not event.alive or event.external:
+            return
+        if event.captured is None and event.recorded_by is not None:
+            yield Violation(
+                rule=cls,
+                message=f"{event.name} was recorded outside of the capture of {stream.capture.origin.name}",
+                objects=(event, stream),
+                argument=argument,
+                because=(f"{event.name} was recorded by {place(event.recorded_by)}", begun(stream.capture)),
+                outcomes=(905,),
+                only_if_failed=True,
+            )

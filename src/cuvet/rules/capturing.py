@@ -1,0 +1,31 @@
+"""What the rules about stream capture share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.lifecycle import place
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Capture, Model, Stream
+
+MODES = ("global", "thread-local", "relaxed")
+RELAXED = 2
+
+
+def begun(capture: Capture) -> str:
+    """Where the capture was begun, for ``because``."""
+    return f"the {MODES[capture.mode]} capture of {capture.origin.name} was begun by {place(capture.begun_by)}"
+
+
+def streams_named(call: Call, model: Model, *verbs: Verb) -> list[tuple[int, Stream]]:
+    """Streams, default ones included, that the call names with one of these verbs, with their argument's index."""
+    found = []
+    for role in call.entry_point.roles:
+        if role.verb in verbs and role.parameter:
+            argument = call.entry_point.index[role.parameter]
+            stream = model.stream_of(call, argument)
+            if stream is not None:
+                found.append((argument, stream))
+    return found

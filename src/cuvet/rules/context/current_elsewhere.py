@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+
+class ContextCurrentElsewhere(CurrentContextRule):
+    """
+    ## What it checks
+    A driver call that works in the current context is made, and fails, on a thread that has none, while a context is current
+    on another thread.
+
+    ## Why it is wrong
+    Which context is current is a property of each thread. A new thread starts without one, whatever its creator had, and
+    the call returns CUDA_ERROR_INVALID_CONTEXT.
+
+    ## Use instead
+    Call `cuCtxSetCurrent` with the context at the start of each thread that uses it. One context may be current on many
+    threads.
+
+    ## Limits
+    Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again.
+    """
+
+    code = "CV107"
+    name = "context-current-elsewhere"
+    severity = "error"
+    summary = "the context is current on another thread only"
+    help = "call cuCtxSetCurrent with that context at the start of this thread"
+    outcomes = (201,)
+    evidence = (
+        documented(
+            "Binds the specified CUDA context to the calling CPU thread.",
+            "CUDA Driver API, Context Management, cuCtxSetCurrent",
+        ),
+        measured(
+            "cuMemAlloc, cuStreamCreate and cuStreamSynchronize(NULL) on another thread: CUDA_ERROR_INVALID_CONTEXT; calls on a "
+            "created stream succeed",
+            "context_current_on_other_thread",
+        ),
+    )
+    VALID = (
+        Example(
+            "made current on each thread",
+            """
+def work():
+    cu.cuCtxSetCurrent(context)
+    cu.cuMemFree(cu.cuMemAlloc(4096))
+
+cu.in_thread(work)
+""",
+        ),
+        Example(
+            "a stream brings its context along",
+            """
+stream = cu.cuStreamCreate(0)
+cu.in_thread(lambda: cu.cuStreamSynchronize(stream))
+cu.cuStreamDestroy(stream)
+""",
+            note="waiting for a stream needs no current context",
+        ),
+    )
+    INVALID = (
+        Example(
+            "allocation on a new thread",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.in_thread(lambda: cu.cuMemAlloc(4096))  # error: [context-current-elsewhere]
+""",
+        ),
+        Example(
+            "stream created on a new thread",
+            """
+event = cu.cuEventCreate(0)
+
+def work():
+    return cu.cuStreamCreate(0)  # error: [context-current-elsewhere]
+
+cu.in_thread(work)
+""",
+        ),
+        Example(
+            "default stream waited for on a new thread",
+            """
+event = cu.cuEventCreate(0)
+cu.in_thread(lambda: cu.cuStreamSynchronize(0))  # error: [context-current-elsewhere]
+""",
+        ),
+    )
+
+    @classmethod
+    def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
+        if model.current_handle(call):
+            return None
+        found = contexts_elsewhere(call, model)
+        if not found:
+            return None
+        context = found[0][0]
+        because = tuple(f"{other.name} is current on thread {number}" for other, on in found for number in on)
+        return f"no context is current on thread {call.thread}", (context,), because[:3]

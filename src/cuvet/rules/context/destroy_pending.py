@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.model.objects import Context
+from cuvet.rules.evidence import documented
+from cuvet.rules.rule import Example, Violation
+from cuvet.rules.unfinished import UnfinishedWork
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextDestroyPending(UnfinishedWork):
+    """
+    ## What it checks
+    `cuCtxDestroy` is called while nobody has waited for work that was enqueued in that context.
+
+    ## Why it is wrong
+    The context's memory, streams and events go with it. Whether the work was done is not known to the program, and results
+    that were not copied out are lost.
+
+    ## Use instead
+    Call `cuCtxSynchronize` (and look at its status: it reports errors of the work) before `cuCtxDestroy`.
+
+    ## Limits
+    A note: the call succeeds. Unless every call is recorded (`--record full`), only work that is always stored counts, on streams
+    that were created non-blocking: calls that are not stored may have waited for the rest. Destroying a stream, an event, a memory
+    pool or an executable graph with work pending is documented to be safe and is not reported.
+    """
+
+    code = "CV109"
+    name = "context-destroy-pending"
+    severity = "note"
+    summary = "a context is destroyed while work in it is pending"
+    help = "call cuCtxSynchronize and look at its status before destroying the context"
+    entry_points = frozenset({"cuCtxDestroy"})
+    evidence = (
+        documented(
+            "Destroys and cleans up all resources associated with the context.",
+            "CUDA Driver API, Context Management, cuCtxDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "waited for first",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, 0)
+cu.cuCtxSynchronize()
+cu.cuCtxDestroy(own)
+""",
+            note="the memory goes with the context",
+        ),
+        Example(
+            "work pending in another context",
+            """
+memory = cu.cuMemAlloc(4096)
+stream = cu.cuStreamCreate(0)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuStreamSynchronize(stream)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "nobody waited",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+non_blocking = 1
+stream = cu.cuStreamCreate(non_blocking)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuCtxDestroy(own)  # note: [context-destroy-pending]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        context = model.object_named(call, call.entry_point.roles[0])
+        if isinstance(context, Context):
+            yield from cls.about(call, model, context, "destroyed")

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Context
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextDestroyPrimary(Rule):
+    """
+    ## What it checks
+    `cuCtxDestroy` is called with the primary context of a device.
+
+    ## Why it is wrong
+    The primary context is shared and counted, and belongs to nobody alone. The call was measured to return
+    CUDA_ERROR_INVALID_CONTEXT. Often the handle came from `cuCtxGetCurrent`.
+
+    ## Use instead
+    Give it back with `cuDevicePrimaryCtxRelease`, once for each `cuDevicePrimaryCtxRetain`.
+
+    ## Limits
+    The context is known as a primary one only if its retain was seen.
+    """
+
+    code = "CV110"
+    name = "context-destroy-primary"
+    severity = "error"
+    summary = "the primary context of a device is destroyed"
+    help = "call cuDevicePrimaryCtxRelease instead of cuCtxDestroy"
+    entry_points = frozenset({"cuCtxDestroy"})
+    evidence = (
+        measured("CUDA_ERROR_INVALID_CONTEXT, and the context goes on working", "context_primary_destroy"),
+        documented(
+            "The primary context is unique per device and shared with the CUDA runtime API.",
+            "CUDA Driver API, Primary Context Management",
+        ),
+    )
+    VALID = (
+        Example(
+            "primary context released",
+            """
+cu.cuDevicePrimaryCtxRelease(device)
+""",
+        ),
+        Example(
+            "own context destroyed",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(cu.cuCtxGetCurrent())
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "primary context destroyed",
+            """
+cu.cuCtxDestroy(context)  # error: [context-destroy-primary]
+""",
+        ),
+        Example(
+            "current context destroyed",
+            """
+cu.cuCtxDestroy(cu.cuCtxGetCurrent())  # error: [context-destroy-primary]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        context = model.object_of(call, 0, Kind.CONTEXT)
+        if isinstance(context, Context) and context.alive and context.primary:
+            yield Violation(
+                rule=cls,
+                message=f"{context.name} is the primary context of device {context.device}",
+                objects=(context,),
+                argument=0,
+                outcomes=(201,),
+            )

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import DestroyTwice
+from cuvet.rules.rule import Example
+
+
+class ContextDestroyTwice(DestroyTwice):
+    """
+    ## What it checks
+    `cuCtxDestroy` is called with a context that was destroyed before.
+
+    ## Why it is wrong
+    The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED and, 3 times of 3, to leave the heap of the
+    process corrupt, so that it aborts later.
+
+    ## Use instead
+    Give the context one owner, which destroys it once. A primary context is released (`cuDevicePrimaryCtxRelease`), not
+    destroyed.
+
+    ## Limits
+    When a new context has the old one's handle value, the second destruction looks like the first of the new context.
+    """
+
+    code = "CV102"
+    name = "context-destroy-twice"
+    severity = "error"
+    summary = "a context is destroyed twice"
+    help = "let one owner destroy the context, and clear its handle at that moment"
+    kind = Kind.CONTEXT
+    outcomes = (709,)
+    evidence = (
+        measured("CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs", "ctx_destroy_twice"),
+        documented(
+            "It is the caller's responsibility to ensure that the context or its resources are not accessed or passed in "
+            "subsequent API calls and doing so will result in undefined behavior.",
+            "CUDA Driver API, Context Management, cuCtxDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed once",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+""",
+        ),
+        Example(
+            "two contexts",
+            """
+first = cu.cuCtxCreate(0, 0, device)
+second = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(second)
+cu.cuCtxDestroy(first)
+""",
+        ),
+        Example(
+            "primary context released twice",
+            """
+cu.cuDevicePrimaryCtxRetain(device)
+cu.cuDevicePrimaryCtxRelease(device)
+cu.cuDevicePrimaryCtxRelease(device)
+""",
+            note="one release for each retain",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed twice",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuCtxDestroy(own)  # error: [context-destroy-twice]
+""",
+        ),
+        Example(
+            "destroyed by two threads",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.in_thread(lambda: cu.cuCtxDestroy(own))
+cu.cuCtxDestroy(own)  # error: [context-destroy-twice]
+""",
+        ),
+    )

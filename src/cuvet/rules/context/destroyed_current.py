@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.rules.current import CurrentContextRule
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import chain, ending
+from cuvet.rules.rule import Example
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+
+class ContextDestroyedCurrent(CurrentContextRule):
+    """
+    ## What it checks
+    A driver call that works in the current context is made, and fails, on a thread whose current context was destroyed or
+    reset.
+
+    ## Why it is wrong
+    `cuCtxDestroy` takes the context off the calling thread only; on other threads it stays current, and what they do with it
+    returns CUDA_ERROR_CONTEXT_IS_DESTROYED. `cuDevicePrimaryCtxRelease` and a reset take it off no thread.
+
+    ## Use instead
+    Make another context current (or none: `cuCtxSetCurrent(NULL)`) on every thread that used the context before destroying
+    it. After a reset, retain the primary context again.
+
+    ## Limits
+    Calls that the CUDA runtime makes are left out: it retains the primary context again by itself.
+    """
+
+    code = "CV106"
+    name = "context-destroyed-current"
+    severity = "error"
+    summary = "the current context was destroyed"
+    help = "make another context current on this thread, or cuCtxSetCurrent(NULL), before the context is destroyed"
+    outcomes = (709,)
+    evidence = (
+        measured(
+            "cuStreamCreate and cuCtxSynchronize where another thread destroyed the context: CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "context_destroyed_current_use",
+        ),
+        measured(
+            "cuMemAlloc after a destroyed context was made current: the same, or the process aborts with a corrupt heap",
+            "context_destroy_then_setcurrent_use",
+        ),
+        documented(
+            "If ctx is current to other threads, then ctx will remain current to those threads, and attempting to access ctx "
+            "from those threads will result in the error CUDA_ERROR_CONTEXT_IS_DESTROYED.",
+            "CUDA Driver API, Context Management, cuCtxDestroy",
+        ),
+        documented(
+            "This error indicates that the context current to the calling thread has been destroyed using cuCtxDestroy, or "
+            "is a primary context which has not yet been initialized.",
+            "CUDA Driver API, Data types, CUDA_ERROR_CONTEXT_IS_DESTROYED",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed on the thread where it is current",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuMemFree(cu.cuMemAlloc(4096))
+""",
+            note="the context below it on the stack is current again",
+        ),
+        Example(
+            "retained again after the reset",
+            """
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
+cu.cuMemFree(cu.cuMemAlloc(4096))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed by another thread",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.in_thread(lambda: cu.cuCtxDestroy(own))
+cu.cuMemAlloc(4096)  # error: [context-destroyed-current]
+""",
+        ),
+        Example(
+            "stream created where the context is left current",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.in_thread(lambda: cu.cuCtxDestroy(own))
+cu.cuStreamCreate(0)  # error: [context-destroyed-current]
+""",
+        ),
+    )
+
+    @classmethod
+    def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
+        current = model.current_context(call)
+        if current is None or current.destroyed_by is None:
+            return None
+        message = (
+            f"{current.name}, current on thread {call.thread}, was {ending(current.destroyed_by)} before this call"
+        )
+        return message, (current,), chain(current)

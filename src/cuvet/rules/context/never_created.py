@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented
+from cuvet.rules.lifecycle import NeverCreated
+from cuvet.rules.rule import Example
+
+
+class ContextNeverCreated(NeverCreated):
+    """
+    ## What it checks
+    A call that needs a context is given a number that no call handed out as one, and the call fails or crashes.
+
+    ## Why it is wrong
+    The number names no context. A device number (`CUdevice`) is not a context.
+
+    ## Use instead
+    Pass what `cuCtxCreate`, `cuDevicePrimaryCtxRetain` or `cuCtxGetCurrent` returned, and look at their status.
+
+    ## Limits
+    Silent when the call succeeds: the context may have been made in a way that cannot be seen. The CUDA runtime learns the
+    handle of a primary context before it retains it.
+    """
+
+    code = "CV104"
+    name = "context-never-created"
+    severity = "error"
+    summary = "a context is named that was never created"
+    help = "initialise the variable, and look at the status of the call that should have made the context"
+    kind = Kind.CONTEXT
+    outcomes = (201,)
+    evidence = (
+        documented(
+            "This can also be returned if the context passed to an API call is not a valid handle.",
+            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
+        ),
+    )
+    VALID = (
+        Example(
+            "current context",
+            """
+current = cu.cuCtxGetCurrent()
+cu.cuCtxPushCurrent(current)
+cu.cuCtxPopCurrent()
+""",
+        ),
+        Example(
+            "context of a stream",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuCtxSetCurrent(cu.cuStreamGetCtx(stream))
+cu.cuStreamDestroy(stream)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "a number from nowhere",
+            """
+cu.cuCtxPushCurrent(0x1234567000)  # error: [context-never-created]
+""",
+        ),
+        Example(
+            "an object of another kind",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuCtxPushCurrent(stream)  # error: [context-never-created]
+""",
+        ),
+    )

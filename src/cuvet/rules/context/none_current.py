@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+
+class ContextNoneCurrent(CurrentContextRule):
+    """
+    ## What it checks
+    A driver call that works in the current context is made, and fails, while no context is current on any thread.
+
+    ## Why it is wrong
+    The driver API makes no context by itself. Without a current one, allocations and the creation of streams, events,
+    arrays and modules return CUDA_ERROR_INVALID_CONTEXT.
+
+    ## Use instead
+    Retain the primary context (`cuDevicePrimaryCtxRetain`) and make it current (`cuCtxSetCurrent`) on each thread before the
+    first call; the runtime then shares it. After `cuCtxDestroy` of the current context, make another one current.
+
+    ## Limits
+    Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again. That a context
+    is current elsewhere is known once that thread has made a call that is always stored.
+    """
+
+    code = "CV105"
+    name = "context-none-current"
+    severity = "error"
+    summary = "a call needs a current context and there is none"
+    help = "retain the primary context with cuDevicePrimaryCtxRetain and make it current with cuCtxSetCurrent first"
+    outcomes = (201,)
+    evidence = (
+        measured(
+            "creating a stream, an event or a module, allocating, synchronising the context: CUDA_ERROR_INVALID_CONTEXT",
+            "context_none_current",
+        ),
+        measured("cuMemAlloc after cuCtxDestroy of the current context: the same", "ctx_destroy_then_use"),
+        documented(
+            "This most frequently indicates that there is no context bound to the current thread.",
+            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
+        ),
+    )
+    VALID = (
+        Example(
+            "primary context made current",
+            """
+cu.cuInit(0)
+device = cu.cuDeviceGet(0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
+cu.cuMemFree(cu.cuMemAlloc(4096))
+""",
+            setup=False,
+        ),
+        Example(
+            "created contexts are current at once",
+            """
+cu.cuInit(0)
+context = cu.cuCtxCreate(0, 0, cu.cuDeviceGet(0))
+cu.cuEventDestroy(cu.cuEventCreate(0))
+cu.cuCtxDestroy(context)
+""",
+            setup=False,
+        ),
+        Example(
+            "graphs need no context",
+            """
+cu.cuInit(0)
+graph = cu.cuGraphCreate(0)
+cu.cuGraphDestroy(graph)
+""",
+            setup=False,
+        ),
+    )
+    INVALID = (
+        Example(
+            "allocation without a context",
+            """
+cu.cuInit(0)
+cu.cuMemAlloc(4096)  # error: [context-none-current]
+""",
+            setup=False,
+        ),
+        Example(
+            "after the current context was destroyed",
+            """
+cu.cuInit(0)
+context = cu.cuCtxCreate(0, 0, cu.cuDeviceGet(0))
+cu.cuCtxDestroy(context)
+cu.cuStreamCreate(0)  # error: [context-none-current]
+""",
+            setup=False,
+        ),
+        Example(
+            "retained but not made current",
+            """
+cu.cuInit(0)
+cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(0))
+cu.cuEventCreate(0)  # error: [context-none-current]
+""",
+            setup=False,
+        ),
+    )
+
+    @classmethod
+    def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
+        if model.current_handle(call) or contexts_elsewhere(call, model):
+            return None
+        living = tuple(model.objects(Kind.CONTEXT))
+        because = tuple(f"{context.name} exists, but is not current on thread {call.thread}" for context in living[:3])
+        return "no context is current", living[:3], because

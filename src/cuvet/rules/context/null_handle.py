@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import NullHandle
+from cuvet.rules.rule import Example
+
+
+class ContextNullHandle(NullHandle):
+    """
+    ## What it checks
+    A call that needs a context is given NULL. `cuCtxSetCurrent(NULL)` is not such a call: it takes the current context off the
+    thread.
+
+    ## Why it is wrong
+    NULL is no context; the call was measured to return CUDA_ERROR_INVALID_VALUE. Usually the call that should have made it
+    failed, and nobody looked at its status.
+
+    ## Use instead
+    Look at the status of `cuCtxCreate` or `cuDevicePrimaryCtxRetain`; to have no context current, call
+    `cuCtxSetCurrent(NULL)`.
+
+    ## Limits
+    Calls for which NULL means the current context are left out.
+    """
+
+    code = "CV103"
+    name = "context-null-handle"
+    severity = "error"
+    summary = "NULL is given where a context is wanted"
+    help = "look at the status of the call that should have made the context"
+    kind = Kind.CONTEXT
+    outcomes = (1,)
+    evidence = (measured("cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE", "context_null"),)
+    VALID = (
+        Example(
+            "no context made current",
+            """
+cu.cuCtxSetCurrent(0)
+cu.cuCtxSetCurrent(context)
+cu.cuCtxSynchronize()
+""",
+        ),
+        Example(
+            "popped and pushed",
+            """
+popped = cu.cuCtxPopCurrent()
+cu.cuCtxPushCurrent(popped)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed",
+            """
+cu.cuCtxDestroy(0)  # error: [context-null-handle]
+""",
+        ),
+        Example(
+            "pushed",
+            """
+cu.cuCtxPushCurrent(0)  # error: [context-null-handle]
+""",
+        ),
+    )

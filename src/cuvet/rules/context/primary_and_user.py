@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.ownership import living_context, primary_and_user, role_of, stream_and_context
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_RECORD_EXTERNAL = 1
+
+
+class ContextPrimaryAndUser(Rule):
+    """
+    ## What it checks
+    An event of the primary context is recorded on a stream of a context that `cuCtxCreate` made on the same device, or the
+    other way round, and the call fails.
+
+    ## Why it is wrong
+    The runtime, and every library above it, works in the primary context of a device. A second context on that device has
+    streams, events and modules of its own, and those of one are invalid handles in the other.
+
+    ## Use instead
+    Use the primary context from the driver API as well: `cuDevicePrimaryCtxRetain` instead of `cuCtxCreate`.
+
+    ## Limits
+    A note beside the rule that says what is wrong with the call itself.
+    """
+
+    code = "CV108"
+    name = "context-primary-and-user"
+    severity = "note"
+    summary = "the primary and another context of one device are mixed"
+    help = "use cuDevicePrimaryCtxRetain instead of cuCtxCreate, so that runtime and driver API share one context"
+    kinds = frozenset({Kind.EVENT})
+    verbs = frozenset({Verb.RECORDS})
+    evidence = (
+        measured(
+            "event of a created context, recorded on a stream of the primary one: CUDA_ERROR_INVALID_HANDLE",
+            "context_primary_and_user",
+        ),
+        documented(
+            "The primary context is unique per device and shared with the CUDA runtime API.",
+            "CUDA Driver API, Primary Context Management",
+        ),
+    )
+    VALID = (
+        Example(
+            "two contexts side by side",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+own = cu.cuCtxCreate(0, 0, device)
+other_stream, other_event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(event, stream)
+cu.cuEventRecord(other_event, other_stream)
+cu.cuStreamWaitEvent(stream, other_event, 0)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+        ),
+        Example(
+            "primary context from the driver API",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
+cu.cuEventRecord(cu.cuEventCreate(0), stream)
+cu.cuStreamSynchronize(stream)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "event of a created context on a stream of the primary one",
+            """
+stream = cu.cuStreamCreate(0)
+own = cu.cuCtxCreate(0, 0, device)
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, stream)  # note: [context-primary-and-user]  # error: [event-other-context]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
+        where = stream_and_context(call, model)
+        owner = None if role is None else living_context(model.object_named(call, role))
+        if where is None or owner is None or not primary_and_user(owner, where[1]):
+            return
+        if "flags" in call.entry_point.index and call.arg("flags") & _RECORD_EXTERNAL:
+            return
+        primary, user = (owner, where[1]) if owner.primary else (where[1], owner)
+        yield Violation(
+            rule=cls,
+            message=f"device {primary.device} has two contexts, and objects of both meet in this call",
+            objects=(primary, user),
+            because=(f"{primary.name} is the primary context", f"{user.name} is another context of that device"),
+            outcomes=(400,),
+            only_if_failed=True,
+        )

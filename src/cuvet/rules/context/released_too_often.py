@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import chain
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextReleasedTooOften(Rule):
+    """
+    ## What it checks
+    `cuDevicePrimaryCtxRelease` is called, and fails, more often than the primary context was retained.
+
+    ## Why it is wrong
+    The context ended with the last release that had a retain of its own; this one has none, and returns
+    CUDA_ERROR_INVALID_CONTEXT.
+
+    ## Use instead
+    Release once for each retain, in the same owner.
+
+    ## Limits
+    Reported only when the call fails: retains by the CUDA runtime count too.
+    """
+
+    code = "CV111"
+    name = "context-released-too-often"
+    severity = "error"
+    summary = "a primary context is released more often than it was retained"
+    help = "call cuDevicePrimaryCtxRelease once for each cuDevicePrimaryCtxRetain"
+    entry_points = frozenset({"cuDevicePrimaryCtxRelease"})
+    evidence = (
+        measured("CUDA_ERROR_INVALID_CONTEXT", "context_primary_overreleased"),
+        documented(
+            "Releasing a primary context that has not been previously retained will fail with CUDA_ERROR_INVALID_CONTEXT.",
+            "CUDA Driver API, Primary Context Management, cuDevicePrimaryCtxRelease",
+        ),
+    )
+    VALID = (
+        Example(
+            "one release for each retain",
+            """
+cu.cuDevicePrimaryCtxRetain(device)
+cu.cuDevicePrimaryCtxRelease(device)
+cu.cuDevicePrimaryCtxRelease(device)
+""",
+            note="the setup has retained it once as well",
+        ),
+        Example(
+            "released after a reset",
+            """
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuDevicePrimaryCtxRelease(device)
+""",
+            note="a reset does not release the context",
+        ),
+    )
+    INVALID = (
+        Example(
+            "released twice",
+            """
+cu.cuDevicePrimaryCtxRelease(device)
+cu.cuDevicePrimaryCtxRelease(device)  # error: [context-released-too-often]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        context = model.primary_context(call.arg("dev"))
+        if context is not None and context.retained == 0:
+            yield Violation(
+                rule=cls,
+                message=f"the primary context of device {call.arg('dev')} is not retained",
+                objects=(context,),
+                because=chain(context),
+                outcomes=(201,),
+                only_if_failed=True,
+            )

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Context
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import Example, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names a context that `cuCtxDestroy` destroyed before.
+
+    ## Why it is wrong
+    The context is gone with all that belonged to it. `cuCtxSetCurrent` and `cuCtxPushCurrent` were measured to
+    accept it in silence; the failure shows later: the next call in that context returns CUDA_ERROR_CONTEXT_IS_DESTROYED, or the
+    process aborts with a corrupt heap.
+
+    ## Use instead
+    Destroy the context when nothing names it any more, and forget the handle in the same place. Most programs need no context
+    of their own: the primary one (`cuDevicePrimaryCtxRetain`) is shared with the runtime and counted.
+
+    ## Limits
+    Primary contexts are not judged: their handle stays the same when they are reset and retained again.
+    """
+
+    code = "CV101"
+    name = "context-use-after-destroy"
+    severity = "error"
+    summary = "a destroyed context is used"
+    help = "destroy the context after its last use, and clear every variable that holds the handle"
+    kind = Kind.CONTEXT
+    outcomes = (201, 709)
+    evidence = (
+        documented(
+            "This can also be returned if the context passed to an API call is not a valid handle (such as a context that has "
+            "had cuCtxDestroy() invoked on it).",
+            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
+        ),
+        measured(
+            "cuCtxSetCurrent and cuCtxPushCurrent accept a destroyed context; in 2 of 5 runs the process then aborted",
+            "ctx_destroy_twice",
+            "context_destroy_then_push",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxPopCurrent()
+cu.cuCtxPushCurrent(own)
+cu.cuCtxDestroy(own)
+""",
+        ),
+        Example(
+            "primary context after a reset",
+            """
+cu.cuDevicePrimaryCtxReset(device)
+context = cu.cuDevicePrimaryCtxRetain(device)
+cu.cuCtxSetCurrent(context)
+cu.cuCtxSynchronize()
+""",
+            note="the primary context has the same handle again",
+        ),
+    )
+    INVALID = (
+        Example(
+            "pushed after its destruction",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuCtxPushCurrent(own)  # error: [context-use-after-destroy]
+""",
+            note="accepted in silence",
+        ),
+        Example(
+            "used after it was made current again",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
+cu.cuMemAlloc(4096)  # error: [context-destroyed-current]
+""",
+        ),
+        Example(
+            "made current after its destruction",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
+""",
+            note="accepted in silence",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            context = violation.objects[0]
+            if isinstance(context, Context) and not context.primary:
+                accepted = call.name in ("cuCtxSetCurrent", "cuCtxPushCurrent")
+                yield replace(violation, outcomes=()) if accepted else violation

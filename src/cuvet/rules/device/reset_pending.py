@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Violation
+from cuvet.rules.unfinished import UnfinishedWork
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class DeviceResetPending(UnfinishedWork):
+    """
+    ## What it checks
+    The primary context is reset (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`) while nobody has waited for work that was enqueued
+    in it, stream-ordered frees among it.
+
+    ## Why it is wrong
+    The reset destroys streams and memory that the work uses, at once. The caller has to make sure that nobody uses the device
+    any more. Where it was measured, a reset after `cudaFreeAsync` without any synchronisation succeeded, and the device worked
+    afterwards; what is lost in silence are the results and the errors of that work.
+
+    ## Use instead
+    Call `cudaDeviceSynchronize`, look at its status, and reset then; or do not reset at all: the end of the process does it.
+
+    ## Limits
+    Waiting that cannot be seen (a kernel's flag in mapped memory) does not count as waiting. Unless every call is recorded
+    (`--record full`), only work that is always stored counts, on streams that were created non-blocking: calls that are not stored
+    may have waited for the rest.
+    """
+
+    code = "CV121"
+    name = "device-reset-pending"
+    severity = "warning"
+    summary = "a device is reset while work on it is pending"
+    help = "call cudaDeviceSynchronize and look at its status before the reset, or leave the reset out"
+    entry_points = frozenset({"cuDevicePrimaryCtxReset"})
+    evidence = (
+        documented(
+            "Note that this function will reset the device immediately. It is the caller's responsibility to ensure that the "
+            "device is not being accessed by any other host threads from the process when this function is called.",
+            "CUDA Runtime API, Device Management, cudaDeviceReset",
+        ),
+        measured(
+            "a kernel running, also with cudaFreeAsync behind it, then cudaDeviceReset: no error, and the device works",
+            "freeasync_reset",
+            "reset_with_running_kernel",
+        ),
+    )
+    VALID = (
+        Example(
+            "waited for first",
+            """
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuCtxSynchronize()
+cu.cuDevicePrimaryCtxReset(device)
+""",
+        ),
+        Example(
+            "stream waited for",
+            """
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuDevicePrimaryCtxReset(device)
+""",
+            note="the memory and the stream go with the reset",
+        ),
+    )
+    INVALID = (
+        Example(
+            "stream-ordered free pending",
+            """
+non_blocking = 1
+stream = cu.cuStreamCreate(non_blocking)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuDevicePrimaryCtxReset(device)  # warning: [device-reset-pending]
+""",
+        ),
+        Example(
+            "only another stream waited for",
+            """
+non_blocking = 1
+stream, other = cu.cuStreamCreate(non_blocking), cu.cuStreamCreate(non_blocking)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuStreamSynchronize(other)
+cu.cuDevicePrimaryCtxReset(device)  # warning: [device-reset-pending]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        yield from cls.about(call, model, model.primary_context(call.arg("dev")), "reset")

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+
+class DeviceUseAfterFork(Rule):
+    """
+    ## What it checks
+    A process calls CUDA, and the call fails, after its parent had initialised CUDA and then forked it.
+
+    ## Why it is wrong
+    The state of the driver and its threads do not survive `fork`. The child has handles that name nothing, and cannot
+    initialise the driver anew: calls return CUDA_ERROR_NOT_INITIALIZED.
+
+    ## Use instead
+    Fork before the first CUDA call of the parent, or start workers with `exec` (Python: `multiprocessing` with the start method
+    `spawn` or `forkserver`). Asking for the number of devices initialises CUDA too.
+
+    ## Limits
+    Silent about calls that succeed; counting devices was measured to.
+    """
+
+    code = "CV122"
+    name = "device-use-after-fork"
+    severity = "error"
+    summary = "a forked child uses CUDA that its parent initialised"
+    help = "fork before CUDA is initialised, or start the worker with exec (multiprocessing: spawn or forkserver)"
+    evidence = (
+        measured(
+            "in the child cudaMalloc, cuInit, cuStreamCreate, cuCtxGetCurrent, cuDeviceGet and cuCtxSynchronize, also with "
+            "inherited streams and events: CUDA_ERROR_NOT_INITIALIZED",
+            "fork_child_uses",
+            "fork_child_uses_handle",
+            "fork_after_cuinit_only",
+        ),
+        measured("forked before the parent's first call: the child works", "fork_before_init"),
+        documented(
+            "CUDA does not duplicate any of its internal data structures or threads to other processes upon a call to fork. "
+            "Any use of CUDA after a call to fork and before a subsequent call to exec has undefined behavior.",
+            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6",
+        ),
+    )
+    VALID = (
+        Example(
+            "forked before initialisation",
+            """
+def child():
+    cu.cuInit(0)
+    cu.cuDeviceGet(0)
+
+cu.in_child(child)
+cu.cuInit(0)
+""",
+            setup=False,
+        ),
+        Example(
+            "child without CUDA",
+            """
+cu.in_child(lambda: sum(range(10)))
+cu.cuCtxSynchronize()
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "child initialises again",
+            """
+def child():
+    cu.cuInit(0)  # error: [device-use-after-fork]
+
+cu.in_child(child)
+""",
+        ),
+        Example(
+            "child uses what it inherited",
+            """
+def child():
+    cu.cuMemAlloc(4096)  # error: [device-use-after-fork]
+
+cu.in_child(child)
+""",
+        ),
+    )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return bool(entry_point.roles)
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        initialised = model.initialised_before_fork
+        if initialised is None:
+            return
+        yield Violation(
+            rule=cls,
+            message="this process was forked after CUDA was initialised",
+            because=(f"CUDA was initialised by {place(initialised)} of the parent process",),
+            outcomes=(3,),
+            only_if_failed=True,
+        )

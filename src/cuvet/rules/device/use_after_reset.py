@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import ENDS, NAMES, by_reset, chain, ending
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_OUTCOMES = {
+    (Kind.STREAM, True): (400, 201, CRASH),
+    (Kind.STREAM, False): (709, CRASH),
+    (Kind.EVENT, True): (201, CRASH),
+    (Kind.EVENT, False): (201,),
+    (Kind.MEMORY, True): (1,),
+    (Kind.MEMORY, False): (1,),
+    (Kind.MODULE, True): (400,),
+    (Kind.FUNCTION, False): (400,),
+}
+"""What the driver was measured to do, by kind and whether the object is destroyed or freed."""
+
+_OF_HOST_MEMORY = {Verb.FREES: (1,), Verb.UNREGISTERS: (713,)}
+
+_DONE = {Verb.DESTROYS: "destroyed", Verb.FREES: "freed", Verb.UNREGISTERS: "unregistered"}
+
+
+class DeviceUseAfterReset(Rule):
+    """
+    ## What it checks
+    A call uses, frees or destroys something from before a reset of the device (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`).
+
+    ## Why it is wrong
+    The reset destroyed it. What the stale handle does varies from run to run: streams were measured to return
+    CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_INVALID_CONTEXT or CUDA_ERROR_INVALID_HANDLE, or to die of SIGSEGV inside the
+    driver (destroying one after the reset, 6 times of 6 in one program).
+
+    ## Use instead
+    Destroy and free everything before the reset, or do not reset at all: the end of the process does it. A library must not
+    reset a device that others use. Destructors of global objects run after a reset in `main`.
+
+    ## Limits
+    Stream-ordered allocations outlive a reset, as documented, and are not reported; neither are graphs and executable graphs,
+    which were measured to be destroyed without an error.
+    """
+
+    code = "CV120"
+    name = "device-use-after-reset"
+    severity = "error"
+    summary = "something from before a device reset is used"
+    help = "free and destroy everything before the reset, or leave the reset out"
+    verbs = NAMES
+    evidence = (
+        measured(
+            "after cudaDeviceReset: cudaFree returns cudaErrorInvalidValue, cudaEventQuery 201, cudaStreamSynchronize 400 "
+            "(CUDA_ERROR_CONTEXT_IS_DESTROYED in the driver; SIGSEGV in 1 of 6 runs)",
+            "stream_use_after_reset",
+        ),
+        measured(
+            "cudaEventRecord: 201; cudaEventDestroy: 201 in one build, SIGSEGV in another",
+            "event_record_after_reset",
+            "event_use_after_reset",
+        ),
+        measured(
+            "cudaStreamDestroy: 400, 201 or SIGSEGV",
+            "stream_destroy_after_reset",
+            "freeasync_stream_reset_destroy",
+            "seed_example2_destroy_after_reset",
+        ),
+        measured(
+            "cudaFreeHost: CUDA_ERROR_INVALID_VALUE; cudaHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+            "free_host_after_reset",
+            "register_after_reset",
+        ),
+        measured("launch of a function and unloading of a module: CUDA_ERROR_INVALID_HANDLE", "module_after_reset"),
+        documented(
+            "It is the caller's responsibility to ensure that the resources are not accessed or passed in subsequent API "
+            "calls and doing so will result in undefined behavior.",
+            "CUDA Runtime API, Device Management, cudaDeviceReset",
+        ),
+    )
+    VALID = (
+        Example(
+            "everything destroyed before the reset",
+            """
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemFree(memory)
+cu.cuStreamDestroy(stream)
+cu.cuDevicePrimaryCtxReset(device)
+""",
+        ),
+        Example(
+            "left to the reset",
+            """
+cu.cuStreamCreate(0)
+cu.cuMemAlloc(4096)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
+cu.cuMemFree(cu.cuMemAlloc(4096))
+""",
+            note="the reset frees what is left, and the device can be used again",
+        ),
+        Example(
+            "memory that was registered before",
+            """
+memory = cu.host(4096)
+cu.cuMemHostRegister(memory, 4096, 0)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
+cu.cuMemcpyHtoD(cu.cuMemAlloc(4096), memory, 4096)
+""",
+            note="after the reset it is ordinary host memory",
+        ),
+        Example(
+            "graphs outlive a reset",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "stream destroyed after the reset",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuStreamDestroy(stream)  # error: [device-use-after-reset]
+""",
+        ),
+        Example(
+            "event queried after the reset",
+            """
+event = cu.cuEventCreate(0)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuEventQuery(event)  # error: [device-use-after-reset]
+""",
+        ),
+        Example(
+            "memory freed after the reset",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuMemFree(memory)  # error: [device-use-after-reset]
+""",
+        ),
+        Example(
+            "memory set after the reset",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
+cu.cuMemsetD8(memory, 0, 4096)  # error: [device-use-after-reset]
+""",
+        ),
+        Example(
+            "reset by another thread",
+            """
+stream = cu.cuStreamCreate(0)
+cu.in_thread(lambda: cu.cuDevicePrimaryCtxReset(device))
+cu.cuStreamSynchronize(stream)  # error: [device-use-after-reset]
+""",
+        ),
+        Example(
+            "registration ended by the reset",
+            """
+memory = cu.host(4096)
+cu.cuMemHostRegister(memory, 4096, 0)
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuMemHostUnregister(memory)  # error: [device-use-after-reset]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if not model.resets:
+            return
+        for role in call.entry_point.roles:
+            if role.verb not in NAMES or role.kind in (Kind.NONE, Kind.CONTEXT, Kind.DEVICE):
+                continue
+            by_address = role.verb in (Verb.READS, Verb.WRITES)
+            if by_address and role.kind is Kind.HOST_MEMORY:
+                continue
+            for dead in model.objects_named(call, role):
+                if dead.destroyed_by is None or not by_reset(dead.destroyed_by):
+                    continue
+                done = _DONE.get(role.verb, "used")
+                yield Violation(
+                    rule=cls,
+                    message=f"{dead.name} is {done}, but its device was {ending(dead.destroyed_by)} before this call",
+                    objects=(dead,),
+                    argument=call.entry_point.index[role.parameter],
+                    because=chain(dead),
+                    outcomes=_OF_HOST_MEMORY.get(role.verb, ())
+                    if dead.kind is Kind.HOST_MEMORY
+                    else _OUTCOMES.get((dead.kind, role.verb in ENDS), ()),
+                    undefined=not by_address,
+                    only_if_failed=by_address,
+                )

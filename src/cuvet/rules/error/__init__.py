@@ -1,0 +1,20 @@
+"""Rules about errors that are not the fault of the call that returns them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.rules.rule import Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Outcome
+
+
+def explain_failure(call: Call, outcome: Outcome, model: Model) -> Violation | None:
+    """Why a call failed that breaks no rule itself; None if that is not known. Asked after the model has observed it."""
+    from cuvet.rules.error.sticky import explain_sticky
+    from cuvet.rules.exit.call_after_shutdown import explain_shutdown
+
+    if outcome.status is None:
+        return None
+    return explain_sticky(call, outcome.status, model) or explain_shutdown(call, outcome.status)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import status_name
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Context, Function
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_CAUSES = {
+    226: "an error that the GPU contained",
+    700: "a kernel used an address that is not valid",
+    702: "a kernel took too long",
+    710: "an assertion in a kernel failed",
+    714: "a kernel overran its call stack",
+    715: "a kernel ran an illegal instruction",
+    716: "a kernel used an address that is not aligned",
+    717: "a kernel used an address of the wrong address space",
+    718: "a kernel jumped to an invalid address",
+    719: "a kernel stopped with an exception",
+    721: "a kernel did not free its tensor memory",
+    911: "a device outside of CUDA reported an error",
+}
+"""Statuses after which a context is lost."""
+
+_DEVICE_UNAVAILABLE = 46
+_LAUNCHES_NAMED = 4
+
+
+class ErrorSticky(Rule):
+    """
+    ## What it checks
+    A call returns an error of work that ran before on the device, and from then on every call in the same context
+    returns it: an illegal address, a failed assertion, an exception in a kernel. All of them are reported as one
+    finding, at the first call that returned the error.
+
+    ## Why it is wrong
+    Kernels and copies report their errors to whichever call comes next. That call, and all that follow, are not at
+    fault; the context is lost, and what they were to do is not done.
+
+    ## Use instead
+    Find the kernel: run with CUDA_LAUNCH_BLOCKING=1, so that the error shows at its launch, or under
+    compute-sanitizer, which names the access. End the process afterwards.
+
+    ## Limits
+    Which kernel it was cannot be known from the host's calls. The launches named are the last ones that were
+    recorded (all only with ``--record full``).
+    """
+
+    code = "CV901"
+    name = "error-sticky"
+    severity = "error"
+    summary = "the context was lost to an error on the device; later failures follow from it"
+    help = (
+        "run with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel; the calls that follow are "
+        "not at fault"
+    )
+    entry_points = frozenset()
+    evidence = (
+        measured(
+            "after an illegal address every call in the context returns 700; after a trap every call returns 719",
+            "sticky_error",
+            "sticky_then_calls",
+            "sticky_with_objects",
+            "oob_write",
+            "trap_kernel",
+        ),
+        measured("after a device reset: CUDA_ERROR_DEVICE_UNAVAILABLE", "sticky_error", "sticky_with_objects"),
+        documented(
+            "CUDA_ERROR_ILLEGAL_ADDRESS leaves the process in an inconsistent state and any further CUDA work will "
+            "return the same error; to "
+            "continue using CUDA, the process must be terminated and relaunched",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "an error that is over after the call",
+            """
+cu.cuDeviceGet(99)
+memory = cu.cuMemAlloc(64)
+cu.cuMemFree(memory)
+""",
+            note="most errors concern only the call that returns them",
+        ),
+        Example(
+            "work that is not done yet",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamQuery(stream)
+cu.cuStreamSynchronize(stream)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "exception in a kernel",
+            """
+ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\\0"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "dies")
+cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
+cu.cuCtxSynchronize()  # error: [error-sticky]
+cu.cuMemAlloc(64)
+""",
+            note="the allocation fails too, and is counted under the synchronisation",
+            hardware=True,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        return iter(())
+
+
+def explain_sticky(call: Call, status: int, model: Model) -> Violation | None:
+    """The violation to count a failure under, if it is the echo of an error on the device."""
+    context = _lost_context(call, status, model)
+    if context is None or context.error is None:
+        return None
+    cause = _CAUSES.get(context.error_status, "an error on the device")
+    return Violation(
+        rule=ErrorSticky,
+        message=f"{cause} before this call ({status_name('driver', context.error_status)}); {context.name} is lost",
+        objects=(context,),
+        because=("work that was enqueued earlier failed; this call only reports it", *_last_launches(context, model)),
+        outcomes=(context.error_status,),
+        culprit=context.error,
+    )
+
+
+def _lost_context(call: Call, status: int, model: Model) -> Context | None:
+    """The context whose error the status repeats."""
+    if status not in _CAUSES and status != _DEVICE_UNAVAILABLE:
+        return None
+    current = model.current_context(call)
+    candidates = [current] if current is not None else []
+    candidates += [found for found in model.objects(Kind.CONTEXT, alive=False) if isinstance(found, Context)]
+    for context in candidates:
+        if context.error is not None and status in (context.error_status, _DEVICE_UNAVAILABLE):
+            return context
+    return None
+
+
+def _last_launches(context: Context, model: Model) -> tuple[str, ...]:
+    """The newest launch on each stream of the context, as far as they were recorded."""
+    lines = []
+    for stream in model.streams():
+        work = stream.last_work
+        if (
+            stream.context is context
+            and work is not None
+            and any(role.verb is Verb.LAUNCHES for role in work.entry_point.roles)
+        ):
+            lines.append(f"last launch seen on {stream.name}: {_kernel(work, model)}by {place(work)}")
+    return tuple(lines[:_LAUNCHES_NAMED])
+
+
+def _kernel(work: Call, model: Model) -> str:
+    index = work.entry_point.index.get("f")
+    found = model.object_of(work, index, Kind.FUNCTION) if index is not None else None
+    return f"{found.symbol} " if isinstance(found, Function) and found.symbol else ""

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import status_name
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import NAMES, place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+_MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.RETURNS, Verb.LOADS})
+_ALIKE = {Kind.KERNEL: Kind.FUNCTION}
+"""Kinds that stand for each other as arguments."""
+
+
+class ErrorUnchecked(Rule):
+    """
+    ## What it checks
+    A call fails because it is given nothing, or no object of this process, and the call before it that was to make
+    the object had failed. The finding is at that first call.
+
+    ## Why it is wrong
+    The status of the first call was not acted upon. Its variable keeps what it held before, and a later call is
+    blamed for it.
+
+    ## Use instead
+    Check the status of every call that creates, allocates or loads something, where it is made.
+
+    ## Limits
+    Whether a program looks at a status cannot be seen; it is concluded from what the program does next. Only the
+    newest failure of the same thread is considered. Errors that the runtime keeps for ``cudaGetLastError`` are not
+    seen, nor are those it finds itself.
+    """
+
+    code = "CV902"
+    name = "error-unchecked"
+    severity = "warning"
+    summary = "a call failed, and the program went on as if it had succeeded"
+    help = "check the status of this call"
+    evidence = (
+        measured(
+            "the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error",
+            "peek_stale_error",
+        ),
+        measured("NULL handles of modules and functions: CUDA_ERROR_INVALID_HANDLE", "module_null"),
+        documented(
+            "this function may also return error codes from previous, asynchronous launches",
+            "CUDA Driver API, Memory Management, cuMemFree",
+        ),
+    )
+    VALID = (
+        Example(
+            "failed, and tried again",
+            """
+event = cu.cuEventCreate(0xFF)
+if cu.status:
+    event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuEventDestroy(event)
+""",
+        ),
+        Example(
+            "failed, and given up",
+            """
+stream = cu.cuStreamCreate(0xFF)
+if not cu.status:
+    cu.cuStreamSynchronize(stream)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "allocation that failed",
+            """
+memory = cu.cuMemAlloc(1 << 50)  # warning: [memory-larger-than-device]  # warning: [error-unchecked]
+cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-not-device-memory]
+""",
+        ),
+    )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return entry_point.name in COPIES | SETS or any(role.verb in NAMES for role in entry_point.roles)
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        failure = model.last_failure(call.thread)
+        if failure is None:
+            return
+        first, status = failure
+        made = {_alike(role.kind) for role in first.entry_point.roles if role.verb in _MAKES}
+        if not made:
+            return
+        for argument, kind in _missing(call, model):
+            if kind not in made or next(_missing(first, model), None) or _made_since(first, kind, model):
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{status_name('driver', status)} was not acted upon: a later call uses the {kind.noun} that was not made",
+                argument=None,
+                because=(f"argument {argument + 1} of {call.name} is no {kind.noun}, by {place(call)}",),
+                only_if_failed=True,
+                culprit=first,
+            )
+            return
+
+
+def _missing(call: Call, model: Model) -> Iterator[tuple[int, Kind]]:
+    """Arguments that name no object where one is needed: NULL, or a handle that was never seen."""
+    for role in call.entry_point.roles:
+        if role.verb not in NAMES or role.null or role.field or role.count or not role.parameter:
+            continue
+        if role.kind in (Kind.NONE, Kind.MEMORY, Kind.HOST_MEMORY):
+            continue
+        argument = call.entry_point.index[role.parameter]
+        if call.args[argument] == 0 or (
+            model.sees_all(role.kind) and model.object_of(call, argument, role.kind) is None
+        ):
+            yield argument, _alike(role.kind)
+    if call.name in COPIES | SETS:
+        for access in accesses(call):
+            if access.side == "device" and access.address == 0:
+                yield access.argument, Kind.MEMORY
+
+
+def _made_since(first: Call, kind: Kind, model: Model) -> bool:
+    """Whether an object of the kind was made after the call."""
+    kinds = (kind, Kind.KERNEL) if kind is Kind.FUNCTION else (kind,)
+    return any(
+        found.created_by is not None and found.created_by.time_ns >= first.time_ns and found.created_by is not first
+        for each in kinds
+        for found in model.objects(each, alive=False)
+    )
+
+
+def _alike(kind: Kind) -> Kind:
+    return _ALIKE.get(kind, kind)

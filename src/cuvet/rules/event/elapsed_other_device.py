@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class EventElapsedOtherDevice(Rule):
+    """
+    ## What it checks
+    The elapsed time between events of two devices is asked for.
+
+    ## Why it is wrong
+    The clocks of two devices are not compared: the call returns CUDA_ERROR_INVALID_HANDLE.
+
+    ## Use instead
+    Measure on each device with two events of that device, or take the time on the host after waiting for the events.
+
+    ## Limits
+    Events of which it was not seen where they came from are not judged.
+    """
+
+    code = "CV309"
+    name = "event-elapsed-other-device"
+    severity = "error"
+    summary = "the time between events of two devices is asked for"
+    help = "measure with two events of the same device"
+    entry_points = frozenset({"cuEventElapsedTime"})
+    evidence = (
+        measured("CUDA_ERROR_INVALID_HANDLE", "event_elapsed_two_devices"),
+        documented(
+            "cudaEventElapsedTime() will fail if the two input events are associated to different devices.",
+            "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
+        ),
+    )
+    VALID = (
+        Example(
+            "events of one device",
+            """
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
+start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(start, 0)
+cu.cuEventRecord(end, 0)
+cu.cuCtxSetCurrent(context)
+cu.cuEventSynchronize(end)
+cu.cuEventElapsedTime(start, end)
+""",
+            devices=2,
+            note="which device is current does not matter",
+        ),
+        Example(
+            "events of two streams",
+            """
+start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+cu.cuEventRecord(start, first)
+cu.cuEventRecord(end, second)
+cu.cuCtxSynchronize()
+cu.cuEventElapsedTime(start, end)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "events of two devices",
+            """
+start = cu.cuEventCreate(0)
+cu.cuEventRecord(start, 0)
+cu.cuEventSynchronize(start)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
+end = cu.cuEventCreate(0)
+cu.cuEventRecord(end, 0)
+cu.cuEventSynchronize(end)
+cu.cuEventElapsedTime(start, end)  # error: [event-elapsed-other-device]
+""",
+            devices=2,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        events = [use.object for use in named(call, model, Kind.EVENT) if use.object is not None and use.object.alive]
+        if len(events) == 2 and None not in {event.device for event in events} and events[0].device != events[1].device:
+            yield Violation(
+                rule=cls,
+                message=f"{events[0].name} and {events[1].name} belong to different devices",
+                objects=tuple(events),
+                because=tuple(f"{event.name} belongs to device {event.device}" for event in events),
+                outcomes=(400,),
+            )

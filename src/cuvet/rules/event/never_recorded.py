@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Event
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class EventNeverRecorded(Rule):
+    """
+    ## What it checks
+    The elapsed time between two events is asked for, of which one was never recorded.
+
+    ## Why it is wrong
+    An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
+
+    ## Use instead
+    Record both events before asking, and wait for the second (`cuEventSynchronize`). If the record is made under a condition,
+    ask under the same one.
+
+    ## Limits
+    Waiting for or querying an event that was never recorded is allowed: it stands for no work. Events of which the creation was
+    not seen are not judged.
+    """
+
+    code = "CV308"
+    name = "event-never-recorded"
+    severity = "error"
+    summary = "the elapsed time of an event that was never recorded is asked for"
+    help = "record both events before asking for the time between them"
+    entry_points = frozenset({"cuEventElapsedTime"})
+    evidence = (
+        measured("CUDA_ERROR_INVALID_HANDLE", "event_elapsed_unrecorded"),
+        measured(
+            "querying, waiting for and destroying an event that was never recorded succeed",
+            "event_unrecorded_is_complete",
+        ),
+        documented(
+            "If cuEventRecord() has not been called on either event then CUDA_ERROR_INVALID_HANDLE is returned.",
+            "CUDA Driver API, Event Management, cuEventElapsedTime",
+        ),
+    )
+    VALID = (
+        Example(
+            "both recorded",
+            """
+start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(start, 0)
+cu.cuEventRecord(end, 0)
+cu.cuEventSynchronize(end)
+cu.cuEventElapsedTime(start, end)
+""",
+        ),
+        Example(
+            "waited for without a record",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventSynchronize(event)
+cu.cuEventQuery(event)
+cu.cuStreamWaitEvent(0, event, 0)
+""",
+            note="an event that was never recorded stands for no work",
+        ),
+    )
+    INVALID = (
+        Example(
+            "end never recorded",
+            """
+start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(start, 0)
+cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
+""",
+        ),
+        Example(
+            "start never recorded",
+            """
+start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(end, 0)
+cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        events = [(use.argument, use.object) for use in named(call, model, Kind.EVENT)]
+        if any(isinstance(event, Event) and not event.timing for _, event in events):
+            return
+        for argument, event in events:
+            if not isinstance(event, Event) or not event.alive or event.created_by is None:
+                continue
+            if event.recorded_by is None and event.captured is None:
+                yield Violation(
+                    rule=cls,
+                    message=f"{event.name} was never recorded",
+                    objects=(event,),
+                    argument=argument,
+                    outcomes=(400,),
+                )

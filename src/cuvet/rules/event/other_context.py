@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_RECORD_EXTERNAL = 1
+
+
+class EventOtherContext(Rule):
+    """
+    ## What it checks
+    An event is recorded on a stream of another context: another device, or a second context of the same device.
+
+    ## Why it is wrong
+    Event and stream must be from the same context, otherwise CUDA_ERROR_INVALID_HANDLE is returned. An event belongs to the
+    context that was current when it was created; with the runtime, to the device of the last `cudaSetDevice`.
+
+    ## Use instead
+    Create the event while the stream's context (or device) is current; keep one set of events per device. Waiting is
+    different: `cuStreamWaitEvent` takes an event of any context and device.
+
+    ## Limits
+    Events and streams of which it was not seen where they came from are not judged.
+    """
+
+    code = "CV306"
+    name = "event-other-context"
+    severity = "error"
+    summary = "an event is recorded on a stream of another context"
+    help = "create the event while the context (or device) of the stream is current"
+    kinds = frozenset({Kind.EVENT})
+    verbs = frozenset({Verb.RECORDS})
+    evidence = (
+        measured(
+            "cuEventRecord of an event and a stream of different contexts: CUDA_ERROR_INVALID_HANDLE",
+            "stream_other_ctx",
+        ),
+        documented(
+            "hEvent and hStream must be from the same context otherwise CUDA_ERROR_INVALID_HANDLE is returned.",
+            "CUDA Driver API, Event Management, cuEventRecord",
+        ),
+        documented(
+            "cudaEventRecord() will fail if the input event and input stream are associated to different devices.",
+            "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
+        ),
+    )
+    VALID = (
+        Example(
+            "same context",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+stream = cu.cuStreamCreate(0)
+event = cu.cuEventCreate(0)
+cu.cuCtxPopCurrent()
+cu.cuEventRecord(event, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+            note="which context is current does not matter for a stream that was created",
+        ),
+        Example(
+            "waiting across contexts",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+own = cu.cuCtxCreate(0, 0, device)
+stream = cu.cuStreamCreate(0)
+cu.cuStreamWaitEvent(stream, event, 0)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+        ),
+        Example(
+            "waiting across devices",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
+stream = cu.cuStreamCreate(0)
+cu.cuStreamWaitEvent(stream, event, 0)
+cu.cuStreamSynchronize(stream)
+""",
+            devices=2,
+        ),
+    )
+    INVALID = (
+        Example(
+            "two contexts of one device",
+            """
+first = cu.cuCtxCreate(0, 0, device)
+stream = cu.cuStreamCreate(0)
+second = cu.cuCtxCreate(0, 0, device)
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, stream)  # error: [event-other-context]
+""",
+        ),
+        Example(
+            "default stream of the current context",
+            """
+first = cu.cuCtxCreate(0, 0, device)
+event = cu.cuEventCreate(0)
+second = cu.cuCtxCreate(0, 0, device)
+cu.cuEventRecord(event, 0)  # error: [event-other-context]
+""",
+        ),
+        Example(
+            "two devices",
+            """
+event = cu.cuEventCreate(0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
+stream = cu.cuStreamCreate(0)
+cu.cuEventRecord(event, stream)  # error: [event-other-context]
+""",
+            devices=2,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
+        where = stream_and_context(call, model)
+        if role is None or where is None:
+            return
+        event = model.object_named(call, role)
+        owner = living_context(event)
+        stream, context = where
+        if event is None or owner is None or owner is context:
+            return
+        if "flags" in call.entry_point.index and call.arg("flags") & _RECORD_EXTERNAL:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{event.name} and {stream.name} belong to different contexts",
+            objects=(event, stream, owner, context),
+            argument=call.entry_point.index[role.parameter],
+            because=(belongs(event, owner), belongs(stream, context)),
+            outcomes=(400,),
+        )

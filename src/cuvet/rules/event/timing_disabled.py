@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Event
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class EventTimingDisabled(Rule):
+    """
+    ## What it checks
+    The elapsed time of an event is asked for that was created with `CU_EVENT_DISABLE_TIMING` (`cudaEventDisableTiming`).
+
+    ## Why it is wrong
+    Such an event keeps no time, and the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work are often created
+    this way, for the flag is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
+
+    ## Use instead
+    Create both events without the flag when time is measured.
+
+    ## Limits
+    Events of which the creation was not seen are not judged.
+    """
+
+    code = "CV307"
+    name = "event-timing-disabled"
+    severity = "error"
+    summary = "the elapsed time of an event without timing is asked for"
+    help = "create the event without CU_EVENT_DISABLE_TIMING"
+    entry_points = frozenset({"cuEventElapsedTime"})
+    evidence = (
+        measured(
+            "one or both events without timing: CUDA_ERROR_INVALID_HANDLE",
+            "event_elapsed_timing_disabled",
+            "event_elapsed_one_timing_disabled",
+        ),
+        documented(
+            "If either event was created with the CU_EVENT_DISABLE_TIMING flag, then this function will return "
+            "CUDA_ERROR_INVALID_HANDLE.",
+            "CUDA Driver API, Event Management, cuEventElapsedTime",
+        ),
+    )
+    VALID = (
+        Example(
+            "events with timing",
+            """
+start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(start, 0)
+cu.cuEventRecord(end, 0)
+cu.cuEventSynchronize(end)
+cu.cuEventElapsedTime(start, end)
+""",
+        ),
+        Example(
+            "events without timing order work",
+            """
+disable_timing = 2
+event = cu.cuEventCreate(disable_timing)
+cu.cuEventRecord(event, 0)
+cu.cuStreamWaitEvent(0, event, 0)
+cu.cuEventSynchronize(event)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "end without timing",
+            """
+disable_timing = 2
+start, end = cu.cuEventCreate(0), cu.cuEventCreate(disable_timing)
+cu.cuEventRecord(start, 0)
+cu.cuEventRecord(end, 0)
+cu.cuEventSynchronize(end)
+cu.cuEventElapsedTime(start, end)  # error: [event-timing-disabled]
+""",
+        ),
+        Example(
+            "start without timing",
+            """
+disable_timing = 2
+start, end = cu.cuEventCreate(disable_timing), cu.cuEventCreate(0)
+cu.cuEventRecord(start, 0)
+cu.cuEventRecord(end, 0)
+cu.cuEventSynchronize(end)
+cu.cuEventElapsedTime(start, end)  # error: [event-timing-disabled]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for use in named(call, model, Kind.EVENT):
+            event = use.object
+            if isinstance(event, Event) and event.alive and event.created_by is not None and not event.timing:
+                yield Violation(
+                    rule=cls,
+                    message=f"{event.name} was created without timing",
+                    objects=(event,),
+                    argument=use.argument,
+                    because=(f"{event.name} was created with CU_EVENT_DISABLE_TIMING",),
+                    outcomes=(400,),
+                )

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import CRASH, Example
+
+
+class EventUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names an event that `cuEventDestroy` destroyed before.
+
+    ## Why it is wrong
+    The handle points at memory that the driver has given back. Nothing is promised about the call: where it was
+    measured the process dies of SIGSEGV inside the driver, with no error code.
+
+    ## Use instead
+    Destroy the event after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV301"
+    name = "event-use-after-destroy"
+    severity = "error"
+    summary = "an event is used after it was destroyed"
+    help = "destroy the event after its last use, or clear the variable that still holds it"
+    kind = Kind.EVENT
+    outcomes = (CRASH,)
+    evidence = (
+        measured(
+            "recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the "
+            "driver, no error code",
+            "event_record_after_destroy",
+            "event_query_after_destroy",
+            "event_sync_after_destroy",
+            "event_wait_after_destroy",
+            "event_elapsed_after_destroy",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Event Management, cudaEventDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuEventDestroy(event)
+""",
+        ),
+        Example(
+            "destroyed while work is pending",
+            """
+event = cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, 0)
+cu.cuEventRecord(event, 0)
+cu.cuEventDestroy(event)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+""",
+            note="an event may be destroyed before it is complete",
+        ),
+        Example(
+            "handle issued again",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventDestroy(event)
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuEventDestroy(event)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its destruction",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventDestroy(event)
+cu.cuEventRecord(event, 0)  # error: [event-use-after-destroy]
+""",
+        ),
+        Example(
+            "used in another way",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventDestroy(event)
+cu.cuEventQuery(event)  # error: [event-use-after-destroy]
+""",
+        ),
+        Example(
+            "destroyed by another thread",
+            """
+event = cu.cuEventCreate(0)
+cu.in_thread(lambda: cu.cuEventDestroy(event))
+cu.cuEventRecord(event, 0)  # error: [event-use-after-destroy]
+""",
+        ),
+    )

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_DEINITIALIZED = 4
+_EFFECTS = frozenset(
+    {
+        Verb.CREATES,
+        Verb.DESTROYS,
+        Verb.ALLOCATES,
+        Verb.FREES,
+        Verb.REGISTERS,
+        Verb.UNREGISTERS,
+        Verb.READS,
+        Verb.WRITES,
+        Verb.ON,
+        Verb.RECORDS,
+        Verb.WAITS,
+        Verb.BLOCKS,
+        Verb.LAUNCHES,
+    }
+)
+_RUNTIME_OWN = frozenset({Kind.MODULE, Kind.LIBRARY})
+"""What NVIDIA's runtime itself unloads while the process exits."""
+
+
+class ExitCallAfterShutdown(Rule):
+    """
+    ## What it checks
+    A call that creates, frees or uses something is made after the driver has shut down: from a destructor of a
+    static object, or from a function given to ``atexit`` before CUDA was initialised.
+
+    ## Why it is wrong
+    When the process exits, the driver gives everything back in an exit handler of its own. What runs after it finds
+    no driver: nothing is freed and nothing is waited for.
+
+    ## Use instead
+    End CUDA objects before ``main`` returns. Let static objects that hold them be ended explicitly, or leave them
+    to the driver.
+
+    ## Limits
+    Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time.
+    """
+
+    code = "CV931"
+    name = "exit-call-after-shutdown"
+    severity = "warning"
+    summary = "CUDA is called after the driver has shut down"
+    help = "end CUDA objects before main returns, not in destructors of static objects"
+    entry_points = frozenset()
+    evidence = (
+        measured(
+            "calls from a static destructor and from an early atexit function return CUDA_ERROR_DEINITIALIZED",
+            "exit_static_destructor",
+            "exit_atexit_registered_first",
+        ),
+        documented(
+            "CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "nothing left to the end",
+            """
+memory = cu.cuMemAlloc(64)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "left to the driver",
+            """
+memory = cu.cuMemAlloc(64)
+""",
+            note="the driver frees everything when the process exits",
+        ),
+    )
+    INVALID = (
+        Example(
+            "exit handler from before the initialisation",
+            """
+import ctypes
+ctypes.CDLL(None).atexit(ctypes.CDLL("libcuda.so.1").cuCtxSynchronize)  # warning: [exit-call-after-shutdown]
+cu.cuInit(0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
+""",
+            setup=False,
+            hardware=True,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        return iter(())
+
+
+def explain_shutdown(call: Call, status: int) -> Violation | None:
+    """The violation of a call that failed because the driver has shut down; None if it failed otherwise, or is the runtime's own."""
+    if status != _DEINITIALIZED:
+        return None
+    if not any(role.verb in _EFFECTS and role.kind not in _RUNTIME_OWN for role in call.entry_point.roles):
+        return None
+    return Violation(
+        rule=ExitCallAfterShutdown,
+        message="this call is made after the driver has shut down",
+        outcomes=(_DEINITIALIZED,),
+    )

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+_KINDS = (
+    Kind.MEMORY,
+    Kind.HOST_MEMORY,
+    Kind.ARRAY,
+    Kind.MIPMAPPED_ARRAY,
+    Kind.STREAM,
+    Kind.EVENT,
+    Kind.MEMORY_POOL,
+    Kind.TEXTURE_OBJECT,
+    Kind.SURFACE_OBJECT,
+    Kind.GRAPH,
+    Kind.GRAPH_EXEC,
+)
+
+
+class LeakedAtExit(Rule):
+    """
+    ## What it checks
+    With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and
+    never ended, by the place where they were made.
+
+    ## Why it is wrong
+    At the end of the process everything is given back, so a leak there does no harm. One that is repeated while the
+    program runs does.
+
+    ## Use instead
+    End each object when its last user is done. Look first at places with many repeats.
+
+    ## Limits
+    Objects that are kept on purpose until the end, by the program or by a library, are reported too. Modules,
+    libraries and contexts are not.
+    """
+
+    code = "CV941"
+    name = "exit-leak"
+    severity = "note"
+    summary = "an object was never freed or destroyed"
+    help = "free it when its last user is done"
+    entry_points = frozenset()
+    evidence = (
+        measured(
+            "compute-sanitizer --leak-check full reports the same allocations as leaked",
+            "ctx_destroy_then_use",
+            "free_interior",
+        ),
+        documented(
+            "cuMemFree, cuStreamDestroy, cuEventDestroy and their like end what the program made",
+            "CUDA Driver API, Memory Management, Stream Management, Event Management",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed",
+            """
+memory = cu.cuMemAlloc(64)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "ended with its context",
+            """
+other = cu.cuCtxCreate(0, 0, device)
+memory = cu.cuMemAlloc(64)
+cu.cuCtxDestroy(other)
+""",
+            note="destroying a context frees its memory",
+        ),
+    )
+    INVALID = (
+        Example(
+            "never freed",
+            """
+memory = cu.cuMemAlloc(64)  # note: [exit-leak]
+""",
+        ),
+        Example(
+            "never destroyed",
+            """
+stream = cu.cuStreamCreate(0)  # note: [exit-leak]
+cu.cuStreamSynchronize(stream)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        return iter(())
+
+
+def leaks(model: Model) -> Iterator[Violation]:
+    """What is alive at the end of the process, each at the call that made it."""
+    for kind in _KINDS:
+        for found in model.objects(kind):
+            if found.created_by is None or _given(found):
+                continue
+            yield Violation(
+                rule=LeakedAtExit,
+                message=f"{found.name} was never {_ended(found)}{_size(found)}",
+                objects=(found,),
+                culprit=found.created_by,
+            )
+
+
+def _given(found: Object) -> bool:
+    """Whether the object was not the program's to end."""
+    return (
+        (isinstance(found, Stream) and found.builtin)
+        or (isinstance(found, MemoryPool) and found.default)
+        or (isinstance(found, Allocation) and found.variant in ("global", "graph"))
+        or bool(getattr(found, "child", False))
+    )
+
+
+def _ended(found: Object) -> str:
+    if isinstance(found, HostMemory) and found.registered:
+        return "unregistered"
+    return "freed" if isinstance(found, Allocation | HostMemory) else "destroyed"
+
+
+def _size(found: Object) -> str:
+    return f" ({found.size} bytes)" if isinstance(found, Allocation | HostMemory) else ""

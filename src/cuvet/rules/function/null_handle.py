@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import NullHandle
+from cuvet.rules.rule import Example, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class FunctionNullHandle(NullHandle):
+    """
+    ## What it checks
+    A call that needs a function is given NULL.
+
+    ## Why it is wrong
+    No function has the handle NULL: usually the load of its module failed, or the module has no function of
+    that name, and nobody looked at the status.
+
+    ## Use instead
+    Look at the status of the call that should have made the function; initialise handles to NULL and test them
+    before the call.
+
+    ## Limits
+    Reported whether or not the program looks at the status.
+    """
+
+    code = "CV613"
+    name = "function-null-handle"
+    severity = "error"
+    summary = "NULL is given where a function is wanted"
+    help = "look at the status of the call that should have made the function, and skip the call when there is none"
+    kind = Kind.FUNCTION
+    outcomes = (400,)
+    evidence = (
+        measured(
+            "launch: CUDA_ERROR_INVALID_HANDLE; cuFuncGetModule(NULL, NULL): CUDA_ERROR_INVALID_VALUE",
+            "module_null",
+        ),
+    )
+    VALID = (
+        Example(
+            "with a handle",
+            """
+function = cu.kernel()
+cu.launch(function, 0, 0)
+""",
+        ),
+        Example(
+            "skipped when there is none",
+            """
+function = 0
+if function:
+    cu.launch(function, 0, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used",
+            """
+cu.launch(0, 0, 0)  # error: [function-null-handle]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            yield replace(violation, outcomes=(1, 400)) if call.name == "cuFuncGetModule" else violation

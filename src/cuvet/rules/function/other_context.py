@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class FunctionOtherContext(Rule):
+    """
+    ## What it checks
+    A function (`CUfunction`) is launched, and the launch fails, while another context is current than the one its module was
+    loaded in.
+
+    ## Why it is wrong
+    A module is loaded into the context that was current, and its functions can run there only. Caching a function once and
+    launching it on every device is the usual way to this.
+
+    ## Use instead
+    Load the module once per context and cache functions per device; or load a library (`cuLibraryLoadData`), whose kernels
+    (`CUkernel`) can be launched in every context.
+
+    ## Limits
+    Reported only when the launch fails.
+    """
+
+    code = "CV616"
+    name = "function-other-context"
+    severity = "error"
+    summary = "a function is launched in another context than its module's"
+    help = "load the module in each context, or use a library (cuLibraryLoadData), whose kernels run in all of them"
+    kinds = FUNCTIONS
+    verbs = frozenset({Verb.LAUNCHES})
+    evidence = (
+        measured(
+            "launch while another context of the same device is current: CUDA_ERROR_INVALID_HANDLE",
+            "context_function_of_other",
+        ),
+        documented(
+            "Takes a pointer image and loads the corresponding module module into the current context.",
+            "CUDA Driver API, Module Management, cuModuleLoadData",
+        ),
+    )
+    VALID = (
+        Example(
+            "loaded in each context",
+            """
+cu.launch(cu.kernel(), 0, 0)
+own = cu.cuCtxCreate(0, 0, device)
+cu.launch(cu.kernel(), 0, 0)
+cu.cuCtxSynchronize()
+cu.cuCtxDestroy(own)
+""",
+        ),
+        Example(
+            "kernel of a library",
+            """
+kernel = cu.cuLibraryGetKernel(cu.library(), "trivial")
+cu.launch(kernel, 0, 0)
+own = cu.cuCtxCreate(0, 0, device)
+cu.launch(kernel, 0, 0)
+cu.cuCtxSynchronize()
+cu.cuCtxDestroy(own)
+""",
+            note="a library belongs to no context",
+        ),
+    )
+    INVALID = (
+        Example(
+            "launched in another context",
+            """
+function = cu.kernel()
+own = cu.cuCtxCreate(0, 0, device)
+cu.launch(function, 0, 0)  # error: [function-other-context]
+""",
+        ),
+        Example(
+            "launched on another device",
+            """
+function = cu.kernel()
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
+cu.launch(function, 0, 0)  # error: [function-other-context]
+""",
+            devices=2,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        role = role_of(call, Verb.LAUNCHES, FUNCTIONS)
+        current = model.current_context(call)
+        function = None if role is None else model.object_named(call, role)
+        if role is None or function is None or not function.alive or current is None or not current.alive:
+            return
+        owner = module_context(function)
+        if owner is None or owner is current:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{function.name} was loaded in another context",
+            objects=(function, owner, current),
+            argument=call.entry_point.index[role.parameter],
+            because=(belongs(function, owner), f"{current.name} is current"),
+            outcomes=(400,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import NeverCreated
+from cuvet.rules.rule import Example
+
+
+class GraphNeverCreated(NeverCreated):
+    """
+    ## What it checks
+    A call that needs a graph is given the handle of something else, and the call fails or crashes.
+
+    ## Why it is wrong
+    The number names no graph. An executable graph is not a graph.
+
+    ## Use instead
+    Initialise the variable to NULL, look at the status of the call that should have made the graph, and pass
+    handles with their own types rather than as integers.
+
+    ## Limits
+    A number that is no handle at all is not reported: graphs may be made in ways that cannot be seen.
+    """
+
+    code = "CV704"
+    name = "graph-never-created"
+    severity = "error"
+    summary = "the handle of something else is given where a graph is wanted"
+    help = "initialise the variable, and look at the status of the call that should have made the graph"
+    kind = Kind.GRAPH
+    outcomes = (1,)
+    evidence = (
+        measured(
+            'NULL, which is no graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph"',
+            "event_destroy_null",
+        ),
+    )
+    VALID = (
+        Example(
+            "created first",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+        Example(
+            "created by another thread",
+            """
+graph = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuGraphCreate(0))[1])
+cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "an object of another kind",
+            """
+other = cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)
+cu.cuGraphInstantiateWithFlags(other, 0)  # error: [graph-never-created]
+""",
+        ),
+    )

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import Example
+
+
+class GraphUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names a graph that `cuGraphDestroy` destroyed before.
+
+    ## Why it is wrong
+    The graph and all of its nodes are gone. Calls with it were measured to return CUDA_ERROR_INVALID_VALUE;
+    they are documented as undefined.
+
+    ## Use instead
+    Destroy the graph after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV701"
+    name = "graph-use-after-destroy"
+    severity = "error"
+    summary = "a graph is used after it was destroyed"
+    help = "destroy the graph after its last use, or clear the variable that still holds it"
+    kind = Kind.GRAPH
+    outcomes = (1,)
+    evidence = (
+        measured(
+            "adding a node and instantiating: CUDA_ERROR_INVALID_VALUE",
+            "graph_use_after_destroy",
+            "graph_instantiate_after_destroy",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Graph Management, cudaGraphDestroy",
+        ),
+        documented(
+            "Destroys the graph specified by hGraph, as well as all of its nodes.",
+            "CUDA Driver API, Graph Management, cuGraphDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+        Example(
+            "destroyed after instantiation",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, 0, 0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphDestroy(graph)
+cu.cuGraphLaunch(executable, 0)
+cu.cuCtxSynchronize()
+cu.cuGraphExecDestroy(executable)
+""",
+            note="an executable graph does not need the graph it was made from",
+        ),
+        Example(
+            "handle issued again",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphDestroy(graph)
+graph = cu.cuGraphCreate(0)
+cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphDestroy(graph)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its destruction",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphDestroy(graph)
+cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-use-after-destroy]
+""",
+        ),
+        Example(
+            "used in another way",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphDestroy(graph)
+cu.cuGraphClone(graph)  # error: [graph-use-after-destroy]
+""",
+        ),
+        Example(
+            "destroyed by another thread",
+            """
+graph = cu.cuGraphCreate(0)
+cu.in_thread(lambda: cu.cuGraphDestroy(graph))
+cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-use-after-destroy]
+""",
+        ),
+    )

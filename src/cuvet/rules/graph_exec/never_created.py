@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import NeverCreated
+from cuvet.rules.rule import Example
+
+
+class GraphExecNeverCreated(NeverCreated):
+    """
+    ## What it checks
+    A call that needs an executable graph is given a number that no call handed out as one, and the call fails
+    or crashes.
+
+    ## Why it is wrong
+    The number names no executable graph. A graph has to be instantiated before it is launched.
+
+    ## Use instead
+    Initialise the variable to NULL, look at the status of the call that should have made the executable graph,
+    and pass handles with their own types rather than as integers.
+
+    ## Limits
+    Silent when the call succeeds: the handle may have been made in a way that cannot be seen (another process,
+    graphics interoperability, NVIDIA's own libraries).
+    """
+
+    code = "CV724"
+    name = "graph-exec-never-created"
+    severity = "error"
+    summary = "an executable graph is named that was never created"
+    help = "initialise the variable, and look at the status of the call that should have made the executable graph"
+    kind = Kind.GRAPH_EXEC
+    outcomes = (1,)
+    evidence = (
+        measured(
+            'NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid '
+            'executable graph"',
+            "event_destroy_null",
+        ),
+    )
+    VALID = (
+        Example(
+            "created first",
+            """
+executable = cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphExecDestroy(executable)
+""",
+        ),
+        Example(
+            "created by another thread",
+            """
+executable = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0))[1])
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphExecDestroy(executable)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "a number from nowhere",
+            """
+cu.cuGraphLaunch(0x1234567000, 0)  # error: [graph-exec-never-created]
+""",
+        ),
+        Example(
+            "an object of another kind",
+            """
+other = cu.cuGraphCreate(0)
+cu.cuGraphLaunch(other, 0)  # error: [graph-exec-never-created]
+""",
+        ),
+    )

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import Example
+
+
+class GraphExecUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names an executable graph that `cuGraphExecDestroy` destroyed before.
+
+    ## Why it is wrong
+    The executable graph and its nodes are gone. Launching it was measured to return CUDA_ERROR_INVALID_VALUE;
+    it is documented as undefined.
+
+    ## Use instead
+    Destroy the executable graph after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV721"
+    name = "graph-exec-use-after-destroy"
+    severity = "error"
+    summary = "an executable graph is used after it was destroyed"
+    help = "destroy the executable graph after its last use, or clear the variable that still holds it"
+    kind = Kind.GRAPH_EXEC
+    outcomes = (1,)
+    evidence = (
+        measured(
+            "launching it: CUDA_ERROR_INVALID_VALUE",
+            "graph_exec_launch_after_destroy",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Graph Management, cudaGraphExecDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+graph = cu.cuGraphCreate(0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphExecDestroy(executable)
+""",
+        ),
+        Example(
+            "destroyed in flight",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, 0, 0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphExecDestroy(executable)
+cu.cuCtxSynchronize()
+cu.cuGraphDestroy(graph)
+""",
+            note="an executable graph in flight is freed when it is done",
+        ),
+        Example(
+            "handle issued again",
+            """
+graph = cu.cuGraphCreate(0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphExecDestroy(executable)
+graph = cu.cuGraphCreate(0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphExecDestroy(executable)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its destruction",
+            """
+graph = cu.cuGraphCreate(0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphExecDestroy(executable)
+cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-use-after-destroy]
+""",
+        ),
+        Example(
+            "used in another way",
+            """
+graph = cu.cuGraphCreate(0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphExecDestroy(executable)
+cu.cuGraphUpload(executable, 0)  # error: [graph-exec-use-after-destroy]
+""",
+        ),
+        Example(
+            "destroyed by another thread",
+            """
+graph = cu.cuGraphCreate(0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.in_thread(lambda: cu.cuGraphExecDestroy(executable))
+cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-use-after-destroy]
+""",
+        ),
+    )

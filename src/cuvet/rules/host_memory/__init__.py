@@ -1,0 +1,1 @@
+"""Rules about pinned and registered host memory."""

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterBadFlags(RegistrationRule):
+    """
+    ## What it checks
+    The flags have bits that no registration flag has, or CU_MEMHOSTREGISTER_IOMEMORY is given for ordinary memory.
+
+    ## Why it is wrong
+    The driver refuses unknown bits. IOMEMORY is for memory of another device that is mapped into the process.
+
+    ## Use instead
+    The flags are 1 PORTABLE, 2 DEVICEMAP, 4 IOMEMORY, 8 READ_ONLY. Flags of `cuMemHostAlloc` mean other things: 4
+    is WRITECOMBINED there.
+
+    ## Limits
+    That memory is ordinary is looked at only when a registration fails.
+    """
+
+    code = "CV509"
+    name = "host-memory-register-bad-flags"
+    severity = "error"
+    summary = "a host registration is given flags that do not fit"
+    help = "pass flags of the registration (CU_MEMHOSTREGISTER_…), and IOMEMORY only for memory of a device"
+    case = Case.BAD_FLAGS
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE, for unknown bits and for IOMEMORY on malloc memory",
+            "register_badflags",
+        ),
+        documented(
+            "CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI "
+            "Express resource of a 3rd party device",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "portable and mapped",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 1 | 2)
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="memory of malloc can be registered",
+        ),
+    )
+    INVALID = (
+        Example(
+            "unknown bits",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0xFF0)  # error: [host-memory-register-bad-flags]
+""",
+        ),
+        Example(
+            "ordinary memory as memory of a device",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 4)  # error: [host-memory-register-bad-flags]
+""",
+        ),
+    )

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterDeviceMemory(RegistrationRule):
+    """
+    ## What it checks
+    Device memory or managed memory is given to a host registration.
+
+    ## Why it is wrong
+    Only memory of the host can be registered. The driver refuses a range that CUDA allocated.
+
+    ## Use instead
+    Use device and managed memory as it is.
+
+    ## Limits
+    Memory of libraries that were not watched is not recognised.
+    """
+
+    code = "CV505"
+    name = "host-memory-register-device-memory"
+    severity = "error"
+    summary = "device or managed memory is registered as host memory"
+    help = "register host memory; device and managed memory need no registration"
+    case = Case.DEVICE
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE",
+            "register_device_pointer",
+            "register_managed",
+        ),
+        documented(
+            "registers an existing host memory range",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="memory of malloc can be registered",
+        ),
+        Example(
+            "host buffer beside managed memory",
+            """
+managed = cu.cuMemAllocManaged(4096, 1)
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+cu.cuMemFree(managed)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "device memory",
+            """
+memory = cu.cuMemAlloc(1 << 20)
+cu.cuMemHostRegister(memory, 4096, 0)  # error: [host-memory-register-device-memory]
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "managed memory",
+            """
+managed = cu.cuMemAllocManaged(4096, 1)
+cu.cuMemHostRegister(managed, 4096, 0)  # error: [host-memory-register-device-memory]
+cu.cuMemFree(managed)
+""",
+        ),
+    )

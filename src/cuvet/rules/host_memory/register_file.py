@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterFile(RegistrationRule):
+    """
+    ## What it checks
+    The registration of a range fails that lies in a shared, writable mapping of a file, or in a mapping of a device
+    file such as a PCI resource or a buffer of another driver.
+
+    ## Why it is wrong
+    The driver could not pin the pages for writing. Where it was measured, the same file mapped privately, or
+    registered as read-only, was accepted. A mapping of a device file is memory of a device, not pages of the host.
+
+    ## Use instead
+    Map the file privately, register it as read-only, or read it into ordinary memory. Shared memory (`shm_open`,
+    `memfd_create`) can be registered. For I/O memory pass CU_MEMHOSTREGISTER_IOMEMORY (`cudaHostRegisterIoMemory`).
+
+    ## Limits
+    Reported only when the registration fails. Whether it fails depends on the file system, of which one was
+    measured, and on the device's driver.
+    """
+
+    code = "CV508"
+    name = "host-memory-register-file"
+    severity = "error"
+    summary = "a shared mapping of a file, or a mapping of a device file, is registered"
+    help = "map the file privately or read-only (with CU_MEMHOSTREGISTER_READ_ONLY), or copy it to ordinary memory"
+    case = Case.FILE
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE for a shared writable mapping; success for a shared read-only mapping with the "
+            "flag, and for a private one",
+            "register_file_mmap",
+        ),
+        measured(
+            "shared memory and /dev/zero are registered without an error",
+            "register_shm",
+            "register_memfd",
+            "register_anonymous_shared",
+            "register_device_file",
+        ),
+        documented(
+            "CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI "
+            "Express resource of a 3rd party device",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "private mapping of a file",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+import tempfile
+with tempfile.TemporaryFile(dir=".") as file:
+    file.truncate(1 << 20)
+    address = libc.mmap(None, 1 << 20, 3, 2, file.fileno(), 0)
+    cu.cuMemHostRegister(address, 1 << 20, 0)
+    cu.cuMemHostUnregister(address)
+""",
+        ),
+        Example(
+            "shared memory",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 3, 0x21, -1, 0)
+cu.cuMemHostRegister(address, 1 << 20, 0)
+cu.cuMemHostUnregister(address)
+""",
+        ),
+        Example(
+            "private mapping of a device file that stands for ordinary memory",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+with open("/dev/zero", "r+b", buffering=0) as file:
+    address = libc.mmap(None, 1 << 20, 3, 2, file.fileno(), 0)
+    cu.cuMemHostRegister(address, 1 << 20, 0)
+    cu.cuMemHostUnregister(address)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "shared mapping of a file",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+import tempfile
+with tempfile.TemporaryFile(dir=".") as file:
+    file.truncate(1 << 20)
+    address = libc.mmap(None, 1 << 20, 3, 1, file.fileno(), 0)
+    cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-file]
+""",
+        ),
+    )

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterNull(RegistrationRule):
+    """
+    ## What it checks
+    The address given to a host registration is NULL.
+
+    ## Why it is wrong
+    There is no memory at NULL. It is usually an allocation that failed, or a buffer that is made later.
+
+    ## Use instead
+    Register the buffer after it was allocated, and check the allocation.
+
+    ## Limits
+    None.
+    """
+
+    code = "CV501"
+    name = "host-memory-register-null"
+    severity = "error"
+    summary = "NULL is registered as host memory"
+    help = "check that the allocation of the buffer succeeded"
+    case = Case.NULL
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE",
+            "register_null",
+        ),
+        documented(
+            "p is the host pointer to the memory to page-lock",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="memory of malloc can be registered",
+        ),
+        Example(
+            "neither start nor size aligned",
+            """
+buffer = cu.host(1 << 20)
+cu.cuMemHostRegister(buffer + 3, 1001, 0)
+cu.cuMemHostUnregister(buffer + 3)
+""",
+            note="registrations need no alignment",
+        ),
+    )
+    INVALID = (
+        Example(
+            "no buffer",
+            """
+cu.cuMemHostRegister(0, 4096, 0)  # error: [host-memory-register-null]
+""",
+        ),
+    )

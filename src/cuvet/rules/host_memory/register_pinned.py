@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterPinned(RegistrationRule):
+    """
+    ## What it checks
+    Memory that `cuMemHostAlloc` or `cuMemAllocHost` (`cudaMallocHost`, `cudaHostAlloc`) allocated, or a part of it,
+    is registered.
+
+    ## Why it is wrong
+    Such memory is page-locked and mapped from the start. Registering it fails; so does unregistering it.
+
+    ## Use instead
+    Use the memory as it is. Register only memory that CUDA did not allocate.
+
+    ## Limits
+    Pinned memory of libraries that were not watched is not recognised.
+    """
+
+    code = "CV503"
+    name = "host-memory-register-pinned"
+    severity = "error"
+    summary = "pinned memory is registered"
+    help = "leave the registration out: the memory is pinned already"
+    case = Case.PINNED
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE; the memory stays usable",
+            "register_mallochost",
+            "seed_correct_example3",
+            "register_inside_mallochost",
+        ),
+        documented(
+            "registers an existing host memory range; the range is added to the same tracking mechanism as "
+            "cuMemHostAlloc",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="memory of malloc can be registered",
+        ),
+        Example(
+            "pinned memory without registration",
+            """
+pinned = cu.cuMemHostAlloc(4096, 0)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemcpyHtoDAsync(memory, pinned, 4096, 0)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+cu.cuMemFreeHost(pinned)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "whole allocation",
+            """
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuMemHostRegister(pinned, 4096, 1)  # error: [host-memory-register-pinned]
+cu.cuMemFreeHost(pinned)
+""",
+        ),
+        Example(
+            "part of an allocation",
+            """
+pinned = cu.cuMemHostAlloc(1 << 20, 0)
+cu.cuMemHostRegister(pinned + 4096, 4096, 0)  # error: [host-memory-register-pinned]
+cu.cuMemFreeHost(pinned)
+""",
+        ),
+    )

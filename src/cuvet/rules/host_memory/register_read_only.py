@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterReadOnly(RegistrationRule):
+    """
+    ## What it checks
+    The range lies in a mapping that the host may only read, such as constants of the program, and the registration
+    does not say so.
+
+    ## Why it is wrong
+    The driver pins the pages for writing, which the mapping does not allow.
+
+    ## Use instead
+    Pass CU_MEMHOSTREGISTER_READ_ONLY (`cudaHostRegisterReadOnly`), or map the memory for writing.
+
+    ## Limits
+    Looked at only when a registration fails. Not every device supports the flag: ask for
+    CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED.
+    """
+
+    code = "CV506"
+    name = "host-memory-register-read-only"
+    severity = "error"
+    summary = "memory that is mapped read-only is registered without the read-only flag"
+    help = "pass CU_MEMHOSTREGISTER_READ_ONLY (cudaHostRegisterReadOnly)"
+    case = Case.READ_ONLY
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE without the flag, success with it",
+            "register_readonly_mmap",
+            "register_rodata",
+        ),
+        documented(
+            "CU_MEMHOSTREGISTER_READ_ONLY is required in order to register memory mapped to the CPU as read-only, on "
+            "platforms without CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "read-only mapping with the flag",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 1, 0x22, -1, 0)
+cu.cuMemHostRegister(address, 1 << 20, 8)
+cu.cuMemHostUnregister(address)
+""",
+        ),
+        Example(
+            "writable memory with the flag",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 8)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="the flag is allowed for writable memory",
+        ),
+    )
+    INVALID = (
+        Example(
+            "read-only mapping",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 1, 0x22, -1, 0)
+cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-read-only]
+""",
+        ),
+    )

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterSizeZero(RegistrationRule):
+    """
+    ## What it checks
+    A host registration is given a size of zero.
+
+    ## Why it is wrong
+    The driver refuses it. An empty buffer is enough to make a program fail that never fails otherwise.
+
+    ## Use instead
+    Skip the registration, and the unregistration, of empty buffers.
+
+    ## Limits
+    None.
+    """
+
+    code = "CV502"
+    name = "host-memory-register-size-zero"
+    severity = "error"
+    summary = "a host registration of zero bytes"
+    help = "skip the registration when there is nothing to register"
+    case = Case.SIZE_ZERO
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE",
+            "register_zero",
+        ),
+        documented(
+            "bytesize is the size in bytes of the address range to page-lock",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "one byte",
+            """
+buffer = cu.host(64)
+cu.cuMemHostRegister(buffer, 1, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="memory of malloc can be registered",
+        ),
+    )
+    INVALID = (
+        Example(
+            "empty buffer",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 0, 0)  # error: [host-memory-register-size-zero]
+""",
+        ),
+    )

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterUnmapped(RegistrationRule):
+    """
+    ## What it checks
+    Part of the range is no memory of the process: never mapped, unmapped before, behind the end of its mapping, or
+    mapped without access.
+
+    ## Why it is wrong
+    There are no pages to pin. A size that is too large by one element is enough, when it crosses the end of the
+    mapping.
+
+    ## Use instead
+    Register exactly the bytes of the buffer, while it lives.
+
+    ## Limits
+    Looked at only when a registration fails. Freed memory that is still mapped is registered without an error.
+    """
+
+    code = "CV507"
+    name = "host-memory-register-unmapped"
+    severity = "error"
+    summary = "a range is registered that is not mapped, or only in part"
+    help = "check the address, the size and that the memory was not freed"
+    case = Case.UNMAPPED
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE",
+            "register_unmapped",
+            "register_past_mapping",
+            "register_prot_none",
+            "register_wraps",
+        ),
+        measured(
+            "a range whose addresses were mapped again by somebody else is registered without an error",
+            "register_freed",
+        ),
+        documented(
+            "registers an existing host memory range",
+            "CUDA Driver API, Memory Management, cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "whole mapping",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+cu.cuMemHostRegister(address, 1 << 20, 0)
+cu.cuMemHostUnregister(address)
+""",
+        ),
+        Example(
+            "neither start nor size aligned",
+            """
+buffer = cu.host(1 << 20)
+cu.cuMemHostRegister(buffer + 3, 1001, 0)
+cu.cuMemHostUnregister(buffer + 3)
+""",
+            note="registrations need no alignment",
+        ),
+    )
+    INVALID = (
+        Example(
+            "nothing there",
+            """
+cu.cuMemHostRegister(0x10000, 4096, 0)  # error: [host-memory-register-unmapped]
+""",
+        ),
+        Example(
+            "past the end of the mapping",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+libc.munmap(address + (1 << 19), 1 << 19)
+cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-unmapped]
+""",
+        ),
+        Example(
+            "mapped without access",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 0, 0x22, -1, 0)
+cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-unmapped]
+""",
+        ),
+    )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
+    """
+    ## What it checks
+    A range is unregistered after the context in which it was registered was destroyed by `cuCtxDestroy` (or by the last
+    `cuDevicePrimaryCtxRelease`).
+
+    ## Why it is wrong
+    The registration belongs to the context. The memory itself is still there, and may be registered again.
+
+    ## Use instead
+    Unregister before the context is destroyed.
+
+    ## Limits
+    Reported only when the call fails. Resets of the device are the subject of `device-use-after-reset`.
+    """
+
+    code = "CV514"
+    name = "host-memory-unregister-after-context-destroy"
+    severity = "error"
+    summary = "memory is unregistered after the context of its registration ended"
+    help = "unregister it before the context is destroyed"
+    entry_points = frozenset({"cuMemHostUnregister"})
+    case = Case.CONTEXT_GONE
+    evidence = (
+        measured(
+            "after a reset, which destroys the context as well: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; registering again succeeds",
+            "register_after_reset",
+        ),
+        documented(
+            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond "
+            "to any currently registered memory region",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "unregistered before the context is destroyed",
+            """
+other = cu.cuCtxCreate(0, 0, device)
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+cu.cuCtxDestroy(other)
+""",
+        ),
+        Example(
+            "registered in a context that lives",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+other = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(other)
+cu.cuCtxSetCurrent(context)
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "after cuCtxDestroy",
+            """
+other = cu.cuCtxCreate(0, 0, device)
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuCtxDestroy(other)
+cu.cuCtxSetCurrent(context)
+cu.cuMemHostUnregister(buffer)  # error: [host-memory-unregister-after-context-destroy]
+""",
+        ),
+    )

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryUnregisterInterior(RegistrationRule):
+    """
+    ## What it checks
+    An unregistration is given an address inside a registered range that is not its start.
+
+    ## Why it is wrong
+    A range is named by the address that was registered. The call fails and the range stays registered.
+
+    ## Use instead
+    Keep the pointer that was registered.
+
+    ## Limits
+    None.
+    """
+
+    code = "CV512"
+    name = "host-memory-unregister-interior"
+    severity = "error"
+    summary = "an address inside a registered range is unregistered"
+    help = "unregister the address that was registered"
+    entry_points = frozenset({"cuMemHostUnregister"})
+    case = Case.INTERIOR
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE",
+            "unregister_interior",
+        ),
+        documented(
+            "The base address must be the same one specified to cuMemHostRegister().",
+            "CUDA Driver API, Memory Management, cuMemHostUnregister",
+        ),
+    )
+    VALID = (
+        Example(
+            "neither start nor size aligned",
+            """
+buffer = cu.host(1 << 20)
+cu.cuMemHostRegister(buffer + 3, 1001, 0)
+cu.cuMemHostUnregister(buffer + 3)
+""",
+            note="registrations need no alignment",
+        ),
+        Example(
+            "two ranges in one buffer",
+            """
+buffer = cu.host(8192)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostRegister(buffer + 4096, 4096, 0)
+cu.cuMemHostUnregister(buffer + 4096)
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "inside the range",
+            """
+buffer = cu.host(1 << 20)
+cu.cuMemHostRegister(buffer, 1 << 20, 0)
+cu.cuMemHostUnregister(buffer + 64)  # error: [host-memory-unregister-interior]
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+    )

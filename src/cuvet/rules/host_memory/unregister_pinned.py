@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryUnregisterPinned(RegistrationRule):
+    """
+    ## What it checks
+    Memory of `cuMemHostAlloc` or `cuMemAllocHost` is unregistered.
+
+    ## Why it is wrong
+    It was not registered but allocated. It stays pinned until it is freed.
+
+    ## Use instead
+    Free it with `cuMemFreeHost` (`cudaFreeHost`).
+
+    ## Limits
+    None.
+    """
+
+    code = "CV513"
+    name = "host-memory-unregister-pinned"
+    severity = "error"
+    summary = "memory that was allocated as pinned is unregistered"
+    help = "free it with cuMemFreeHost (cudaFreeHost)"
+    entry_points = frozenset({"cuMemHostUnregister"})
+    case = Case.PINNED
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE; the memory can still be freed",
+            "unregister_mallochost",
+            "register_mallochost",
+            "seed_correct_example3",
+        ),
+        documented(
+            "unregisters a memory range that was registered with cuMemHostRegister",
+            "CUDA Driver API, Memory Management, cuMemHostUnregister",
+        ),
+    )
+    VALID = (
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="memory of malloc can be registered",
+        ),
+        Example(
+            "pinned memory freed",
+            """
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuMemFreeHost(pinned)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "pinned memory",
+            """
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuMemHostUnregister(pinned)  # error: [host-memory-unregister-pinned]
+cu.cuMemFreeHost(pinned)
+""",
+        ),
+    )

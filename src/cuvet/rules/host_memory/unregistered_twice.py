@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryUnregisteredTwice(RegistrationRule):
+    """
+    ## What it checks
+    A range is unregistered that was unregistered before.
+
+    ## Why it is wrong
+    The registration ended with the first call.
+
+    ## Use instead
+    Let one owner unregister each buffer.
+
+    ## Limits
+    When the address was registered again in between, the call is a valid one.
+    """
+
+    code = "CV511"
+    name = "host-memory-unregistered-twice"
+    severity = "error"
+    summary = "host memory is unregistered a second time"
+    help = "unregister it once"
+    entry_points = frozenset({"cuMemHostUnregister"})
+    case = Case.UNREGISTERED
+    evidence = (
+        measured(
+            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+            "register_twice",
+            "unregister_size_zero_after_zero",
+        ),
+        documented(
+            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond "
+            "to any currently registered memory region",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+            note="memory of malloc can be registered",
+        ),
+        Example(
+            "registered again in between",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "twice",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+cu.cuMemHostUnregister(buffer)  # error: [host-memory-unregistered-twice]
+""",
+        ),
+    )

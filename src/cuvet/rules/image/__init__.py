@@ -1,0 +1,1 @@
+"""Rules about the images that modules and libraries are loaded from."""

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.images import FILES
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ImageFileNotFound(Rule):
+    """
+    ## What it checks
+    The file named in a load does not exist or cannot be opened. Often the text of the image is passed where its
+    file name is wanted.
+
+    ## Why it is wrong
+    There is nothing to load, and later calls have no function to launch.
+
+    ## Use instead
+    Use a path that does not depend on the working directory. For an image in memory there is `cuModuleLoadData`.
+
+    ## Limits
+    None.
+    """
+
+    code = "CV657"
+    name = "image-file-not-found"
+    severity = "error"
+    summary = "a module is loaded from a file that cannot be opened"
+    help = "check the path: relative paths start at the working directory of the process"
+    entry_points = frozenset(FILES)
+    evidence = (
+        measured(
+            "CUDA_ERROR_FILE_NOT_FOUND",
+            "module_load_missing_file",
+        ),
+        documented(
+            "CUDA_ERROR_FILE_NOT_FOUND: the file specified was not found",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "PTX with its terminator",
+            """
+module = cu.cuModuleLoadData(cu.ptx)
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "file that exists",
+            """
+import tempfile
+with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+    file.write(cu.ptx.rstrip(b"\\0"))
+    file.flush()
+    cu.cuModuleUnload(cu.cuModuleLoad(file.name))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "no such file",
+            """
+cu.cuModuleLoad("/nonexistent.cubin")  # error: [image-file-not-found]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index[FILES[call.name]]
+        name = call.inputs.get(argument, b"").split(b"\0")[0].decode("utf-8", "replace")
+        if not name:
+            return
+        text = ".version" in name or "\n" in name
+        yield Violation(
+            rule=cls,
+            message="the text of an image is given as its file name" if text else f"{name} cannot be opened",
+            argument=argument,
+            outcomes=(0, 301),
+            only_if_failed=True,
+        )

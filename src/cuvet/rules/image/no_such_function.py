@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (Kind.LIBRARY, "library")}
+"""What has the function, and the parameter that names it."""
+
+
+class ImageNoSuchFunction(Rule):
+    """
+    ## What it checks
+    A function of a module, or a kernel of a library, is asked for by a name that the image does not have.
+
+    ## Why it is wrong
+    The name in the image is the mangled one, unless the kernel is `extern "C"`. A template that nothing
+    instantiates, or code that was not compiled for this GPU, is not there at all.
+
+    ## Use instead
+    Declare the kernel `extern "C"`, or use the mangled name (`cuobjdump -symbols`, `nvrtcGetLoweredName`).
+
+    ## Limits
+    A program may ask on purpose, to find out what an image has; then this is no mistake, therefore a note.
+    Variables are not checked.
+    """
+
+    code = "CV658"
+    name = "image-no-such-function"
+    severity = "note"
+    summary = "a function is asked for that the image does not have"
+    help = 'check the name: C++ names are mangled unless the kernel is extern "C"'
+    entry_points = frozenset(_OWNERS)
+    evidence = (
+        measured(
+            "CUDA_ERROR_NOT_FOUND",
+            "module_garbage",
+        ),
+        documented(
+            "If no function of that name exists, cuModuleGetFunction() returns CUDA_ERROR_NOT_FOUND.",
+            "CUDA Driver API, Module Management, cuModuleGetFunction",
+        ),
+    )
+    VALID = (
+        Example(
+            "function of the image",
+            """
+module = cu.module()
+cu.cuModuleGetFunction(module, "trivial")
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "kernel of a library",
+            """
+library = cu.cuLibraryLoadData(cu.ptx, 0, 0, 0, 0, 0, 0)
+cu.cuLibraryGetKernel(library, "trivial")
+cu.cuLibraryUnload(library)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "misspelt",
+            """
+module = cu.module()
+cu.cuModuleGetFunction(module, "trival")  # note: [image-no-such-function]
+cu.cuModuleUnload(module)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        kind, parameter = _OWNERS[call.name]
+        owner = model.object_of(call, call.entry_point.index[parameter], kind)
+        argument = call.entry_point.index["name"]
+        name = call.inputs.get(argument, b"").split(b"\0")[0].decode("utf-8", "replace")
+        if owner is not None and owner.alive and name:
+            yield Violation(
+                rule=cls,
+                message=f"{owner.name} has no function {name}",
+                objects=(owner,),
+                argument=argument,
+                outcomes=(0, 500),
+                only_if_failed=True,
+            )

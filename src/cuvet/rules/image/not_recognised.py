@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ImageNotRecognised(Rule):
+    """
+    ## What it checks
+    The bytes given to a load that fails are neither cubin, fatbin nor PTX: text that is no PTX, zeros, an ELF file
+    for the CPU.
+
+    ## Why it is wrong
+    The driver recognises an image by its first bytes. Often a file was not found or not read, or the wrong one was:
+    a shared object, a source file.
+
+    ## Use instead
+    Load what nvcc, NVRTC or ptxas produced. PTX begins with `.version` after its comments.
+
+    ## Limits
+    At most the first 4096 bytes are looked at. Loads from files are recognised only if the file could be looked at
+    when the call was made.
+    """
+
+    code = "CV651"
+    name = "image-not-recognised"
+    severity = "error"
+    summary = "a module is loaded from bytes that are no device code"
+    help = "check where the bytes come from: a cubin, a fatbin or PTX is wanted"
+    entry_points = frozenset({*BYTES, *FILES})
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_IMAGE for letters, for zeros, for other text, and for text and empty files",
+            "module_garbage",
+            "module_load_missing_file",
+        ),
+        documented(
+            "the image may be a cubin or fatbin as output by nvcc, or a NULL-terminated PTX",
+            "CUDA Driver API, Module Management, cuModuleLoadData",
+        ),
+    )
+    VALID = (
+        Example(
+            "PTX with its terminator",
+            """
+module = cu.cuModuleLoadData(cu.ptx)
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "library",
+            """
+library = cu.cuLibraryLoadData(cu.ptx, 0, 0, 0, 0, 0, 0)
+cu.cuLibraryUnload(library)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "text that is no PTX",
+            """
+cu.cuModuleLoadData(b"hello\\0")  # error: [image-not-recognised]
+""",
+        ),
+        Example(
+            "zeros",
+            """
+cu.cuModuleLoadData(bytes(64))  # error: [image-not-recognised]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        image = image_of(call)
+        if image is None or image.description.kind not in ("unknown", "empty", "cpu-elf"):
+            return
+        start = image.data[:16].split(b"\0")[0].decode("ascii", "replace")
+        yield Violation(
+            rule=cls,
+            message=f"what is loaded is no device code: {image.description.reason}",
+            argument=image.argument,
+            because=(f"it begins with {start!r}",) if start.isprintable() and start else (),
+            outcomes=(200,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ImagePtxNotCompiled(Rule):
+    """
+    ## What it checks
+    PTX is loaded that the driver's compiler refuses: an error in the text, or a target above the GPU.
+
+    ## Why it is wrong
+    Nothing is loaded, and later calls have no function to launch.
+
+    ## Use instead
+    Load with CU_JIT_ERROR_LOG_BUFFER to read what the compiler says. Compile for a target that is not newer than
+    the GPU.
+
+    ## Limits
+    The PTX itself is not compiled here: what is wrong in it is said only where its first 4096 bytes show it.
+    """
+
+    code = "CV656"
+    name = "image-ptx-not-compiled"
+    severity = "error"
+    summary = "PTX is loaded that the driver cannot compile"
+    help = "ask for the compiler's log: pass CU_JIT_ERROR_LOG_BUFFER to cuModuleLoadDataEx"
+    entry_points = frozenset({*BYTES, *FILES})
+    evidence = (
+        measured(
+            "an unknown instruction, a target that does not exist and a target above the GPU (sm_100 on sm_90): "
+            "CUDA_ERROR_INVALID_PTX",
+            "module_garbage",
+        ),
+        documented(
+            "CUDA_ERROR_INVALID_PTX indicates that a PTX JIT compilation failed",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "PTX with its terminator",
+            """
+module = cu.cuModuleLoadData(cu.ptx)
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "target below the GPU",
+            """
+ptx = b".version 7.0\\n.target sm_75\\n.address_size 64\\n.visible .entry k() { ret; }\\n\\0"
+cu.cuModuleUnload(cu.cuModuleLoadData(ptx))
+""",
+            note="PTX is compiled for the GPU that is there",
+        ),
+    )
+    INVALID = (
+        Example(
+            "unknown instruction",
+            """
+ptx = b".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry k() { bogus; }\\n\\0"
+cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
+""",
+        ),
+        Example(
+            "target above the GPU",
+            """
+ptx = b".version 8.0\\n.target sm_999\\n.address_size 64\\n.visible .entry k() { ret; }\\n\\0"
+cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        image = image_of(call)
+        if image is None or image.description.kind != "ptx" or image.unterminated:
+            return
+        reason = image.description.reason
+        yield Violation(
+            rule=cls,
+            message=f"{image.what} did not compile",
+            argument=image.argument,
+            because=(reason,) if reason else (),
+            outcomes=(218,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ImagePtxNotTerminated(Rule):
+    """
+    ## What it checks
+    PTX is given to a load without a NUL after its last character.
+
+    ## Why it is wrong
+    The driver takes PTX as a C string and reads on behind it: into whatever follows, or until the process dies.
+
+    ## Use instead
+    Append a zero byte. Files that are embedded by `xxd -i`, `objcopy` or `#embed` have none.
+
+    ## Limits
+    Seen when no NUL follows in readable memory, or when control characters stand before it. PTX that other text
+    follows is not recognised.
+    """
+
+    code = "CV653"
+    name = "image-ptx-not-terminated"
+    severity = "error"
+    summary = "PTX is loaded that has no NUL at its end"
+    help = "append a NUL byte to the PTX"
+    entry_points = frozenset({*BYTES, *FILES})
+    evidence = (
+        documented(
+            "a NULL-terminated PTX, either as output by nvcc or hand-written",
+            "CUDA Driver API, Module Management, cuModuleLoadData",
+        ),
+    )
+    VALID = (
+        Example(
+            "PTX with its terminator",
+            """
+module = cu.cuModuleLoadData(cu.ptx)
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "terminated by a zero byte of its own",
+            """
+cu.cuModuleUnload(cu.cuModuleLoadData(cu.ptx.rstrip(b"\\0") + b"\\0"))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "PTX at the end of mapped memory",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+memory = libc.mmap(None, 8192, 3, 0x22, -1, 0)
+libc.munmap(memory + 4096, 4096)
+ptx = cu.ptx.rstrip(b"\\0")
+ctypes.memmove(memory + 4096 - len(ptx), ptx, len(ptx))
+cu.cuModuleLoadData(memory + 4096 - len(ptx))  # error: [image-ptx-not-terminated]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        image = image_of(call)
+        if image is None or not image.unterminated:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{image.what} has no NUL at its end",
+            argument=image.argument,
+            outcomes=(218, CRASH),
+            undefined=True,
+            only_if_failed=True,
+        )

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ImageWrongGpu(Rule):
+    """
+    ## What it checks
+    A cubin or fatbin is loaded that has no machine code for the GPU, and no PTX that the driver could compile for
+    it.
+
+    ## Why it is wrong
+    Machine code runs on GPUs of the same major architecture and the same or a higher minor one. PTX can be compiled
+    for the same and newer GPUs.
+
+    ## Use instead
+    Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`,
+    `TORCH_CUDA_ARCH_LIST`), and PTX for GPUs to come.
+
+    ## Limits
+    Of a fatbin only its first entries are looked at.
+    """
+
+    code = "CV655"
+    name = "image-wrong-gpu"
+    severity = "error"
+    summary = "an image has no code for this GPU"
+    help = "compile for this GPU as well, or add PTX of an architecture that is not newer than it"
+    entry_points = frozenset({*BYTES, *FILES})
+    evidence = (
+        documented(
+            "a cubin runs on GPUs of the same major compute capability and the same or a higher minor one; PTX can be compiled for "
+            "the compute capability that it was made for and all higher ones",
+            "CUDA Programming Guide, The CUDA platform, Binary Compatibility and PTX Compatibility",
+        ),
+        documented(
+            "CUDA_ERROR_NO_BINARY_FOR_GPU: there is no kernel image available that is suitable for the device; this "
+            "can occur when a user specifies code generation options for a particular CUDA source file that do not "
+            "include the corresponding device configuration",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "PTX with its terminator",
+            """
+module = cu.cuModuleLoadData(cu.ptx)
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "library",
+            """
+library = cu.cuLibraryLoadData(cu.ptx, 0, 0, 0, 0, 0, 0)
+cu.cuLibraryUnload(library)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "fatbin for another GPU only",
+            """
+import struct
+code = bytes(64)
+entry = struct.pack("<HHIQIIHHIIIQQQ", 2, 0x101, 64, len(code), 0, 0, 0, 0, 20, 0, 0, 0, 0, 0)
+fatbin = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(code)) + entry + code
+cu.cuModuleLoadData(fatbin)  # error: [image-wrong-gpu]
+""",
+            note="its only entry is machine code for sm_20",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        image = image_of(call)
+        if image is None or image.description.kind not in ("cubin", "fatbin"):
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{image.what} has no code for this GPU",
+            argument=image.argument,
+            because=(),
+            outcomes=(209,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented
+from cuvet.rules.lifecycle import NeverCreated
+from cuvet.rules.rule import Example
+
+
+class LibraryNeverCreated(NeverCreated):
+    """
+    ## What it checks
+    A call that needs a library is given a number that no call handed out as one, and the call fails or crashes.
+
+    ## Why it is wrong
+    The number names no library. A module (`CUmodule`) is not a library.
+
+    ## Use instead
+    Initialise the variable to NULL, look at the status of the call that should have made the library, and pass
+    handles with their own types rather than as integers.
+
+    ## Limits
+    Silent when the call succeeds: the handle may have been made in a way that cannot be seen (another process,
+    graphics interoperability, NVIDIA's own libraries).
+    """
+
+    code = "CV624"
+    name = "library-never-created"
+    severity = "error"
+    summary = "a library is named that was never created"
+    help = "initialise the variable, and look at the status of the call that should have made the library"
+    kind = Kind.LIBRARY
+    outcomes = (400, 1)
+    evidence = (
+        documented(
+            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
+            "opaque types like CUstream and CUevent.",
+            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
+        ),
+    )
+    VALID = (
+        Example(
+            "created first",
+            """
+library = cu.library()
+cu.cuLibraryGetKernel(library, "trivial")
+cu.cuLibraryUnload(library)
+""",
+        ),
+        Example(
+            "created by another thread",
+            """
+library = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.library())[1])
+cu.cuLibraryGetKernel(library, "trivial")
+cu.cuLibraryUnload(library)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "a number from nowhere",
+            """
+cu.cuLibraryGetKernel(0x1234567000, "trivial")  # error: [library-never-created]
+""",
+        ),
+        Example(
+            "an object of another kind",
+            """
+other = cu.module()
+cu.cuLibraryGetKernel(other, "trivial")  # error: [library-never-created]
+""",
+        ),
+    )

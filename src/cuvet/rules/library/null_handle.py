@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import NullHandle
+from cuvet.rules.rule import Example
+
+
+class LibraryNullHandle(NullHandle):
+    """
+    ## What it checks
+    A call that needs a library is given NULL.
+
+    ## Why it is wrong
+    No library has the handle NULL: usually the load before it failed, and nobody looked at its status.
+
+    ## Use instead
+    Look at the status of the call that should have made the library; initialise handles to NULL and test them
+    before the call.
+
+    ## Limits
+    Reported whether or not the program looks at the status.
+    """
+
+    code = "CV623"
+    name = "library-null-handle"
+    severity = "error"
+    summary = "NULL is given where a library is wanted"
+    help = "look at the status of the call that should have made the library, and skip the call when there is none"
+    kind = Kind.LIBRARY
+    outcomes = (400,)
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_HANDLE",
+            "module_null",
+        ),
+    )
+    VALID = (
+        Example(
+            "with a handle",
+            """
+library = cu.library()
+cu.cuLibraryGetKernel(library, "trivial")
+cu.cuLibraryUnload(library)
+""",
+        ),
+        Example(
+            "skipped when there is none",
+            """
+library = 0
+if library:
+    cu.cuLibraryUnload(library)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used",
+            """
+cu.cuLibraryGetKernel(0, "trivial")  # error: [library-null-handle]
+""",
+        ),
+        Example(
+            "unloaded",
+            """
+cu.cuLibraryUnload(0)  # error: [library-null-handle]
+""",
+        ),
+    )

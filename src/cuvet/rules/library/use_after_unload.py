@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import Example
+
+
+class LibraryUseAfterUnload(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names a library that `cuLibraryUnload` unloaded before.
+
+    ## Why it is wrong
+    The code and the variables of the library are gone, in every context. Asking it for a kernel was measured to
+    return CUDA_ERROR_NOT_FOUND, which does not tell the reason.
+
+    ## Use instead
+    Unload the library after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV621"
+    name = "library-use-after-unload"
+    severity = "error"
+    summary = "a library is used after it was unloaded"
+    help = "unload the library after its last use, or clear the variable that still holds it"
+    kind = Kind.LIBRARY
+    outcomes = (500,)
+    evidence = (
+        measured(
+            "asking it for a kernel: CUDA_ERROR_NOT_FOUND",
+            "library_use_after_unload",
+        ),
+    )
+    VALID = (
+        Example(
+            "unloaded after its last use",
+            """
+library = cu.library()
+cu.cuLibraryGetKernel(library, "trivial")
+cu.cuLibraryUnload(library)
+""",
+        ),
+        Example(
+            "used in two contexts",
+            """
+library = cu.library()
+kernel = cu.cuLibraryGetKernel(library, "trivial")
+cu.launch(kernel, 0, 0)
+own = cu.cuCtxCreate(0, 0, device)
+cu.launch(kernel, 0, 0)
+cu.cuCtxSynchronize()
+cu.cuCtxDestroy(own)
+cu.cuLibraryUnload(library)
+""",
+            note="a library belongs to no context",
+        ),
+        Example(
+            "handle issued again",
+            """
+library = cu.library()
+cu.cuLibraryUnload(library)
+library = cu.library()
+cu.cuLibraryGetKernel(library, "trivial")
+cu.cuLibraryUnload(library)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its unloading",
+            """
+library = cu.library()
+cu.cuLibraryUnload(library)
+cu.cuLibraryGetKernel(library, "trivial")  # error: [library-use-after-unload]
+""",
+        ),
+        Example(
+            "unloaded by another thread",
+            """
+library = cu.library()
+cu.in_thread(lambda: cu.cuLibraryUnload(library))
+cu.cuLibraryGetKernel(library, "trivial")  # error: [library-use-after-unload]
+""",
+        ),
+    )

@@ -1,0 +1,218 @@
+"""What the rules about an object's life share: one base for each way of naming an object that is not there.
+
+A rule of this family is a base with a ``kind``. A dead object belongs to exactly one of them:
+
+* ended by a call on itself: ``UseAfterDestroy``, or ``DestroyTwice`` when it is destroyed again;
+* ended with its context, module or library: ``ParentGone``;
+* ended by a device reset: the rule ``device-use-after-reset``.
+
+A handle that names no object is zero (``NullHandle``) or was never handed out (``NeverCreated``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.rules.rule import Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+MAKES = frozenset({Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.LOADS, Verb.POPS})
+"""Verbs whose parameter does not name an object that has to exist already."""
+
+ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
+NAMES = frozenset(Verb) - MAKES
+USES = NAMES - ENDS
+
+_BUILT_IN_STREAMS = range(3)
+"""NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object as a call names it. ``object`` is None when the model has never seen the handle."""
+
+    role: Role
+    argument: int
+    handle: int
+    object: Object | None
+
+
+def named(call: Call, model: Model, kind: Kind, verbs: frozenset[Verb] = NAMES) -> Iterator[Named]:
+    """Objects of a kind that the call names, in the order of its roles. A parameter with several roles is named once.
+
+    Handles in structs and arrays are included; built-in streams are not.
+    """
+    done: set[tuple[int, str]] = set()
+    for role in call.entry_point.roles:
+        if role.kind is not kind or role.verb not in verbs or not role.parameter:
+            continue
+        argument = call.entry_point.index[role.parameter]
+        if (argument, role.field) in done:
+            continue
+        done.add((argument, role.field))
+        if role.field or role.count:
+            for member in model.objects_named(call, role):
+                yield Named(role, argument, member.handle, member)
+        elif kind is not Kind.STREAM or call.args[argument] not in _BUILT_IN_STREAMS:
+            handle = call.args[argument]
+            yield Named(role, argument, handle, model.object_of(call, argument, kind) if handle else None)
+
+
+def a(noun: str) -> str:
+    """The noun with its article."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def place(call: Call) -> str:
+    """``thread 4711 at call #17``, as ``because`` lines tell where something was done."""
+    return f"thread {call.thread} at call #{call.number}"
+
+
+def ending(call: Call) -> str:
+    """The word for what the call did to the objects that it ended: destroyed, unloaded, freed, reset."""
+    if call.name in ("cuModuleUnload", "cuLibraryUnload"):
+        return "unloaded"
+    if by_reset(call):
+        return "reset"
+    return "freed" if any(role.verb is Verb.FREES for role in call.entry_point.roles) else "destroyed"
+
+
+def by_reset(call: Call) -> bool:
+    """Whether the call is a device reset."""
+    return any(role.verb is Verb.RESETS for role in call.entry_point.roles)
+
+
+def root(dead: Object) -> Object:
+    """The object whose own end ended ``dead``: itself, or its module, or the context of that."""
+    while dead.killed_by is not None:
+        dead = dead.killed_by
+    return dead
+
+
+def chain(dead: Object) -> tuple[str, ...]:
+    """How a dead object ended, from the object itself to the one whose end began it."""
+    lines = []
+    while dead.killed_by is not None and dead.destroyed_by is not None:
+        lines.append(f"{dead.name} died because {dead.killed_by.name} was {ending(dead.destroyed_by)}")
+        dead = dead.killed_by
+    if dead.destroyed_by is not None:
+        lines.append(f"{dead.name} was {ending(dead.destroyed_by)} by {place(dead.destroyed_by)}")
+    return tuple(lines)
+
+
+class LifeRule(Rule):
+    """A rule about objects of one kind. ``outcomes``, ``undefined`` and ``only_if_failed`` are those of its violations."""
+
+    kind: ClassVar[Kind]
+    outcomes: ClassVar[tuple[int, ...]] = ()
+    undefined: ClassVar[bool] = True
+    only_if_failed: ClassVar[bool] = False
+    only_for_dead = True
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls) and "kinds" not in vars(cls):
+            cls.kinds = frozenset({cls.kind})
+
+    @classmethod
+    def violation(cls, use: Named, message: str, *others: Object) -> Violation:
+        """What the rule says about an object that the call names. ``others`` are further objects that it is about."""
+        dead = use.object
+        return Violation(
+            rule=cls,
+            message=message,
+            objects=others if dead is None else (dead, *others),
+            argument=use.argument,
+            because=() if dead is None else chain(dead),
+            outcomes=cls.outcomes,
+            undefined=cls.undefined,
+            only_if_failed=cls.only_if_failed,
+        )
+
+
+class UseAfterDestroy(LifeRule):
+    """A call names an object that an earlier call destroyed."""
+
+    verbs = USES
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for use in named(call, model, cls.kind, USES):
+            dead = use.object
+            if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
+                yield cls.violation(use, f"{dead.name} was {ending(dead.destroyed_by)} before this call")
+
+
+class DestroyTwice(LifeRule):
+    """A call destroys an object that an earlier call destroyed."""
+
+    verbs = ENDS
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for use in named(call, model, cls.kind, ENDS):
+            dead = use.object
+            if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
+                yield cls.violation(use, f"{dead.name} was already {ending(dead.destroyed_by)}")
+
+
+class ParentGone(LifeRule):
+    """A call uses or destroys an object that ended with another one, of a kind in ``roots``.
+
+    ``kinds`` are the kinds of roles that may name such an object (a launch takes functions and kernels).
+    """
+
+    verbs = NAMES
+    roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT})
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for use in (use for kind in sorted(cls.kinds or ()) for use in named(call, model, kind)):
+            dead = use.object
+            if dead is None or dead.kind is not cls.kind or dead.killed_by is None or dead.destroyed_by is None:
+                continue
+            if by_reset(dead.destroyed_by):
+                continue
+            first = root(dead)
+            if first.kind in cls.roots:
+                yield cls.violation(use, f"{dead.name} ended when {first.name} was {ending(dead.destroyed_by)}", first)
+
+
+class NullHandle(LifeRule):
+    """A call is given zero where an object is wanted."""
+
+    verbs = NAMES
+    undefined = False
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for use in named(call, model, cls.kind):
+            if use.handle == 0 and not use.role.null:
+                yield cls.violation(use, f"the {cls.kind.noun} handle is NULL")
+
+
+class NeverCreated(LifeRule):
+    """A call is given a handle that no call of this process handed out, or the handle of something else, and fails.
+
+    A handle may have been made in ways that cannot be seen, so a call that succeeds with it is never reported.
+    """
+
+    verbs: ClassVar[frozenset[Verb]] = NAMES
+    undefined = False
+    only_if_failed = True
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for use in named(call, model, cls.kind, cls.verbs):
+            seen = call.seen.get(use.argument)
+            if use.handle == 0 or use.object is not None or (seen is not None and seen.generation):
+                continue
+            others = tuple(other for other in model.kinds_of(use.handle) if other.alive)
+            if others:
+                yield cls.violation(use, f"{use.handle:#x} is {others[-1].name}, not {a(cls.kind.noun)}", others[-1])
+            elif model.sees_all(cls.kind):
+                yield cls.violation(use, f"{use.handle:#x} was never handed out as {a(cls.kind.noun)}")

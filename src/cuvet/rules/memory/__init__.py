@@ -1,0 +1,1 @@
+"""Rules about memory accessible to devices."""

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
+"""Variants whose size is that of one allocation: mapped memory may go on in the next mapping."""
+
+
+class MemoryAccessPastEnd(Rule):
+    """
+    ## What it checks
+    A copy or set touches bytes behind the end of the allocation that it starts in. For copies with rows, the last
+    row counts.
+
+    ## Why it is wrong
+    The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even when the next
+    allocation follows directly.
+
+    ## Use instead
+    Sizes are in bytes (except for the counts of ``cuMemsetD16`` and ``cuMemsetD32``): multiply the number of
+    elements by their size once, and take the pitch that the allocation returned, not the row's width.
+
+    ## Limits
+    Kernels that write past the end are not seen. Copies between arrays, and batches of copies, are not checked.
+    """
+
+    code = "CV406"
+    name = "memory-access-past-end"
+    severity = "error"
+    summary = "a copy or set goes past the end of its allocation"
+    help = "check the size: it is in bytes, and starts at the address given, not at the start of the allocation"
+    entry_points = COPIES | SETS
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly",
+            "memcpy_past_end",
+            "memset_past_end",
+            "memcpy_past_end_into_neighbour",
+            "memcpy_past_end_2mb",
+            "memcpy_past_end_stream_ordered",
+            "memcpy2d_past_end",
+        ),
+        documented(
+            "the starting address is srcDevice+srcY*srcPitch+srcXInBytes; rows are a pitch apart",
+            "CUDA Driver API, Memory Management, cuMemcpy2D",
+        ),
+    )
+    VALID = (
+        Example(
+            "up to the last byte",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemcpyHtoD(memory + 4000, cu.host(96), 96)
+cu.cuMemsetD32(memory, 0, 1024)
+cu.cuMemFree(memory)
+""",
+            note="cuMemsetD32 counts elements of four bytes",
+        ),
+        Example(
+            "rows with the allocation's pitch",
+            """
+memory, pitch = cu.cuMemAllocPitch(100, 10, 4)
+cu.cuMemsetD2D8(memory, pitch, 0, 100, 10)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "last row shorter than the pitch",
+            """
+memory = cu.cuMemAlloc(9 * 512 + 100)
+cu.cuMemsetD2D8(memory, 512, 0, 100, 10)
+cu.cuMemFree(memory)
+""",
+            note="the last row ends after its width, not after the pitch",
+        ),
+    )
+    INVALID = (
+        Example(
+            "copy of elements taken for bytes",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemcpyHtoD(memory, cu.host(8192), 8192)  # error: [memory-access-past-end]
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "set that starts in the middle",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8(memory + 512, 0, 4096)  # error: [memory-access-past-end]
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "one row too many",
+            """
+memory, pitch = cu.cuMemAllocPitch(100, 10, 4)
+copy = cu.struct(
+    "CUDA_MEMCPY2D",
+    srcMemoryType=1, srcHost=cu.host(100 * 100), srcPitch=100,
+    dstMemoryType=2, dstDevice=memory, dstPitch=pitch,
+    WidthInBytes=100, Height=100,
+)
+cu.cuMemcpy2DUnaligned(copy)  # error: [memory-access-past-end]
+cu.cuMemFree(memory)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for access in accesses(call):
+            memory = model.allocation_at(access.address) if access.side != "host" else None
+            if memory is None or not memory.alive or memory.variant not in _CHECKED:
+                continue
+            if access.address + access.size <= memory.end:
+                continue
+            at = access.address - memory.handle
+            yield Violation(
+                rule=cls,
+                message=f"{access.work} of {access.shape} {access.where} {memory.name} of {memory.size} bytes"
+                + (f" at byte {at}" if at else ""),
+                objects=(memory,),
+                argument=access.argument,
+                because=(
+                    f"the {access.work} ends {access.address + access.size - memory.end} bytes behind {memory.name}",
+                ),
+                outcomes=(1,),
+                only_if_failed=True,
+            )

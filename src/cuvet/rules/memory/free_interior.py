@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.frees import ENTRY_POINTS, Case, freed
+from cuvet.rules.lifecycle import chain
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryFreeInterior(Rule):
+    """
+    ## What it checks
+    A free is given an address inside an allocation that is not its start.
+
+    ## Why it is wrong
+    The free functions take the address that the allocation returned, and nothing else. The call fails and the
+    memory stays allocated.
+
+    ## Use instead
+    Keep the pointer that the allocation returned, and do the arithmetic on a copy of it.
+
+    ## Limits
+    Only addresses inside allocations that were seen are recognised.
+    """
+
+    code = "CV402"
+    name = "memory-free-interior"
+    severity = "error"
+    summary = "a pointer into the middle of an allocation is freed"
+    help = "free the address that the allocation returned"
+    entry_points = ENTRY_POINTS
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE from every free function; the memory stays allocated",
+            "free_interior",
+            "freeasync_interior",
+            "freehost_interior",
+        ),
+        documented(
+            "cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs",
+            "CUDA Driver API, Memory Management, cuMemFree",
+        ),
+    )
+    VALID = (
+        Example(
+            "the pointer that was returned",
+            """
+memory = cu.cuMemAlloc(1 << 20)
+inside = memory + 64
+cu.cuMemsetD8(inside, 0, 64)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "neighbouring allocations",
+            """
+first = cu.cuMemAlloc(4096)
+second = cu.cuMemAlloc(4096)
+cu.cuMemFree(second)
+cu.cuMemFree(first)
+""",
+            note="the end of one allocation may be the start of the next",
+        ),
+    )
+    INVALID = (
+        Example(
+            "device memory",
+            """
+memory = cu.cuMemAlloc(1 << 20)
+cu.cuMemFree(memory + 64)  # error: [memory-free-interior]
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "stream-ordered memory",
+            """
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemFreeAsync(memory + 256, 0)  # error: [memory-free-interior]
+cu.cuMemFreeAsync(memory, 0)
+""",
+        ),
+        Example(
+            "pinned host memory",
+            """
+memory = cu.cuMemHostAlloc(8192, 0)
+cu.cuMemFreeHost(memory + 64)  # error: [memory-free-interior]
+cu.cuMemFreeHost(memory)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        given = freed(call, model)
+        found = given.object
+        if given.case is not Case.INTERIOR or found is None:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{given.address:#x} is {given.address - found.handle} bytes into {found.name}, not its start",
+            objects=(found,),
+            argument=given.argument,
+            because=chain(found),
+            outcomes=(1,),
+            only_if_failed=True,
+        )

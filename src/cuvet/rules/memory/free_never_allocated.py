@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.frees import ENTRY_POINTS, Case, freed
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryFreeNeverAllocated(Rule):
+    """
+    ## What it checks
+    A free is given an address that no CUDA allocation returned: memory of ``malloc`` or ``new``, of the stack, an
+    uninitialised variable.
+
+    ## Why it is wrong
+    The CUDA free functions take only memory that CUDA allocated. The call fails, and the memory is not freed.
+
+    ## Use instead
+    Free each pointer with the counterpart of the function that made it: ``free`` for ``malloc``, ``cuMemFree`` for
+    ``cuMemAlloc``.
+
+    ## Limits
+    Reported only when the call fails, because memory can come from libraries and processes that were not watched.
+    """
+
+    code = "CV403"
+    name = "memory-free-never-allocated"
+    severity = "error"
+    summary = "memory that CUDA did not allocate is freed"
+    help = "free it with the counterpart of the function that allocated it"
+    entry_points = ENTRY_POINTS
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE for malloc memory from every free function",
+            "free_host_ptr",
+            "freeasync_host",
+            "freehost_malloc",
+        ),
+        documented(
+            "cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs",
+            "CUDA Driver API, Memory Management, cuMemFree",
+        ),
+    )
+    VALID = (
+        Example(
+            "device memory",
+            """
+memory = cu.cuMemAlloc(1024)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "managed memory",
+            """
+memory = cu.cuMemAllocManaged(4096, 1)
+cu.cuMemFree(memory)
+""",
+            note="managed memory is freed by cuMemFree, although the host can use it",
+        ),
+        Example(
+            "freed with another context current",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuCtxSetCurrent(0)
+other = cu.cuCtxCreate(0, 0, device)
+cu.cuMemFree(memory)
+cu.cuCtxDestroy(other)
+""",
+            note="the address says which context the memory belongs to",
+        ),
+    )
+    INVALID = (
+        Example(
+            "host memory",
+            """
+buffer = cu.host(1024)
+cu.cuMemFree(buffer)  # error: [memory-free-never-allocated]
+""",
+        ),
+        Example(
+            "host memory, in stream order",
+            """
+buffer = cu.host(64)
+cu.cuMemFreeAsync(buffer, 0)  # error: [memory-free-never-allocated]
+""",
+        ),
+        Example(
+            "host memory that is not pinned",
+            """
+buffer = cu.host(64)
+cu.cuMemFreeHost(buffer)  # error: [memory-free-never-allocated]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        given = freed(call, model)
+        if given.case is Case.UNKNOWN:
+            yield Violation(
+                rule=cls,
+                message=f"{given.address:#x} was not allocated by CUDA",
+                argument=given.argument,
+                outcomes=(1,),
+                only_if_failed=True,
+            )

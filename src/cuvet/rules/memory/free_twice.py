@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.model import Allocation
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.frees import ENTRY_POINTS, Case, freed
+from cuvet.rules.lifecycle import chain
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryFreeTwice(Rule):
+    """
+    ## What it checks
+    Memory that was freed before is freed again: device memory, managed and stream-ordered memory, pinned host
+    memory.
+
+    ## Why it is wrong
+    The address no longer belongs to the program. The driver may have given it to a new allocation meanwhile, and
+    then the second free takes memory away from somebody else without any error.
+
+    ## Use instead
+    Let one owner free each allocation, and set the pointer to zero afterwards: freeing NULL does nothing.
+
+    ## Limits
+    When the same address was handed out again in between, the second free is a valid free of the new allocation,
+    and is not reported.
+    """
+
+    code = "CV401"
+    name = "memory-free-twice"
+    severity = "error"
+    summary = "memory is freed a second time"
+    help = "free it once; set the pointer to NULL after the free, because freeing NULL does nothing"
+    entry_points = ENTRY_POINTS
+    evidence = (
+        measured(
+            "a second free returns CUDA_ERROR_INVALID_VALUE",
+            "free_twice",
+            "freeasync_twice",
+            "free_of_mallocasync",
+            "freehost_interior",
+        ),
+        measured(
+            "cuMemFree after cuMemFreeAsync of cuMemAlloc memory returns CUDA_SUCCESS", "freeasync_of_malloc_then_free"
+        ),
+        documented(
+            "cudaFree: if it has already been called for the pointer before, an error is returned; "
+            "if the pointer is 0, no operation is performed",
+            "CUDA Runtime API, Memory Management, cudaFree",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed once, the pointer cleared",
+            """
+memory = cu.cuMemAlloc(1024)
+cu.cuMemFree(memory)
+memory = 0
+cu.cuMemFree(memory)
+""",
+            note="freeing NULL does nothing",
+        ),
+        Example(
+            "address handed out again",
+            """
+first = cu.cuMemAlloc(1 << 20)
+cu.cuMemFree(first)
+second = cu.cuMemAlloc(1 << 20)
+cu.cuMemFree(second)
+""",
+            note="the second allocation may have the first one's address",
+        ),
+        Example(
+            "stream-ordered memory freed at once",
+            """
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuMemFree(memory)
+cu.cuStreamDestroy(stream)
+""",
+            note="cuMemFree takes stream-ordered memory too",
+        ),
+    )
+    INVALID = (
+        Example(
+            "device memory",
+            """
+memory = cu.cuMemAlloc(1024)
+cu.cuMemFree(memory)
+cu.cuMemFree(memory)  # error: [memory-free-twice]
+""",
+        ),
+        Example(
+            "stream-ordered memory",
+            """
+memory = cu.cuMemAllocAsync(1 << 20, 0)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuMemFreeAsync(memory, 0)  # error: [memory-free-twice]
+""",
+        ),
+        Example(
+            "pinned host memory",
+            """
+memory = cu.cuMemHostAlloc(4096, 0)
+cu.cuMemFreeHost(memory)
+cu.cuMemFreeHost(memory)  # error: [memory-free-twice]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        given = freed(call, model)
+        dead = given.object
+        if given.case is not Case.TWICE or dead is None:
+            return
+        in_flight = isinstance(dead, Allocation) and dead.freed_on is not None and dead.variant != "stream-ordered"
+        yield Violation(
+            rule=cls,
+            message=f"{dead.name} was already freed",
+            objects=(dead,),
+            argument=given.argument,
+            because=chain(dead),
+            outcomes=() if in_flight else (1,),
+            only_if_failed=not in_flight,
+        )

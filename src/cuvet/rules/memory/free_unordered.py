@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.model import Allocation
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.frees import Case, freed
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Stream
+
+
+class MemoryFreeUnordered(Rule):
+    """
+    ## What it checks
+    Stream-ordered memory is freed while work that uses it may still run: by ``cuMemFreeAsync`` on a stream that
+    does not wait for the last use on another stream, or by ``cuMemFree`` before the host has waited for the last
+    use.
+
+    ## Why it is wrong
+    A free in the order of a stream counts for that stream only. ``cuMemFree`` of stream-ordered memory does not
+    wait, unlike ``cuMemFree`` of other memory. Work that comes later than the free uses memory that is given to
+    somebody else, or no longer mapped.
+
+    ## Use instead
+    Free on the stream of the last use, or let the freeing stream wait for an event recorded after it. Wait for the
+    stream before ``cuMemFree``.
+
+    ## Limits
+    Uses by kernels are seen if an argument is exactly the start of the allocation. Order that is made without CUDA
+    is not seen; streams that use it are not judged.
+    """
+
+    code = "CV409"
+    name = "memory-free-unordered"
+    severity = "warning"
+    summary = "stream-ordered memory is freed without waiting for its last use"
+    help = "free it on the stream of its last use, or wait for that use first"
+    entry_points = frozenset({"cuMemFree", "cuMemFreeAsync"})
+    evidence = (
+        measured(
+            "cuMemFreeAsync on another stream while a kernel uses the memory: no error",
+            "free_from_other_stream_unordered",
+        ),
+        measured(
+            "cuMemFree while a kernel that uses the memory is queued: the kernel dies with CUDA_ERROR_ILLEGAL_ADDRESS",
+            "destroy_default_stream_memory_pending",
+        ),
+        documented(
+            "no implicit synchronization when the pointer was allocated with cuMemAllocAsync; callers must ensure "
+            "that all accesses have "
+            "completed before invoking cuMemFree",
+            "CUDA Driver API, Memory Management, cuMemFree",
+        ),
+        documented(
+            "the allocation must not be accessed after stream execution reaches the free",
+            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed on the stream of the last use",
+            """
+a = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemFreeAsync(memory, a)
+cu.cuStreamSynchronize(a)
+""",
+        ),
+        Example(
+            "freed on another stream after an event",
+            """
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+event = cu.cuEventCreate(2)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuEventRecord(event, a)
+cu.cuStreamWaitEvent(b, event, 0)
+cu.cuMemFreeAsync(memory, b)
+cu.cuCtxSynchronize()
+""",
+        ),
+        Example(
+            "host waits before cuMemFree",
+            """
+a = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuStreamSynchronize(a)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "never used",
+            """
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemFree(memory)
+""",
+            note="nothing can use the memory after the free",
+        ),
+    )
+    INVALID = (
+        Example(
+            "freed on another stream",
+            """
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemFreeAsync(memory, b)  # warning: [memory-free-unordered]
+cu.cuCtxSynchronize()
+""",
+        ),
+        Example(
+            "cuMemFree while the last use is pending",
+            """
+a = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuMemsetD8Async(memory, 0, 4096, a)
+cu.cuMemFree(memory)  # warning: [memory-free-unordered]
+cu.cuCtxSynchronize()
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        given = freed(call, model)
+        memory = given.object
+        if given.case is not Case.RIGHT or not isinstance(memory, Allocation) or memory.variant != "stream-ordered":
+            return
+        stream = model.stream_on(call)
+        if stream is not None and stream.capture is not None:
+            return
+        for number, use in memory.uses.items():
+            used_on = memory.used_on[number]
+            if _waited_for(call, model, stream, use):
+                continue
+            where = "without waiting" if stream is None else f"on {stream.name}, which does not wait"
+            yield Violation(
+                rule=cls,
+                message=f"{memory.name} is freed {where} for its use on {used_on.name}",
+                objects=(memory, used_on) if stream is None else (memory, used_on, stream),
+                argument=given.argument,
+                because=(f"{memory.name} was last used on {used_on.name} by {place(use)}",),
+            )
+
+
+def _waited_for(call: Call, model: Model, stream: Stream | None, use: Call) -> bool:
+    if call.name == "cuMemFree":
+        return model.finished(use)
+    return stream is None or model.ordered_after(call, stream, use)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model import Allocation, HostMemory
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.frees import ENTRY_POINTS, Case, freed
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+_COUNTERPARTS = {
+    "mapped": ("memory mapped by cuMemMap", "cuMemUnmap"),
+    "ipc": ("memory of another process", "cuIpcCloseMemHandle"),
+    "global": ("a variable of a module", "cuModuleUnload"),
+    "managed": ("managed memory", "cuMemFree"),
+}
+
+
+class MemoryFreeWrongFunction(Rule):
+    """
+    ## What it checks
+    Memory is freed by a function that does not free memory of its kind: pinned host memory, registered host memory
+    or an array by ``cuMemFree`` or ``cuMemFreeAsync``, device memory by ``cuMemFreeHost``, managed memory by
+    ``cuMemFreeAsync``.
+
+    ## Why it is wrong
+    Each allocation function has its counterpart. The wrong one fails, and the memory stays allocated.
+
+    ## Use instead
+    ``cuMemFreeHost`` (``cudaFreeHost``) for pinned memory, ``cuMemHostUnregister`` for registered memory,
+    ``cuArrayDestroy`` (``cudaFreeArray``) for arrays, ``cuMemFree`` (``cudaFree``) for device and managed memory.
+
+    ## Limits
+    ``cuMemFree`` of stream-ordered memory and ``cuMemFreeAsync`` of ``cuMemAlloc`` memory are allowed.
+    """
+
+    code = "CV404"
+    name = "memory-free-wrong-function"
+    severity = "error"
+    summary = "memory is freed by a function for another kind of memory"
+    help = "free it with the counterpart of the function that allocated it"
+    entry_points = ENTRY_POINTS
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE, and the right function still frees the memory afterwards",
+            "free_pinned_with_cudafree",
+            "free_device_with_freehost",
+            "free_array_with_free",
+            "freehost_registered",
+        ),
+        measured("cuMemFreeAsync of managed memory: CUDA_ERROR_NOT_SUPPORTED", "free_managed_with_freeasync"),
+        documented(
+            "cuMemHostAlloc: the memory must be freed with cuMemFreeHost",
+            "CUDA Driver API, Memory Management, cuMemHostAlloc",
+        ),
+    )
+    VALID = (
+        Example(
+            "each with its counterpart",
+            """
+memory = cu.cuMemAlloc(4096)
+pinned = cu.cuMemHostAlloc(4096, 0)
+managed = cu.cuMemAllocManaged(4096, 1)
+cu.cuMemFree(memory)
+cu.cuMemFreeHost(pinned)
+cu.cuMemFree(managed)
+""",
+        ),
+        Example(
+            "stream-ordered memory by cuMemFree",
+            """
+memory = cu.cuMemAllocAsync(1 << 20, 0)
+cu.cuStreamSynchronize(0)
+cu.cuMemFree(memory)
+""",
+            note="allowed: cuMemFree takes memory of cuMemAllocAsync",
+        ),
+        Example(
+            "device memory by cuMemFreeAsync",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuStreamSynchronize(0)
+""",
+            note="succeeded where it was measured",
+        ),
+    )
+    INVALID = (
+        Example(
+            "pinned memory by cuMemFree",
+            """
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuMemFree(pinned)  # error: [memory-free-wrong-function]
+cu.cuMemFreeHost(pinned)
+""",
+        ),
+        Example(
+            "device memory by cuMemFreeHost",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemFreeHost(memory)  # error: [memory-free-wrong-function]
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "registered memory by cuMemFreeHost",
+            """
+buffer = cu.host(8192)
+cu.cuMemHostRegister(buffer, 8192, 0)
+cu.cuMemFreeHost(buffer)  # error: [memory-free-wrong-function]
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+        Example(
+            "managed memory by cuMemFreeAsync",
+            """
+managed = cu.cuMemAllocManaged(4096, 1)
+cu.cuMemFreeAsync(managed, 0)  # error: [memory-free-wrong-function]
+cu.cuMemFree(managed)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        given = freed(call, model)
+        found = given.object
+        if given.case is not Case.WRONG_FUNCTION or found is None:
+            return
+        what, counterpart = _kind(found)
+        outcomes = _outcomes(call, found)
+        yield Violation(
+            rule=cls,
+            message=f"{found.name} is {what}, which {counterpart} frees",
+            objects=(found,),
+            argument=given.argument,
+            outcomes=outcomes,
+            undefined=not outcomes,
+            only_if_failed=True,
+        )
+
+
+def _kind(found: Object) -> tuple[str, str]:
+    """What the memory is, and the function that frees it."""
+    if isinstance(found, HostMemory):
+        return (
+            ("registered host memory", "cuMemHostUnregister")
+            if found.registered
+            else ("pinned host memory", "cuMemFreeHost")
+        )
+    if isinstance(found, Allocation):
+        return _COUNTERPARTS.get(found.variant, ("device memory", "cuMemFree"))
+    return (
+        ("a mipmapped array", "cuMipmappedArrayDestroy")
+        if found.kind is Kind.MIPMAPPED_ARRAY
+        else ("an array", "cuArrayDestroy")
+    )
+
+
+def _outcomes(call: Call, found: Object) -> tuple[int, ...]:
+    """Statuses that were measured; empty where nothing is known."""
+    if call.name == "cuMemFreeAsync":
+        return (801,) if isinstance(found, Allocation) and found.variant == "managed" else ()
+    return () if isinstance(found, Allocation) and found.variant not in ("linear", "pitched") else (1,)

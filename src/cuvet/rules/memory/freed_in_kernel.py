@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.accesses import pinned_at
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import chain
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryFreedInKernel(Rule):
+    """
+    ## What it checks
+    A kernel is launched with an argument that is the address of device memory that was freed before.
+
+    ## Why it is wrong
+    When the kernel uses the address, it reads and writes memory of others, or dies with an illegal address that a
+    later, innocent call reports. No error says so at the launch.
+
+    ## Use instead
+    Free memory after the last launch that names it. A free in stream order counts from the moment of the call: work
+    enqueued later, even on the same stream, may not use the memory.
+
+    ## Limits
+    Seen are arguments of eight bytes that are exactly the start of the freed allocation; addresses inside it, in structs and
+    in other memory are not. Launches that name no stream-ordered memory are recorded only with `--record full`. Whether the kernel
+    uses its argument is not known. When the address was handed out again, nothing is reported.
+    """
+
+    code = "CV408"
+    name = "memory-freed-in-kernel"
+    severity = "error"
+    summary = "a kernel is launched with the address of freed memory"
+    help = "free the memory after the last launch that names it"
+    verbs = frozenset({Verb.LAUNCHES})
+    evidence = (
+        measured(
+            "after cuMemFree: the launch succeeds and the next synchronisation returns CUDA_ERROR_ILLEGAL_ADDRESS",
+            "launch_freed_malloc",
+        ),
+        measured("after cuMemFreeAsync: no error at all", "use_after_freeasync"),
+        documented(
+            "accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results "
+            "in undefined behavior",
+            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed in stream order after the launch",
+            """
+kernel = cu.kernel()
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.launch(kernel, 0, memory)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuCtxSynchronize()
+""",
+            note="the kernel need not have run when the free is enqueued",
+        ),
+        Example(
+            "memory of a graph that is launched again",
+            """
+kernel = cu.kernel()
+stream = cu.cuStreamCreate(1)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+graph = cu.cuStreamEndCapture(stream)
+launchable = cu.cuGraphInstantiate(graph, 0)
+cu.cuGraphLaunch(launchable, stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuGraphLaunch(launchable, stream)
+cu.launch(kernel, stream, memory)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuStreamSynchronize(stream)
+""",
+            note="each launch of the graph allocates the memory anew",
+        ),
+        Example(
+            "address handed out again",
+            """
+kernel = cu.kernel()
+first = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemFreeAsync(first, 0)
+second = cu.cuMemAllocAsync(4096, 0)
+cu.launch(kernel, 0, second)
+cu.cuMemFreeAsync(second, 0)
+cu.cuCtxSynchronize()
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "freed in stream order before the launch",
+            """
+kernel = cu.kernel()
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemFreeAsync(memory, 0)
+cu.launch(kernel, 0, memory)  # error: [memory-freed-in-kernel]
+cu.cuCtxSynchronize()
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for pointer in dict.fromkeys(call.pointers):
+            dead = model.allocation_at(pointer)
+            if dead is None or dead.destroyed_by is None or dead.handle != pointer or pinned_at(model, pointer):
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"a kernel argument is {dead.name}, which was freed before this launch",
+                objects=(dead,),
+                argument=call.entry_point.index.get("kernelParams"),
+                because=chain(dead),
+            )

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryLargerThanDevice(Rule):
+    """
+    ## What it checks
+    An allocation asks for more bytes than a device has.
+
+    ## Why it is wrong
+    It can never succeed. The size is usually a wrong number: a negative one, elements times bytes twice, an
+    uninitialised variable. When its status is not looked at, a later call is blamed: the runtime keeps the error
+    until ``cudaGetLastError`` is called.
+
+    ## Use instead
+    Check the computation of the size; ask ``cuMemGetInfo`` how much memory there is.
+
+    ## Limits
+    Managed memory may be larger than a device. Reported only when the allocation fails for want of memory.
+    """
+
+    code = "CV412"
+    name = "memory-larger-than-device"
+    severity = "warning"
+    summary = "an allocation asks for more memory than a device has"
+    help = "check the computation of the size, and the status of the allocation"
+    entry_points = frozenset({"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"})
+    evidence = (
+        measured("CUDA_ERROR_OUT_OF_MEMORY", "peek_stale_error", "malloc_too_large"),
+        measured(
+            "cudaGetLastError after a successful launch still returns the status of the failed cudaMalloc",
+            "peek_stale_error",
+        ),
+        documented("CUDA_ERROR_OUT_OF_MEMORY is among the results", "CUDA Driver API, Memory Management, cuMemAlloc"),
+    )
+    VALID = (
+        Example(
+            "fits",
+            """
+memory = cu.cuMemAlloc(1 << 20)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "managed memory larger than needed",
+            """
+memory = cu.cuMemAllocManaged(1 << 24, 1)
+cu.cuMemFree(memory)
+""",
+            note="managed memory is not limited by the device",
+        ),
+    )
+    INVALID = (
+        Example(
+            "far too large",
+            """
+memory = cu.cuMemAlloc(1 << 50)  # warning: [memory-larger-than-device]
+""",
+        ),
+        Example(
+            "a negative number of bytes, in stream order",
+            """
+size = -4096
+memory = cu.cuMemAllocAsync(size, 0)  # warning: [memory-larger-than-device]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if call.name == "cuMemAllocPitch":
+            size, argument = call.arg("WidthInBytes") * call.arg("Height"), call.entry_point.index["Height"]
+        else:
+            size, argument = call.arg("bytesize"), call.entry_point.index["bytesize"]
+        size &= (1 << 64) - 1
+        if size <= model.memory:
+            return
+        negative = f" (as a signed number {size - (1 << 64)})" if size >> 63 == 1 else ""
+        yield Violation(
+            rule=cls,
+            message=f"allocation of {size} bytes{negative} is larger than a device",
+            argument=argument,
+            outcomes=(2,),
+            only_if_failed=True,
+        )

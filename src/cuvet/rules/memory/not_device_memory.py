@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryNotDeviceMemory(Rule):
+    """
+    ## What it checks
+    A copy or set is given NULL or an ordinary host address where it needs device memory.
+
+    ## Why it is wrong
+    The direction of a copy says what each pointer is. A pointer of the other kind is refused, also when the bytes
+    could be reached.
+
+    ## Use instead
+    Check the order of the arguments and the direction. ``cuMemcpy`` (``cudaMemcpyDefault``) finds the direction out
+    by itself.
+
+    ## Limits
+    Reported only when the call fails: on systems whose GPU reaches pageable host memory such a call is allowed, and
+    memory may come from libraries that were not watched. Pinned and registered host memory is never reported.
+    """
+
+    code = "CV407"
+    name = "memory-not-device-memory"
+    severity = "error"
+    summary = "a copy or set is given a host address where device memory is needed"
+    help = "check the order of the arguments and the direction of the copy"
+    entry_points = COPIES | SETS
+    evidence = (
+        measured(
+            "a host address as the device side of a copy: CUDA_ERROR_INVALID_VALUE; cudaMemcpyDefault between host "
+            "buffers succeeds",
+            "memcpy_host_as_device",
+        ),
+        measured("NULL: CUDA_ERROR_INVALID_VALUE, unless no bytes are copied", "memcpy_null"),
+        documented(
+            "dstDevice and srcHost are the base addresses of the destination and source, respectively",
+            "CUDA Driver API, Memory Management, cuMemcpyHtoD",
+        ),
+    )
+    VALID = (
+        Example(
+            "no bytes",
+            """
+cu.cuMemcpyHtoD(0, cu.host(64), 0)
+""",
+            note="NULL is accepted when nothing is copied",
+        ),
+        Example(
+            "direction found out by the driver",
+            """
+cu.cuMemcpy(cu.host(4096), cu.host(4096), 4096)
+""",
+            note="cuMemcpy copies between any two addresses",
+        ),
+        Example(
+            "pinned host memory",
+            """
+memory = cu.cuMemAlloc(4096)
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuMemcpyHtoD(memory, pinned, 4096)
+cu.cuMemFreeHost(pinned)
+cu.cuMemFree(memory)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "arguments in the wrong order",
+            """
+memory = cu.cuMemAlloc(4096)
+buffer = cu.host(4096)
+cu.cuMemcpyHtoD(buffer, memory, 4096)  # error: [memory-not-device-memory]
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "NULL",
+            """
+cu.cuMemsetD8(0, 0, 64)  # error: [memory-not-device-memory]
+""",
+            note="as after an allocation that failed",
+        ),
+        Example(
+            "host buffer as the source of a copy from the device",
+            """
+cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device-memory]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        touched = tuple(accesses(call))
+        for access in touched:
+            if access.side != "device" or model.allocation_at(access.address) or pinned_at(model, access.address):
+                continue
+            other = _reversed(touched, model)
+            noun = access.role if access.work == "copy" else "memory"
+            yield Violation(
+                rule=cls,
+                message=f"the {noun} {access.address:#x} is not device memory"
+                if access.address
+                else f"the {noun} is NULL",
+                argument=access.argument,
+                because=(f"the host side of the copy is {other}: the direction may be reversed",) if other else (),
+                outcomes=(1,),
+                only_if_failed=True,
+            )
+
+
+def _reversed(touched: tuple[Access, ...], model: Model) -> str:
+    """Name of the device memory given where a host address belongs, or nothing."""
+    for access in touched:
+        memory = model.allocation_at(access.address) if access.side == "host" else None
+        if memory is not None and memory.alive and memory.variant != "managed":
+            return memory.name
+    return ""

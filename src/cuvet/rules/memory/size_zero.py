@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemorySizeZero(Rule):
+    """
+    ## What it checks
+    ``cuMemAlloc`` or ``cuMemAllocManaged`` is asked for no bytes.
+
+    ## Why it is wrong
+    The driver refuses it and returns no address, unlike ``malloc`` and unlike ``cudaMalloc``.
+
+    ## Use instead
+    Skip the allocation when there is nothing to store.
+
+    ## Limits
+    ``cudaMalloc`` of no bytes succeeds without asking the driver, and is not seen.
+    """
+
+    code = "CV415"
+    name = "memory-size-zero"
+    severity = "error"
+    summary = "an allocation of zero bytes"
+    help = "skip the allocation when the size is zero"
+    entry_points = frozenset({"cuMemAlloc", "cuMemAllocManaged"})
+    evidence = (
+        documented(
+            "If bytesize is 0, cuMemAlloc() returns CUDA_ERROR_INVALID_VALUE.",
+            "CUDA Driver API, Memory Management, cuMemAlloc",
+        ),
+        documented(
+            "If bytesize is 0, cuMemAllocManaged returns CUDA_ERROR_INVALID_VALUE.",
+            "CUDA Driver API, Memory Management, cuMemAllocManaged",
+        ),
+    )
+    VALID = (
+        Example(
+            "one byte",
+            """
+memory = cu.cuMemAlloc(1)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "nothing copied",
+            """
+memory = cu.cuMemAlloc(64)
+cu.cuMemcpyHtoD(memory, cu.host(64), 0)
+cu.cuMemFree(memory)
+""",
+            note="copies of no bytes are allowed",
+        ),
+    )
+    INVALID = (
+        Example(
+            "no bytes",
+            """
+memory = cu.cuMemAlloc(0)  # error: [memory-size-zero]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if call.arg("bytesize") == 0:
+            yield Violation(
+                rule=cls,
+                message="allocation of zero bytes",
+                argument=call.entry_point.index["bytesize"],
+                outcomes=(1,),
+                only_if_failed=True,
+            )

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.frees import ENTRY_POINTS, Case, freed
+from cuvet.rules.lifecycle import by_reset, chain
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+
+class MemoryUseAfterContextDestroy(Rule):
+    """
+    ## What it checks
+    Memory is freed, copied or set after the context that it was allocated in was destroyed by `cuCtxDestroy` (or by the
+    last `cuDevicePrimaryCtxRelease`).
+
+    ## Why it is wrong
+    Destroying a context frees its memory. The address belongs to nobody, or to an allocation of another context.
+
+    ## Use instead
+    Free memory before its context is destroyed, and destroy the context last.
+
+    ## Limits
+    Resets of the device are the subject of `device-use-after-reset`. When the address was handed out again, the call is a
+    valid one for the new allocation.
+    """
+
+    code = "CV411"
+    name = "memory-use-after-context-destroy"
+    severity = "error"
+    summary = "memory is used or freed after its context was destroyed"
+    help = "free the memory before its context is destroyed"
+    entry_points = ENTRY_POINTS | COPIES | SETS
+    evidence = (
+        measured("cuMemFree after cuCtxDestroy returns CUDA_ERROR_INVALID_VALUE", "ctx_destroy_then_use"),
+        documented(
+            "Destroys and cleans up all resources associated with the context.",
+            "CUDA Driver API, Context Management, cuCtxDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed before the context ends",
+            """
+other = cu.cuCtxCreate(0, 0, device)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemFree(memory)
+cu.cuCtxDestroy(other)
+""",
+        ),
+        Example(
+            "memory of a context that lives",
+            """
+memory = cu.cuMemAlloc(4096)
+other = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(other)
+cu.cuCtxSetCurrent(context)
+cu.cuMemsetD8(memory, 0, 4096)
+cu.cuMemFree(memory)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "freed after cuCtxDestroy",
+            """
+other = cu.cuCtxCreate(0, 0, device)
+memory = cu.cuMemAlloc(4096)
+cu.cuCtxDestroy(other)
+cu.cuCtxSetCurrent(context)
+cu.cuMemFree(memory)  # error: [memory-use-after-context-destroy]
+""",
+        ),
+        Example(
+            "set after cuCtxDestroy",
+            """
+other = cu.cuCtxCreate(0, 0, device)
+memory = cu.cuMemAlloc(4096)
+cu.cuCtxDestroy(other)
+cu.cuCtxSetCurrent(context)
+cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-context-destroy]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, dead in _named(call, model):
+            if dead.killed_by is None or dead.destroyed_by is None or by_reset(dead.destroyed_by):
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{dead.name} died with {dead.killed_by.name} before this call",
+                objects=(dead,),
+                argument=argument,
+                because=chain(dead),
+                outcomes=(1,),
+                only_if_failed=True,
+            )
+
+
+def _named(call: Call, model: Model) -> Iterator[tuple[int, Object]]:
+    """Dead memory that the call names, with the argument."""
+    if call.name in ENTRY_POINTS:
+        given = freed(call, model)
+        if given.case is Case.CONTEXT_GONE and given.object is not None:
+            yield given.argument, given.object
+        return
+    for access in accesses(call):
+        memory = model.allocation_at(access.address) if access.side != "host" else None
+        if memory is not None and not memory.alive and not pinned_at(model, access.address):
+            yield access.argument, memory

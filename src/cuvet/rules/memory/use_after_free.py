@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import chain
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryUseAfterFree(Rule):
+    """
+    ## What it checks
+    A copy or set names device memory that was freed before.
+
+    ## Why it is wrong
+    The address belongs to nobody, or by now to another allocation, whose contents the copy then overwrites.
+
+    ## Use instead
+    Free memory after the last call that names it. A free in stream order (``cuMemFreeAsync``) counts from the
+    moment of the call: nothing enqueued later may use the memory.
+
+    ## Limits
+    When the address was handed out again, the call is a valid access to the new allocation. Reported when the call
+    fails, as it did wherever it was measured. Accesses by kernels are the subject of ``memory-freed-in-kernel``.
+    """
+
+    code = "CV405"
+    name = "memory-use-after-free"
+    severity = "error"
+    summary = "a copy or set names freed memory"
+    help = "free the memory after the last copy or set that names it"
+    entry_points = COPIES | SETS
+    evidence = (
+        measured(
+            "copies and sets return CUDA_ERROR_INVALID_VALUE",
+            "memset_freed",
+            "memcpy_freed",
+            "memcpy_freed_async_memory",
+        ),
+        documented(
+            "accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results "
+            "in undefined behavior",
+            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed after the copy",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "freed in stream order after the set",
+            """
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuStreamDestroy(stream)
+""",
+            note="the set need not have run when the free is enqueued",
+        ),
+        Example(
+            "address handed out again",
+            """
+first = cu.cuMemAlloc(1 << 20)
+cu.cuMemFree(first)
+second = cu.cuMemAlloc(1 << 20)
+cu.cuMemsetD8(second, 0, 1 << 20)
+cu.cuMemFree(second)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "set",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemFree(memory)
+cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-free]
+""",
+        ),
+        Example(
+            "copy into freed memory",
+            """
+memory = cu.cuMemAlloc(4096)
+cu.cuMemFree(memory)
+cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)  # error: [memory-use-after-free]
+""",
+        ),
+        Example(
+            "copy from memory freed in stream order",
+            """
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuMemcpyDtoHAsync(cu.host(4096), memory, 4096, 0)  # error: [memory-use-after-free]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for access in accesses(call):
+            dead = model.allocation_at(access.address) if access.side != "host" else None
+            if (
+                dead is None
+                or dead.destroyed_by is None
+                or dead.killed_by is not None
+                or pinned_at(model, access.address)
+            ):
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{access.work} of {access.shape} {access.where} {dead.name}, which was freed before this call",
+                objects=(dead,),
+                argument=access.argument,
+                because=chain(dead),
+                outcomes=(1,),
+                only_if_failed=True,
+            )

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Allocation, Call, Model
+
+
+class MemoryUseUnordered(Rule):
+    """
+    ## What it checks
+    Memory allocated in the order of one stream is used on another stream that does not wait for the allocation.
+
+    ## Why it is wrong
+    The memory exists from the point of the stream where it was allocated. Work on another stream may run before
+    that point, while the same memory still belongs to somebody else.
+
+    ## Use instead
+    Record an event on the allocating stream after the allocation and let the other stream wait for it, or wait on
+    the host.
+
+    ## Limits
+    It works on many runs: the memory is often there already. Order that is made without CUDA (polling of mapped
+    memory, memory operations on streams) is not seen; streams that use it are not judged. Kernel arguments count
+    only if they are exactly the start of the allocation.
+    """
+
+    code = "CV410"
+    name = "memory-use-unordered"
+    severity = "warning"
+    summary = "stream-ordered memory is used on a stream that does not wait for its allocation"
+    help = "record an event after the allocation and make the other stream wait for it"
+    evidence = (
+        measured("no error, and the kernel usually finds the memory in place", "mallocasync_other_stream_nosync"),
+        documented(
+            "the allocation must not be accessed until the allocation operation completes; stream query, stream "
+            "synchronize, and CUDA events "
+            "can be used to guarantee that before work submitted in a separate stream runs",
+            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemAllocAsync",
+        ),
+    )
+    VALID = (
+        Example(
+            "ordered by an event",
+            """
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+event = cu.cuEventCreate(2)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuEventRecord(event, a)
+cu.cuStreamWaitEvent(b, event, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, b)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "ordered by the host",
+            """
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuStreamSynchronize(a)
+cu.cuMemsetD8Async(memory, 0, 4096, b)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "ordered by the legacy default stream",
+            """
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+""",
+            note="streams created without CU_STREAM_NON_BLOCKING wait for work on the legacy default stream",
+        ),
+    )
+    INVALID = (
+        Example(
+            "set on another stream",
+            """
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.cuMemsetD8Async(memory, 0, 4096, b)  # warning: [memory-use-unordered]
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "kernel on another stream",
+            """
+kernel = cu.kernel()
+a = cu.cuStreamCreate(1)
+b = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, a)
+cu.launch(kernel, b, memory)  # warning: [memory-use-unordered]
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+""",
+        ),
+    )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return entry_point.name in COPIES | SETS or any(role.verb is Verb.LAUNCHES for role in entry_point.roles)
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        stream = model.stream_on(call)
+        if stream is None or stream.capture is not None:
+            return
+        for argument, memory in _named(call, model):
+            origin, made = memory.stream, memory.created_by
+            if origin is None or made is None or origin is stream or model.ordered_after(call, stream, made):
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{memory.name} is used on {stream.name}, which does not wait for its allocation on {origin.name}",
+                objects=(memory, origin, stream),
+                argument=argument,
+                because=(f"{memory.name} was allocated on {origin.name} by {place(made)}",),
+            )
+
+
+def _named(call: Call, model: Model) -> Iterator[tuple[int | None, Allocation]]:
+    """Living stream-ordered allocations that the call names, each once."""
+    found: dict[Allocation, int | None] = {}
+    if call.name in COPIES | SETS:
+        for access in accesses(call):
+            memory = model.allocation_at(access.address)
+            if memory is not None:
+                found.setdefault(memory, access.argument)
+    for pointer in call.pointers:
+        memory = model.allocation_at(pointer)
+        if memory is not None and memory.handle == pointer:
+            found.setdefault(memory, call.entry_point.index.get("kernelParams"))
+    for memory, argument in found.items():
+        if memory.alive and memory.variant == "stream-ordered":
+            yield argument, memory

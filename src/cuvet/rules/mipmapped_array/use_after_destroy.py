@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import CRASH, Example
+
+
+class MipmappedArrayUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names a mipmapped array that `cuMipmappedArrayDestroy` destroyed before.
+
+    ## Why it is wrong
+    The handle points at memory that the driver has given back. Asking for one of its levels was measured to die
+    of SIGSEGV inside the driver, with no error code.
+
+    ## Use instead
+    Destroy the mipmapped array after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV471"
+    name = "mipmapped-array-use-after-destroy"
+    severity = "error"
+    summary = "a mipmapped array is used after it was destroyed"
+    help = "destroy the mipmapped array after its last use, or clear the variable that still holds it"
+    kind = Kind.MIPMAPPED_ARRAY
+    outcomes = (CRASH,)
+    evidence = (
+        measured(
+            "asking for a level: SIGSEGV in the driver, no error code",
+            "mipmapped_use_after_destroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+array = cu.mipmapped_array()
+cu.cuMipmappedArrayGetLevel(array, 0)
+cu.cuMipmappedArrayDestroy(array)
+""",
+        ),
+        Example(
+            "level read before the destruction",
+            """
+array = cu.mipmapped_array()
+level = cu.cuMipmappedArrayGetLevel(array, 1)
+cu.cuArray3DGetDescriptor(cu.host(40), level)
+cu.cuMipmappedArrayDestroy(array)
+""",
+            note="levels belong to their mipmapped array and are not destroyed themselves",
+        ),
+        Example(
+            "handle issued again",
+            """
+array = cu.mipmapped_array()
+cu.cuMipmappedArrayDestroy(array)
+array = cu.mipmapped_array()
+cu.cuMipmappedArrayGetLevel(array, 0)
+cu.cuMipmappedArrayDestroy(array)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its destruction",
+            """
+array = cu.mipmapped_array()
+cu.cuMipmappedArrayDestroy(array)
+cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-destroy]
+""",
+        ),
+        Example(
+            "destroyed by another thread",
+            """
+array = cu.mipmapped_array()
+cu.in_thread(lambda: cu.cuMipmappedArrayDestroy(array))
+cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-destroy]
+""",
+        ),
+    )

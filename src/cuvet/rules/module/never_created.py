@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import NeverCreated
+from cuvet.rules.rule import Example
+
+
+class ModuleNeverCreated(NeverCreated):
+    """
+    ## What it checks
+    A call that needs a module is given a number that no call handed out as one, and the call fails or crashes.
+
+    ## Why it is wrong
+    The number names no module. A library (`CUlibrary`) is not a module; `cuLibraryGetModule` gives its module.
+
+    ## Use instead
+    Initialise the variable to NULL, look at the status of the call that should have made the module, and pass
+    handles with their own types rather than as integers.
+
+    ## Limits
+    Silent when the call succeeds: the handle may have been made in a way that cannot be seen (another process,
+    graphics interoperability, NVIDIA's own libraries).
+    """
+
+    code = "CV604"
+    name = "module-never-created"
+    severity = "error"
+    summary = "a module is named that was never created"
+    help = "initialise the variable, and look at the status of the call that should have made the module"
+    kind = Kind.MODULE
+    outcomes = (400,)
+    evidence = (
+        documented(
+            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
+            "opaque types like CUstream and CUevent.",
+            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
+        ),
+        measured(
+            'a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected CUmodule"',
+            "module_garbage",
+        ),
+    )
+    VALID = (
+        Example(
+            "created first",
+            """
+module = cu.module()
+cu.cuModuleGetFunction(module, "trivial")
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "created by another thread",
+            """
+module = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.module())[1])
+cu.cuModuleGetFunction(module, "trivial")
+cu.cuModuleUnload(module)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "a number from nowhere",
+            """
+cu.cuModuleGetFunction(0x1234567000, "trivial")  # error: [module-never-created]
+""",
+        ),
+        Example(
+            "an object of another kind",
+            """
+other = cu.library()
+cu.cuModuleGetFunction(other, "trivial")  # error: [module-never-created]
+""",
+        ),
+    )

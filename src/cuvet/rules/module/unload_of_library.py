@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ModuleUnloadOfLibrary(Rule):
+    """
+    ## What it checks
+    `cuModuleUnload` is called with a module that `cuLibraryGetModule` gave.
+
+    ## Why it is wrong
+    The module belongs to its library. The call returns CUDA_ERROR_NOT_PERMITTED.
+
+    ## Use instead
+    Unload the library (`cuLibraryUnload`).
+
+    ## Limits
+    Modules of which it was not seen where they came from are not judged.
+    """
+
+    code = "CV606"
+    name = "module-unload-of-library"
+    severity = "error"
+    summary = "a module that belongs to a library is unloaded"
+    help = "call cuLibraryUnload for its library instead"
+    entry_points = frozenset({"cuModuleUnload"})
+    evidence = (
+        documented(
+            "Attempting to unload a module which was obtained from the Library Management API such as cuLibraryGetModule will "
+            "return CUDA_ERROR_NOT_PERMITTED.",
+            "CUDA Driver API, Module Management, cuModuleUnload",
+        ),
+    )
+    VALID = (
+        Example(
+            "library unloaded",
+            """
+library = cu.library()
+module = cu.cuLibraryGetModule(library)
+cu.launch(cu.cuModuleGetFunction(module, "trivial"), 0, 0)
+cu.cuCtxSynchronize()
+cu.cuLibraryUnload(library)
+""",
+        ),
+        Example(
+            "module loaded by itself",
+            """
+module = cu.module()
+cu.cuModuleUnload(module)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "module of a library unloaded",
+            """
+library = cu.library()
+module = cu.cuLibraryGetModule(library)
+cu.cuModuleUnload(module)  # error: [module-unload-of-library]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        module = model.object_of(call, 0, Kind.MODULE)
+        if module is not None and module.alive and module.parent is not None and module.parent.kind is Kind.LIBRARY:
+            yield Violation(
+                rule=cls,
+                message=f"{module.name} belongs to {module.parent.name} and cannot be unloaded by itself",
+                objects=(module, module.parent),
+                argument=0,
+                outcomes=(800,),
+            )

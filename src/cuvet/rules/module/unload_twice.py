@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import DestroyTwice
+from cuvet.rules.rule import Example
+
+
+class ModuleUnloadTwice(DestroyTwice):
+    """
+    ## What it checks
+    `cuModuleUnload` is called with a module that was unloaded before.
+
+    ## Why it is wrong
+    The first call released the module. The second was measured to be refused with CUDA_ERROR_INVALID_HANDLE; it
+    is documented as undefined.
+
+    ## Use instead
+    Give the module one owner, which unloads it once and forgets the handle in the same place.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a second unloading looks
+    like the first of the new object.
+    """
+
+    code = "CV602"
+    name = "module-unload-twice"
+    severity = "error"
+    summary = "a module is unloaded twice"
+    help = "let one owner unload the module, and clear its handle at that moment"
+    kind = Kind.MODULE
+    outcomes = (400,)
+    evidence = (
+        measured(
+            'CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule"',
+            "module_garbage",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Driver API, Module Management, cuModuleUnload",
+        ),
+    )
+    VALID = (
+        Example(
+            "unloaded once",
+            """
+module = cu.module()
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+module = cu.module()
+cu.cuModuleUnload(module)
+module = cu.module()
+cu.cuModuleUnload(module)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "unloaded twice",
+            """
+module = cu.module()
+cu.cuModuleUnload(module)
+cu.cuModuleUnload(module)  # error: [module-unload-twice]
+""",
+        ),
+        Example(
+            "unloaded by two threads",
+            """
+module = cu.module()
+cu.in_thread(lambda: cu.cuModuleUnload(module))
+cu.cuModuleUnload(module)  # error: [module-unload-twice]
+""",
+        ),
+    )

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import Example
+
+
+class ModuleUseAfterUnload(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names a module that `cuModuleUnload` unloaded before.
+
+    ## Why it is wrong
+    The code and the variables of the module are gone. The driver was measured to refuse the stale handle with
+    CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+
+    ## Use instead
+    Unload the module after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV601"
+    name = "module-use-after-unload"
+    severity = "error"
+    summary = "a module is used after it was unloaded"
+    help = "unload the module after its last use, or clear the variable that still holds it"
+    kind = Kind.MODULE
+    outcomes = (400,)
+    evidence = (
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Driver API, Module Management, cuModuleUnload",
+        ),
+        measured(
+            "asking it for a function: CUDA_ERROR_INVALID_HANDLE",
+            "module_use_after_unload",
+        ),
+    )
+    VALID = (
+        Example(
+            "unloaded after its last use",
+            """
+module = cu.module()
+cu.cuModuleGetFunction(module, "trivial")
+cu.cuModuleUnload(module)
+""",
+        ),
+        Example(
+            "one image loaded twice",
+            """
+first = cu.module()
+second = cu.module()
+cu.cuModuleUnload(first)
+cu.launch(cu.cuModuleGetFunction(second, "trivial"), 0, 0)
+cu.cuCtxSynchronize()
+cu.cuModuleUnload(second)
+""",
+            note="each load is a module of its own",
+        ),
+        Example(
+            "handle issued again",
+            """
+module = cu.module()
+cu.cuModuleUnload(module)
+module = cu.module()
+cu.cuModuleGetFunction(module, "trivial")
+cu.cuModuleUnload(module)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its unloading",
+            """
+module = cu.module()
+cu.cuModuleUnload(module)
+cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-unload]
+""",
+        ),
+        Example(
+            "unloaded by another thread",
+            """
+module = cu.module()
+cu.in_thread(lambda: cu.cuModuleUnload(module))
+cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-unload]
+""",
+        ),
+    )

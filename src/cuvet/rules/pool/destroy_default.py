@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import MemoryPool
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class PoolDestroyDefault(Rule):
+    """
+    ## What it checks
+    `cuMemPoolDestroy` is called with the default memory pool of a device.
+
+    ## Why it is wrong
+    A device's default memory pool cannot be destroyed; the call was measured to return CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Give its unused memory back with `cuMemPoolTrimTo`, or work with a pool of your own (`cuMemPoolCreate`).
+
+    ## Limits
+    The pool is known as the default one only if the program asked for it with `cuDeviceGetDefaultMemPool`.
+    """
+
+    code = "CV455"
+    name = "pool-destroy-default"
+    severity = "error"
+    summary = "the default memory pool of a device is destroyed"
+    help = "use cuMemPoolTrimTo to give memory back, or create a pool of your own"
+    entry_points = frozenset({"cuMemPoolDestroy"})
+    evidence = (
+        measured("CUDA_ERROR_INVALID_VALUE", "pool_default_destroy"),
+        documented(
+            "A device's default memory pool cannot be destroyed.",
+            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "default pool trimmed",
+            """
+pool = cu.cuDeviceGetDefaultMemPool(device)
+cu.cuMemPoolTrimTo(pool, 0)
+""",
+        ),
+        Example(
+            "own pool destroyed",
+            """
+pool = cu.pool()
+cu.cuMemPoolDestroy(pool)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "default pool destroyed",
+            """
+pool = cu.cuDeviceGetDefaultMemPool(device)
+cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-default]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        pool = model.object_of(call, 0, Kind.MEMORY_POOL)
+        if isinstance(pool, MemoryPool) and pool.alive and pool.default:
+            yield Violation(
+                rule=cls,
+                message=f"{pool.name} is the default memory pool of device {pool.device}",
+                objects=(pool,),
+                argument=0,
+                outcomes=(1,),
+            )

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import DestroyTwice
+from cuvet.rules.rule import Example
+
+
+class PoolDestroyTwice(DestroyTwice):
+    """
+    ## What it checks
+    `cuMemPoolDestroy` is called with a memory pool that was destroyed before.
+
+    ## Why it is wrong
+    The first call already marked the pool for destruction. The second was measured to be refused with
+    CUDA_ERROR_INVALID_VALUE, with and without allocations outstanding.
+
+    ## Use instead
+    Give the memory pool one owner, which destroys it once and forgets the handle in the same place.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a second destruction looks
+    like the first of the new object.
+    """
+
+    code = "CV452"
+    name = "pool-destroy-twice"
+    severity = "error"
+    summary = "a memory pool is destroyed twice"
+    help = "let one owner destroy the memory pool, and clear its handle at that moment"
+    kind = Kind.MEMORY_POOL
+    outcomes = (1,)
+    evidence = (
+        measured(
+            "CUDA_ERROR_INVALID_VALUE; the driver logs that the handle is already marked for destruction",
+            "pool_destroy_twice",
+            "pool_destroy_outstanding",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed once",
+            """
+pool = cu.pool()
+cu.cuMemPoolDestroy(pool)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+pool = cu.pool()
+cu.cuMemPoolDestroy(pool)
+pool = cu.pool()
+cu.cuMemPoolDestroy(pool)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed twice",
+            """
+pool = cu.pool()
+cu.cuMemPoolDestroy(pool)
+cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
+""",
+        ),
+        Example(
+            "destroyed by two threads",
+            """
+pool = cu.pool()
+cu.in_thread(lambda: cu.cuMemPoolDestroy(pool))
+cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
+""",
+        ),
+    )

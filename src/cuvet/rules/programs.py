@@ -1,0 +1,231 @@
+"""Where the VALID and INVALID programs of rules run: ``python -m cuvet.rules.programs [--no-setup] FILE``.
+
+A program is Python over the CUDA driver API, with these names in scope:
+
+* ``cu``: a ``Driver``. ``cu.cuStreamCreate(0)`` takes the parameters that the caller fills in; what the driver writes
+  is allocated, and returned (one value, or a tuple). No CUDA error raises: ``cu.status`` is the last status.
+* ``device``, ``context``: device 0 and its primary context, which is current (not with ``--no-setup``).
+
+The same programs run on a real driver and on the emulated device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cuvet.catalog import Parameter, driver
+
+T = TypeVar("T")
+
+PTX = b"""
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry trivial(.param .u64 memory)
+{
+    ret;
+}
+\0"""
+
+LIBRARY = "libcuda.so.1"
+
+SETUP = """
+cu.cuInit(0)
+device = cu.cuDeviceGet(0)
+context = cu.cuDevicePrimaryCtxRetain(device)
+cu.cuCtxSetCurrent(context)
+"""
+
+_WORDS: dict[tuple[int | None, bool], type[ctypes._SimpleCData[int]]] = {
+    (1, False): ctypes.c_uint8,
+    (1, True): ctypes.c_int8,
+    (2, False): ctypes.c_uint16,
+    (2, True): ctypes.c_int16,
+    (4, False): ctypes.c_uint32,
+    (4, True): ctypes.c_int32,
+    (8, False): ctypes.c_uint64,
+    (8, True): ctypes.c_int64,
+}
+
+
+class Driver:
+    """The entry points of ``libcuda.so.1`` as methods, described by the catalog."""
+
+    status: int = 0
+    """What the last call returned; of any thread."""
+
+    ptx: bytes = PTX
+    """An image with one kernel, ``trivial``, that takes one pointer and does nothing."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(LIBRARY)
+        self._kept: list[object] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        symbol = driver()[name].symbol
+        signature = driver().by_symbol[symbol].signature(symbol)
+        if signature is None:
+            raise AttributeError(name)
+        function = self._library[symbol]
+
+        def call(*given: object, **replaced: object) -> Any:
+            values = iter(given)
+            arguments: list[Any] = []
+            outputs: list[tuple[Parameter, ctypes.c_uint64]] = []
+            for parameter in signature.parameters:
+                if parameter.name in replaced:
+                    arguments.append(_argument(parameter, replaced[parameter.name]))
+                elif parameter.out:
+                    output = ctypes.c_uint64()
+                    outputs.append((parameter, output))
+                    arguments.append(ctypes.byref(output))
+                else:
+                    arguments.append(_argument(parameter, next(values)))
+            if list(values):
+                raise TypeError(f"{name}: too many arguments")
+            self.status = function(*arguments)
+            results = tuple(_result(parameter, output) for parameter, output in outputs)
+            return results[0] if len(results) == 1 else results or self.status
+
+        return call
+
+    def module(self) -> int:
+        """A module (CUmodule) of ``ptx``, loaded in the current context."""
+        return int(self.cuModuleLoadData(self.ptx))
+
+    def kernel(self) -> int:
+        """The function (CUfunction) ``trivial`` of a module loaded in the current context."""
+        return int(self.cuModuleGetFunction(self.module(), "trivial"))
+
+    def library(self) -> int:
+        """A library (CUlibrary) of ``ptx``."""
+        return int(self.cuLibraryLoadData(self.ptx, 0, 0, 0, 0, 0, 0))
+
+    def pool(self) -> int:
+        """A memory pool (CUmemoryPool) of device 0."""
+        pinned, on_device = 1, 1
+        return int(self.cuMemPoolCreate(self.struct("CUmemPoolProps", allocType=pinned, location__type=on_device)))
+
+    def array(self) -> int:
+        """An array (CUarray) of 64 × 64 floats that surfaces can be made of."""
+        return int(self.cuArray3DCreate(self._layout()))
+
+    def mipmapped_array(self) -> int:
+        """A mipmapped array (CUmipmappedArray) of 64 × 64 floats with two levels."""
+        return int(self.cuMipmappedArrayCreate(self._layout(), 2))
+
+    def texture(self, array: int) -> int:
+        """A texture object (CUtexObject) that reads the array."""
+        resource = self.struct("CUDA_RESOURCE_DESC", res__array__hArray=array)
+        return int(self.cuTexObjectCreate(resource, self.struct("CUDA_TEXTURE_DESC"), 0))
+
+    def surface(self, array: int) -> int:
+        """A surface object (CUsurfObject) that writes the array."""
+        return int(self.cuSurfObjectCreate(self.struct("CUDA_RESOURCE_DESC", res__array__hArray=array)))
+
+    def launch(self, function: int, stream: int = 0, *arguments: int) -> int:
+        """Launch one thread with 8-byte arguments. Returns the status."""
+        values = (ctypes.c_uint64 * max(1, len(arguments)))(*arguments or (0,))
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(values) + 8 * i for i in range(len(values))))
+        return int(self.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, ctypes.addressof(pointers), 0))
+
+    def host(self, size: int) -> int:
+        """Address of ``size`` bytes of ordinary host memory, zeroed, kept until the program ends."""
+        buffer = ctypes.create_string_buffer(size)
+        self._kept.append(buffer)
+        return ctypes.addressof(buffer)
+
+    def struct(self, name: str, **fields: int | bytes) -> bytes:
+        """Bytes of a struct of the catalog. A member of a member is written ``a__b`` for ``a.b``."""
+        content = bytearray(driver().struct(name).bytes)
+        for field, value in fields.items():
+            offset, size, _ = driver().field(name, field.replace("__", "."))
+            data = value if isinstance(value, bytes) else (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+            content[offset : offset + len(data)] = data
+        return bytes(content)
+
+    def _layout(self) -> bytes:
+        floats, surface = 0x20, 2
+        return self.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=64, Height=64, Format=floats, NumChannels=1, Flags=surface)
+
+    def in_thread(self, function: Callable[[], T]) -> T:
+        """Run ``function`` in a new thread and return what it returns."""
+        results: list[T] = []
+        thread = threading.Thread(target=lambda: results.append(function()))
+        thread.start()
+        thread.join()
+        return results[0]
+
+    def in_child(self, function: Callable[[], object]) -> int:
+        """Run ``function`` in a forked child and return the child's wait status."""
+        child = os.fork()
+        if child == 0:
+            function()
+            os._exit(0)
+        return os.waitpid(child, 0)[1]
+
+
+def _argument(parameter: Parameter, value: Any) -> Any:
+    """The ctypes value for a parameter given as a number, bytes, a string, a list of numbers or None."""
+    if parameter.abi == "float":
+        return ctypes.c_float(value)
+    if parameter.abi == "double":
+        return ctypes.c_double(value)
+    if parameter.abi == "struct":
+        return _by_value(value)
+    if isinstance(value, str):
+        return ctypes.create_string_buffer(value.encode())
+    if isinstance(value, bytes):
+        return ctypes.create_string_buffer(value, len(value))
+    if isinstance(value, list | tuple):
+        element = _WORDS[parameter.pointee_bytes or 8, False]
+        return (element * max(1, len(value)))(*value)
+    return _WORDS[parameter.bytes, parameter.signed](value or 0)
+
+
+def _by_value(content: bytes) -> ctypes.Structure:
+    class ByValue(ctypes.Structure):
+        _fields_ = [("content", ctypes.c_ubyte * len(content))]
+
+    return ByValue.from_buffer_copy(content)
+
+
+def _result(parameter: Parameter, output: ctypes.c_uint64) -> int | float:
+    data = bytes(output)
+    if parameter.pointee in ("float", "double"):
+        return float(struct.unpack_from("<f" if parameter.pointee == "float" else "<d", data)[0])
+    return int.from_bytes(data[: parameter.pointee_bytes or 8], "little")
+
+
+def run_program(text: str, file: str, setup: bool = True, devices: int = 1) -> None:
+    """Run a program's text in this process. ``file`` names it in tracebacks and stacks.
+
+    SystemExit if the machine has fewer GPUs than ``devices``.
+    """
+    cu = Driver()
+    scope: dict[str, object] = {"cu": cu, "__name__": "__main__", "__file__": file}
+    if setup:
+        exec(SETUP, scope)
+    if devices > 1 and cu.cuDeviceGetCount() < devices:
+        raise SystemExit(f"{file} needs {devices} GPUs")
+    exec(compile(text, file, "exec"), scope)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m cuvet.rules.programs", description="Run the program of a rule.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--no-setup", dest="setup", action="store_false", help="make no context current first")
+    parser.add_argument("--devices", type=int, default=1, help="GPUs that the program needs")
+    options = parser.parse_args()
+    run_program(options.file.read_text(), str(options.file), options.setup, options.devices)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What a rule is: a precondition of CUDA, with its documentation, evidence and example programs.
+
+A rule says when a call is not allowed (``check``), what the driver then does (``outcomes``), why it is wrong and how to
+mend it. Its VALID and INVALID programs are its tests and its documentation; they are Python over the driver API
+(see ``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note).
+
+Some things are not known before the call. The analysis asks about them besides ``check``:
+
+* ``cuvet.rules.memory.dereferenced_on_host.explain_fault(address, model)``: the violation behind a SIGSEGV at that address, or None.
+* ``cuvet.rules.error.explain_failure(call, outcome, model)``: after ``observe``, for each call that failed; at most one violation. It says
+  under which call a failure is to be counted (``Violation.culprit``), so that all that follows one error is one finding.
+* ``cuvet.rules.exit.leak.leaks(model)``: what was never freed; asked for with ``--leaks``, once the process has ended.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from cuvet.findings import Evidence, Severity
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.catalog.roles import Kind, Verb
+    from cuvet.model import Call, Model, Object
+
+CRASH = -11
+"""In ``outcomes``: the driver died of SIGSEGV in this call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A program. ``devices`` is how many GPUs it needs; ``note`` says what it shows, in a few words;
+    with ``setup`` it starts with the primary context of device 0 current (see ``cuvet.rules.programs``). ``hardware``: what it shows
+    comes from kernels that run or from the driver's own shutdown, so that the emulated device does not show it."""
+
+    name: str
+    program: str
+    devices: int = 1
+    note: str = ""
+    setup: bool = True
+    hardware: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule broken by a call.
+
+    ``objects`` are the model's objects, the one at fault first. ``argument`` is the index of the driver entry point's
+    parameter at fault. ``outcomes`` are the statuses that the driver may return (``CRASH`` for a signal); empty when the
+    call succeeds all the same. ``undefined`` is True if other outcomes are possible as well. With ``only_if_failed``
+    it is reported only when the call does not return or fails: with one of ``outcomes``, if there are any and it is not ``undefined``.
+    With ``driver_only`` it is not reported when the CUDA runtime makes the call: it expects the failure and mends it.
+    ``culprit`` is an earlier call at which the finding is to be reported instead of the call itself.
+    """
+
+    rule: type[Rule]
+    message: str
+    objects: tuple[Object, ...] = ()
+    argument: int | None = None
+    because: tuple[str, ...] = ()
+    outcomes: tuple[int, ...] = ()
+    undefined: bool = False
+    only_if_failed: bool = False
+    driver_only: bool = False
+    culprit: Call | None = None
+
+
+class Rule(ABC):
+    """The subclass's docstring has the four headings that become its page:
+    ``What it checks``, ``Why it is wrong``, ``Use instead``, ``Limits``.
+
+    ``kinds`` and ``verbs`` say at which calls the rule can fire, so that the model asks it about no others: those with a
+    role of one of these kinds, and one of these verbs (None: any). ``entry_points`` names them instead.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    summary: ClassVar[str]
+    help: ClassVar[str]
+    evidence: ClassVar[tuple[Evidence, ...]]
+    VALID: ClassVar[tuple[Example, ...]]
+    INVALID: ClassVar[tuple[Example, ...]]
+    kinds: ClassVar[frozenset[Kind] | None] = None
+    verbs: ClassVar[frozenset[Verb] | None] = None
+    entry_points: ClassVar[frozenset[str] | None] = None
+    only_for_dead: ClassVar[bool] = False
+    """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        """Whether the rule can fire at a call of this entry point."""
+        if cls.entry_points is not None:
+            return entry_point.name in cls.entry_points
+        return (cls.kinds is None and cls.verbs is None) or any(
+            (cls.kinds is None or role.kind in cls.kinds) and (cls.verbs is None or role.verb in cls.verbs)
+            for role in entry_point.roles
+        )
+
+    @classmethod
+    @abstractmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        """Yield what is wrong with making ``call`` now. Must not change the model."""

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_NAMES = ("the default stream (NULL)", "the legacy default stream", "the per-thread default stream")
+
+
+class StreamDestroyDefault(Rule):
+    """
+    ## What it checks
+    `cuStreamDestroy` is called with a default stream: NULL, `CU_STREAM_LEGACY` or `CU_STREAM_PER_THREAD`.
+
+    ## Why it is wrong
+    Default streams are not created and cannot be destroyed. Unlike `free(NULL)`, destroying the NULL stream is an error: the call
+    was measured to return CUDA_ERROR_INVALID_HANDLE. Often it is a variable whose stream was never created, or was destroyed and
+    cleared.
+
+    ## Use instead
+    Destroy only streams that `cuStreamCreate` made; test the handle before.
+
+    ## Limits
+    None known.
+    """
+
+    code = "CV203"
+    name = "stream-destroy-default"
+    severity = "error"
+    summary = "a default stream is destroyed"
+    help = "destroy only streams that were created: test the handle before the call"
+    entry_points = frozenset({"cuStreamDestroy"})
+    evidence = (
+        measured(
+            "cudaStreamDestroy of cudaStreamLegacy, cudaStreamPerThread and 0: CUDA_ERROR_INVALID_HANDLE",
+            "stream_destroy_builtin",
+        ),
+    )
+    VALID = (
+        Example(
+            "created and destroyed",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+        Example(
+            "default streams used",
+            """
+cu.cuStreamSynchronize(0)
+cu.cuStreamSynchronize(2)
+""",
+            note="default streams may be used everywhere else",
+        ),
+    )
+    INVALID = (
+        Example(
+            "NULL",
+            """
+cu.cuStreamDestroy(0)  # error: [stream-destroy-default]
+""",
+        ),
+        Example(
+            "per-thread default stream",
+            """
+per_thread = 2
+cu.cuStreamDestroy(per_thread)  # error: [stream-destroy-default]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        stream = call.arg("hStream")
+        if stream < len(_NAMES):
+            yield Violation(rule=cls, message=f"{_NAMES[stream]} cannot be destroyed", argument=0, outcomes=(400,))

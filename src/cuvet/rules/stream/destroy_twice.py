@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import DestroyTwice
+from cuvet.rules.rule import CRASH, Example
+
+
+class StreamDestroyTwice(DestroyTwice):
+    """
+    ## What it checks
+    `cuStreamDestroy` is called with a stream that was destroyed before.
+
+    ## Why it is wrong
+    After the first destruction the handle points at memory that the driver has given back: the second was
+    measured to die of SIGSEGV inside the driver, with no error code.
+
+    ## Use instead
+    Give the stream one owner, which destroys it once and forgets the handle in the same place. Copies of an
+    object that destroys its stream must share it, or not be copyable.
+
+    ## Limits
+    The driver issues handle values again at once. When a new stream has the old one's value, a second
+    destruction looks like the first of the new stream.
+    """
+
+    code = "CV202"
+    name = "stream-destroy-twice"
+    severity = "error"
+    summary = "a stream is destroyed twice"
+    help = "let one owner destroy the stream, and clear its handle at that moment"
+    kind = Kind.STREAM
+    outcomes = (CRASH,)
+    evidence = (
+        measured(
+            "SIGSEGV in the driver, no error code",
+            "stream_destroy_twice",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Stream Management, cudaStreamDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed once",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamDestroy(stream)
+stream = cu.cuStreamCreate(0)
+cu.cuStreamDestroy(stream)
+""",
+            note="the new stream often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed twice",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamDestroy(stream)
+cu.cuStreamDestroy(stream)  # error: [stream-destroy-twice]
+""",
+        ),
+        Example(
+            "destroyed by two owners",
+            """
+streams = [cu.cuStreamCreate(0)]
+copy = list(streams)
+for stream in streams:
+    cu.cuStreamDestroy(stream)
+for stream in copy:
+    cu.cuStreamDestroy(stream)  # error: [stream-destroy-twice]
+""",
+        ),
+    )

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class StreamOtherContext(Rule):
+    """
+    ## What it checks
+    A kernel is launched, and the launch fails, on a stream of another device or context than the current one.
+
+    ## Why it is wrong
+    A stream belongs to the context (with the runtime: the device) that was current when it was created. A kernel launch on a
+    stream that is not associated with the current device fails; copies and sets on such a stream are allowed.
+
+    ## Use instead
+    Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`), and keep one set of streams per
+    device.
+
+    ## Limits
+    Reported only when the launch fails. Streams of which it was not seen where they came from are not judged.
+    """
+
+    code = "CV206"
+    name = "stream-other-context"
+    severity = "error"
+    summary = "a kernel is launched on a stream of another device or context"
+    help = "make the stream's context (or device) current before the launch"
+    kinds = FUNCTIONS
+    verbs = frozenset({Verb.LAUNCHES})
+    evidence = (
+        measured("launch on a stream of another device: CUDA_ERROR_INVALID_HANDLE", "stream_of_other_device"),
+        measured(
+            "launch on a stream of another context of the device: CUDA_ERROR_INVALID_HANDLE",
+            "context_function_of_other",
+        ),
+        documented(
+            "A kernel launch will fail if it is issued to a stream that is not associated to the current device.",
+            "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
+        ),
+    )
+    VALID = (
+        Example(
+            "context of the stream made current",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+stream = cu.cuStreamCreate(0)
+kernel = cu.kernel()
+cu.launch(kernel, stream, 0)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+        ),
+        Example(
+            "memset on a stream of another context",
+            """
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAlloc(4096)
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+            note="copies and sets take a stream of any context",
+        ),
+    )
+    INVALID = (
+        Example(
+            "stream of another device",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
+kernel = cu.kernel()
+cu.launch(kernel, stream, 0)  # error: [stream-other-context]
+""",
+            devices=2,
+        ),
+        Example(
+            "stream of another context",
+            """
+first = cu.cuCtxCreate(0, 0, device)
+stream = cu.cuStreamCreate(0)
+second = cu.cuCtxCreate(0, 0, device)
+kernel = cu.kernel()
+cu.launch(kernel, stream, 0)  # error: [stream-other-context]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        where = stream_and_context(call, model)
+        current = model.current_context(call)
+        role = role_of(call, Verb.LAUNCHES, FUNCTIONS)
+        if where is None or current is None or not current.alive or role is None:
+            return
+        stream, context = where
+        function = model.object_named(call, role)
+        if context is current or (function is not None and module_context(function) not in (None, current)):
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{stream.name} does not belong to the current context",
+            objects=(stream, context, current),
+            because=(belongs(stream, context), f"{current.name} is current"),
+            outcomes=(400,),
+            only_if_failed=True,
+        )

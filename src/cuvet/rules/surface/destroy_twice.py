@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import DestroyTwice
+from cuvet.rules.rule import Example
+
+
+class SurfaceDestroyTwice(DestroyTwice):
+    """
+    ## What it checks
+    `cuSurfObjectDestroy` is called with a surface object that was destroyed before.
+
+    ## Why it is wrong
+    The driver was measured to accept it in silence. But surface objects are numbers that are given out again:
+    if a surface was created in between, the second destruction ends that one.
+
+    ## Use instead
+    Give the surface object one owner, which destroys it once and forgets the handle in the same place.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a second destruction looks
+    like the first of the new object.
+    """
+
+    code = "CV492"
+    name = "surface-destroy-twice"
+    severity = "error"
+    summary = "a surface object is destroyed twice"
+    help = "let one owner destroy the surface object, and clear its handle at that moment"
+    kind = Kind.SURFACE_OBJECT
+    evidence = (
+        measured(
+            "accepted without an error",
+            "surface_destroy_twice",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Surface Object Management, cudaDestroySurfaceObject",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed once",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectDestroy(surface)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectDestroy(surface)
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectDestroy(surface)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed twice",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectDestroy(surface)
+cu.cuSurfObjectDestroy(surface)  # error: [surface-destroy-twice]
+""",
+        ),
+        Example(
+            "destroyed by two threads",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.in_thread(lambda: cu.cuSurfObjectDestroy(surface))
+cu.cuSurfObjectDestroy(surface)  # error: [surface-destroy-twice]
+""",
+        ),
+    )

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import Example
+
+
+class SurfaceUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names a surface object that `cuSurfObjectDestroy` destroyed before.
+
+    ## Why it is wrong
+    The number names no surface any more, or names the next surface that is created.
+
+    ## Use instead
+    Destroy the surface object after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV491"
+    name = "surface-use-after-destroy"
+    severity = "error"
+    summary = "a surface object is used after it was destroyed"
+    help = "destroy the surface object after its last use, or clear the variable that still holds it"
+    kind = Kind.SURFACE_OBJECT
+    outcomes = (1,)
+    evidence = (
+        measured(
+            "asking for its resource: CUDA_ERROR_INVALID_VALUE",
+            "surface_use_after_destroy",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Surface Object Management, cudaDestroySurfaceObject",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
+cu.cuSurfObjectDestroy(surface)
+""",
+        ),
+        Example(
+            "the array goes after its surfaces",
+            """
+array = cu.array()
+first = cu.surface(array)
+second = cu.surface(array)
+cu.cuSurfObjectDestroy(first)
+cu.cuSurfObjectDestroy(second)
+cu.cuArrayDestroy(array)
+""",
+            note="two surfaces of one array",
+        ),
+        Example(
+            "handle issued again",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectDestroy(surface)
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
+cu.cuSurfObjectDestroy(surface)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its destruction",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.cuSurfObjectDestroy(surface)
+cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-destroy]
+""",
+        ),
+        Example(
+            "destroyed by another thread",
+            """
+array = cu.array()
+surface = cu.surface(array)
+cu.in_thread(lambda: cu.cuSurfObjectDestroy(surface))
+cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-destroy]
+""",
+        ),
+    )

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import DestroyTwice
+from cuvet.rules.rule import Example
+
+
+class TextureDestroyTwice(DestroyTwice):
+    """
+    ## What it checks
+    `cuTexObjectDestroy` is called with a texture object that was destroyed before.
+
+    ## Why it is wrong
+    The driver was measured to accept it in silence. But texture objects are numbers that are given out again:
+    if a texture was created in between, the second destruction ends that one.
+
+    ## Use instead
+    Give the texture object one owner, which destroys it once and forgets the handle in the same place.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a second destruction looks
+    like the first of the new object.
+    """
+
+    code = "CV482"
+    name = "texture-destroy-twice"
+    severity = "error"
+    summary = "a texture object is destroyed twice"
+    help = "let one owner destroy the texture object, and clear its handle at that moment"
+    kind = Kind.TEXTURE_OBJECT
+    evidence = (
+        measured(
+            "accepted without an error",
+            "texobj_destroy_twice",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Texture Object Management, cudaDestroyTextureObject",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed once",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed twice",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+cu.cuTexObjectDestroy(texture)  # error: [texture-destroy-twice]
+""",
+        ),
+        Example(
+            "destroyed by two threads",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.in_thread(lambda: cu.cuTexObjectDestroy(texture))
+cu.cuTexObjectDestroy(texture)  # error: [texture-destroy-twice]
+""",
+        ),
+    )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import measured
+from cuvet.rules.lifecycle import USES, NeverCreated
+from cuvet.rules.rule import Example
+
+
+class TextureNeverCreated(NeverCreated):
+    """
+    ## What it checks
+    A call that needs a texture object is given a number that no call handed out as one, and the call fails or
+    crashes.
+
+    ## Why it is wrong
+    The number names no texture object. The array that a texture reads is not the texture.
+
+    ## Use instead
+    Initialise the variable to NULL, look at the status of the call that should have made the texture object,
+    and pass handles with their own types rather than as integers.
+
+    ## Limits
+    Silent when the call succeeds: the handle may have been made in a way that cannot be seen (another process,
+    graphics interoperability, NVIDIA's own libraries).
+    """
+
+    code = "CV484"
+    name = "texture-never-created"
+    severity = "error"
+    summary = "a texture object is named that was never created"
+    help = "initialise the variable, and look at the status of the call that should have made the texture object"
+    kind = Kind.TEXTURE_OBJECT
+    outcomes = (1, 400)
+    verbs = USES
+    evidence = (
+        measured(
+            "asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE",
+            "texture_use_after_destroy",
+        ),
+        measured(
+            "destroying a number that names none is accepted",
+            "texture_null",
+        ),
+    )
+    VALID = (
+        Example(
+            "created first",
+            """
+texture = cu.texture(cu.array())
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
+cu.cuTexObjectDestroy(texture)
+""",
+        ),
+        Example(
+            "created by another thread",
+            """
+texture = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.texture(cu.array()))[1])
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
+cu.cuTexObjectDestroy(texture)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "a number from nowhere",
+            """
+cu.cuTexObjectGetResourceDesc(cu.host(144), 0x1234567000)  # error: [texture-never-created]
+""",
+        ),
+        Example(
+            "an object of another kind",
+            """
+other = cu.array()
+cu.cuTexObjectGetResourceDesc(cu.host(144), other)  # error: [texture-never-created]
+""",
+        ),
+    )

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented
+from cuvet.rules.lifecycle import ParentGone
+from cuvet.rules.rule import Example
+
+
+class TextureUseAfterContextDestroy(ParentGone):
+    """
+    ## What it checks
+    A call uses or destroys a texture object whose context was destroyed by `cuCtxDestroy` (or by the last
+    `cuDevicePrimaryCtxRelease`).
+
+    ## Why it is wrong
+    Destroying a context destroys its texture objects. What a later call with one of them does is documented as
+    undefined.
+
+    ## Use instead
+    Destroy the context last, when nothing that belongs to it is named any more. Destructors of objects that
+    hold CUDA handles must run before it.
+
+    ## Limits
+    Objects whose context is not known (created before the first call that was seen) are not judged.
+    """
+
+    code = "CV485"
+    name = "texture-use-after-context-destroy"
+    severity = "error"
+    summary = "a texture object is used after its context was destroyed"
+    help = "destroy the texture object before its context, and the context last"
+    kind = Kind.TEXTURE_OBJECT
+    evidence = (
+        documented(
+            "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
+            "to ensure that the context or its resources are not accessed or passed in subsequent API calls and "
+            "doing so will result in undefined behavior.",
+            "CUDA Driver API, Context Management, cuCtxDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "context destroyed last",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+texture = cu.texture(cu.array())
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
+cu.cuTexObjectDestroy(texture)
+cu.cuCtxDestroy(own)
+""",
+        ),
+        Example(
+            "object of another context",
+            """
+texture = cu.texture(cu.array())
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
+cu.cuTexObjectDestroy(texture)
+""",
+            note="it belongs to the context that is still there",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its context was destroyed",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+texture = cu.texture(cu.array())
+cu.cuCtxDestroy(own)
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-context-destroy]
+""",
+        ),
+        Example(
+            "destroyed after its context was destroyed",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+texture = cu.texture(cu.array())
+cu.cuCtxDestroy(own)
+cu.cuTexObjectDestroy(texture)  # error: [texture-use-after-context-destroy]
+""",
+        ),
+        Example(
+            "context destroyed by another thread",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+texture = cu.texture(cu.array())
+cu.cuCtxPopCurrent()
+cu.in_thread(lambda: cu.cuCtxDestroy(own))
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-context-destroy]
+""",
+        ),
+    )

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.rule import Example
+
+
+class TextureUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call names a texture object that `cuTexObjectDestroy` destroyed before.
+
+    ## Why it is wrong
+    The number names no texture any more, or names the next texture that is created.
+
+    ## Use instead
+    Destroy the texture object after its last use, and clear every other variable that holds the handle.
+
+    ## Limits
+    The driver issues handle values again. When a new object has the old one's value, a call through the old
+    handle looks like a use of the new object.
+    """
+
+    code = "CV481"
+    name = "texture-use-after-destroy"
+    severity = "error"
+    summary = "a texture object is used after it was destroyed"
+    help = "destroy the texture object after its last use, or clear the variable that still holds it"
+    kind = Kind.TEXTURE_OBJECT
+    outcomes = (1,)
+    evidence = (
+        measured(
+            "asking for its resource: CUDA_ERROR_INVALID_VALUE",
+            "texture_use_after_destroy",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Texture Object Management, cudaDestroyTextureObject",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after its last use",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
+cu.cuTexObjectDestroy(texture)
+""",
+        ),
+        Example(
+            "the array goes after its textures",
+            """
+array = cu.array()
+first = cu.texture(array)
+second = cu.texture(array)
+cu.cuTexObjectDestroy(first)
+cu.cuTexObjectDestroy(second)
+cu.cuArrayDestroy(array)
+""",
+            note="two textures of one array",
+        ),
+        Example(
+            "handle issued again",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
+cu.cuTexObjectDestroy(texture)
+""",
+            note="the new one often has the old handle value",
+        ),
+    )
+    INVALID = (
+        Example(
+            "used after its destruction",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-destroy]
+""",
+        ),
+        Example(
+            "destroyed by another thread",
+            """
+array = cu.array()
+texture = cu.texture(array)
+cu.in_thread(lambda: cu.cuTexObjectDestroy(texture))
+cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-destroy]
+""",
+        ),
+    )

@@ -1,0 +1,37 @@
+"""What the rules about ending a context with work pending share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Context, Model
+
+
+class UnfinishedWork(Rule):
+    """A context ends while nobody has waited for work of its streams. The call itself succeeds."""
+
+    @classmethod
+    def about(cls, call: Call, model: Model, context: Context | None, ending: str) -> Iterator[Violation]:
+        """One violation for the context that ``call`` ends; ``ending`` says how: destroyed, reset."""
+        if context is None or not context.alive:
+            return
+        unfinished = [
+            (stream, work) for stream in model.streams_of(context) if (work := model.pending(stream)) is not None
+        ]
+        if not unfinished:
+            return
+        names = ", ".join(stream.name for stream, _ in unfinished[:3])
+        yield Violation(
+            rule=cls,
+            message=f"{context.name} is {ending} while nobody has waited for the work of {names}",
+            objects=(context, *(stream for stream, _ in unfinished[:3])),
+            because=tuple(
+                f"{work.name} was enqueued on {stream.name} by {place(work)} and not waited for"
+                for stream, work in unfinished[:3]
+            ),
+        )

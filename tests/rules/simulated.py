@@ -1,0 +1,195 @@
+"""Runs the programs of rules over the model alone, in this process: what the rules say, line by line.
+
+The driver here is as obedient as can be: every call ends as the model predicts first.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cuvet.catalog import Kind, Parameter, Verb, driver
+from cuvet.model import Call, Model, Outcome
+from cuvet.rules import programs
+from cuvet.rules.rule import CRASH, Example, Violation
+
+T = TypeVar("T")
+Finding = tuple[int, str, str]
+"""Line, severity, slug."""
+
+_MARK = re.compile(r"# (error|warning|note): \[([a-z0-9-]+)\]")
+_MADE = (Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES)
+
+
+class Crashed(Exception):
+    """The driver died in a call."""
+
+
+def expected(program: str) -> set[Finding]:
+    """What the marks of a program say."""
+    return {
+        (number, severity, slug)
+        for number, line in enumerate(program.splitlines(), 1)
+        for severity, slug in _MARK.findall(line)
+    }
+
+
+def stands(violation: Violation, status: int | None) -> bool:
+    """Whether a violation is reported when the call ended so."""
+    if status is None:
+        return True
+    if violation.only_if_failed:
+        return status != 0 and (violation.undefined or not violation.outcomes or status in violation.outcomes)
+    return status != 0 or not violation.outcomes or violation.undefined
+
+
+class SimulatedDriver(programs.Driver):
+    """``cu`` without a library: calls go to a model."""
+
+    def __init__(self, file: str, devices: int) -> None:
+        self._kept: list[object] = []
+        self.file = file
+        self.model = Model(devices, complete=True)
+        self.thread = 1
+        self.findings: set[Finding] = set()
+        self.violations: list[tuple[Call, Violation]] = []
+        self._pointers: tuple[int, ...] = ()
+        self._lines: dict[int, int] = {}
+        self._numbers = count(1)
+        self._threads = count(2)
+        self._fresh = count(0x5555_0000_0000, 0x100)
+        self._addresses = 0x7F00_0000_0000
+        self._released: dict[Kind, list[int]] = defaultdict(list)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        symbol = driver()[name].symbol
+        entry_point = driver().by_symbol[symbol]
+        signature = entry_point.signature(symbol)
+        assert signature is not None
+
+        def call(*given: Any, **replaced: Any) -> Any:
+            values = iter(given)
+            words, inputs, outputs = {}, {}, []
+            for parameter in signature.parameters:
+                if parameter.out and parameter.name not in replaced:
+                    outputs.append(parameter)
+                    continue
+                value = replaced[parameter.name] if parameter.name in replaced else next(values)
+                index = entry_point.index.get(parameter.name)
+                if index is None:
+                    continue
+                if isinstance(value, str):
+                    value = value.encode() + b"\0"
+                if isinstance(value, (list, tuple)):
+                    value = b"".join(number.to_bytes(parameter.pointee_bytes or 8, "little") for number in value)
+                if isinstance(value, bytes):
+                    inputs[index], value = value, 0x1000
+                words[index] = int(value or 0)
+            assert not list(values), f"{name}: too many arguments"
+            args = tuple(words.get(index, 0) for index in range(len(entry_point.parameters)))
+            made = Call(
+                entry_point,
+                args,
+                thread=self.thread,
+                number=next(self._numbers),
+                inputs=inputs,
+                pointers=self._pointers,
+            )
+            if name == "cuMemHostRegister":
+                made.maps = tuple(Path("/proc/self/maps").read_text().splitlines())
+            written = self._make(made)
+            results = [written.get(entry_point.index.get(parameter.name, -1), 0) for parameter in outputs]
+            return results[0] if len(results) == 1 else tuple(results) or self.status
+
+        return call
+
+    def _make(self, call: Call) -> dict[int, int]:
+        self._lines[call.number] = self._line()
+        prediction = self.model.predict(call)
+        status = prediction.statuses[0]
+        for violation in prediction.violations:
+            if stands(violation, None if status == CRASH else status):
+                line = self._lines[(violation.culprit or call).number]
+                self.findings.add((line, violation.rule.severity, violation.rule.name))
+                self.violations.append((call, violation))
+        if status == CRASH:
+            raise Crashed
+        self.status = status
+        outputs = {} if status else self._outputs(call, prediction.outputs)
+        self.model.observe(call, Outcome(status, outputs))
+        if status == 0:
+            for role in call.entry_point.roles:
+                if role.verb is Verb.DESTROYS and role.parameter:
+                    self._released[role.kind].append(call.arg(role.parameter))
+        return outputs
+
+    def _outputs(self, call: Call, known: dict[int, int]) -> dict[int, int]:
+        outputs = {}
+        roles = {role.parameter: role for role in call.entry_point.roles if role.verb in _MADE and not role.field}
+        for index, parameter in enumerate(call.entry_point.parameters):
+            if not parameter.out:
+                continue
+            role = roles.get(parameter.name)
+            if index in known:
+                outputs[index] = known[index]
+            elif parameter.name == "pPitch":
+                outputs[index] = -(-call.arg("WidthInBytes") // 512) * 512
+            elif role is not None:
+                outputs[index] = self._handle(role.kind, role.verb, parameter)
+        return outputs
+
+    def _handle(self, kind: Kind, verb: Verb, parameter: Parameter) -> int:
+        if kind in (Kind.MEMORY, Kind.HOST_MEMORY):
+            self._addresses += 1 << 26
+            return self._addresses
+        if verb is Verb.CREATES and self._released[kind]:
+            return self._released[kind].pop()
+        return next(self._fresh)
+
+    def _line(self) -> int:
+        frame = sys._getframe()
+        while frame is not None and frame.f_code.co_filename != self.file:
+            frame = frame.f_back
+        assert frame is not None
+        return frame.f_lineno
+
+    def launch(self, function: int, stream: int = 0, *arguments: int) -> int:
+        self._pointers = arguments
+        status = super().launch(function, stream, *arguments)
+        self._pointers = ()
+        return status
+
+    def in_thread(self, function: Callable[[], T]) -> T:
+        before, self.thread = self.thread, next(self._threads)
+        try:
+            return function()
+        finally:
+            self.thread = before
+
+    def in_child(self, function: Callable[[], object]) -> int:
+        before, self.model = self.model, self.model.forked()
+        try:
+            function()
+        finally:
+            self.model = before
+        return 0
+
+
+def simulate(example: Example, file: str) -> SimulatedDriver:
+    """Run a program over a model; ``file`` names it."""
+    cu = SimulatedDriver(file, example.devices)
+    scope: dict[str, object] = {"cu": cu, "__name__": "__main__"}
+    if example.setup:
+        cu.file = "<setup>"
+        exec(compile(programs.SETUP, "<setup>", "exec"), scope)
+        cu.file = file
+    try:
+        exec(compile(example.program, file, "exec"), scope)
+    except Crashed:
+        pass
+    return cu

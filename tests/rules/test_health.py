@@ -1,0 +1,93 @@
+"""What every rule promises: a name that is its place, a complete page, evidence, and programs of both sorts."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import cuvet.knowledge
+import cuvet.rules
+from cuvet.rules import all_rules
+from cuvet.rules.rule import Rule
+
+from .simulated import expected
+
+HEADINGS = ["What it checks", "Why it is wrong", "Use instead", "Limits"]
+FACTS = {
+    json.loads(line)["id"]
+    for file in (Path(cuvet.knowledge.__path__[0]) / "facts").glob("*.jsonl")
+    for line in file.read_text().splitlines()
+}
+
+every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+
+
+def test_codes_and_names_are_unique() -> None:
+    for attribute in ("code", "name"):
+        counted = Counter(getattr(rule, attribute) for rule in all_rules())
+        assert [value for value, times in counted.items() if times > 1] == []
+
+
+def test_every_rule_file_is_found() -> None:
+    folder = Path(cuvet.rules.__path__[0])
+    files = {path for path in folder.glob("*/*.py") if path.name != "__init__.py"}
+    assert len(all_rules()) == len(files)
+
+
+@every_rule
+def test_the_name_says_where_the_file_is(rule: type[Rule]) -> None:
+    _, _, noun, stem = rule.__module__.split(".")
+    assert rule.name == f"{noun}-{stem}".replace("_", "-")
+    assert re.fullmatch(r"CV[1-9]\d\d", rule.code)
+
+
+@every_rule
+def test_the_page_has_its_four_headings(rule: type[Rule]) -> None:
+    parts = re.split(r"^\s*## (.+)$", rule.__doc__ or "", flags=re.MULTILINE)
+    assert parts[1::2] == HEADINGS
+    assert all(text.strip() for text in parts[2::2])
+
+
+@every_rule
+def test_messages_are_one_line_in_house_style(rule: type[Rule]) -> None:
+    for text in (rule.summary, rule.help):
+        assert "\n" not in text
+        assert not text.endswith(".")
+    assert not rule.summary[0].isupper() or rule.summary.split()[0].isupper()
+
+
+@every_rule
+def test_errors_have_evidence(rule: type[Rule]) -> None:
+    assert rule.evidence or rule.severity != "error"
+    assert all(each.text and each.source for each in rule.evidence)
+
+
+@every_rule
+def test_measured_evidence_names_facts(rule: type[Rule]) -> None:
+    for each in rule.evidence:
+        if each.kind == "measured":
+            named = [word for word in each.source.split(", ") if re.fullmatch(r"[a-z0-9_]+", word)]
+            assert named
+            assert set(named) <= FACTS
+
+
+@every_rule
+def test_there_are_programs_of_both_sorts(rule: type[Rule]) -> None:
+    assert len(rule.INVALID) >= 1
+    assert len(rule.VALID) >= 2
+    names = [example.name for example in (*rule.VALID, *rule.INVALID)]
+    assert len(set(names)) == len(names)
+
+
+@every_rule
+def test_programs_parse_and_are_marked(rule: type[Rule]) -> None:
+    for example in (*rule.VALID, *rule.INVALID):
+        ast.parse(example.program)
+    assert all(not expected(example.program) for example in rule.VALID)
+    for example in rule.INVALID:
+        assert any((severity, name) == (rule.severity, rule.name) for _, severity, name in expected(example.program))
