@@ -1,0 +1,348 @@
+// The shim's end of the device protocol (docs/architecture.md): sends a call to the device process and obeys until it
+// returns. No semantics here: what a call means is known to the device process alone.
+#include "../backend.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "host_functions.h"
+#include "memory.h"
+#include "wire.h"
+
+namespace cuvet::emulated {
+
+namespace {
+
+constexpr uint64_t status_unknown = 999;  // CUDA_ERROR_UNKNOWN
+constexpr size_t scratch_bytes = 64u << 10;
+constexpr unsigned most_driver_words = 16;
+
+uint64_t start_of_image() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Tells this program from another that the same process executes later; a forked child has its parent's.
+const uint64_t image = start_of_image();
+
+// The last process that called CUDA; in a forked child it is still the parent's until the child calls.
+std::atomic<pid_t> caller_process{0};
+std::atomic<bool> said_gone{false};
+
+void say(const char* text, size_t length) {
+    char line[1024];
+    int written = snprintf(line, sizeof line, "cuvet: %.*s\n", static_cast<int>(length), text);
+    if (written <= 0) return;
+    size_t bytes = static_cast<size_t>(written) < sizeof line ? static_cast<size_t>(written) : sizeof line - 1;
+    if (write(STDERR_FILENO, line, bytes) < 0) return;
+}
+
+bool unsupported_path(char (&path)[4096]) {
+    const char* directory = getenv("CUVET_TRACE");
+    if (directory == nullptr) return false;
+    int length = snprintf(path, sizeof path, "%s/unsupported", directory);
+    return length > 0 && static_cast<size_t>(length) < sizeof path;
+}
+
+// The launcher finds this line and ends with exit code 2.
+void note_unsupported(const uint8_t* text, size_t length) {
+    char path[4096];
+    if (!unsupported_path(path)) return;
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    ssize_t written = write(file, text, length);
+    if (written < 0 || static_cast<size_t>(written) < length) unlink(path);
+    close(file);
+}
+
+void withdraw_unsupported() {
+    char path[4096];
+    if (unsupported_path(path)) unlink(path);
+}
+
+// A thread's connection, and memory of it in the program's address space for the device process's use.
+struct Session {
+    Connection connection;
+    pid_t process = 0;
+    bool usable = false;
+    uint8_t* scratch = nullptr;
+
+    ~Session() {
+        connection.close();
+        free(scratch);
+    }
+};
+
+thread_local Session* thread_session = nullptr;
+
+struct EndOfThread {
+    ~EndOfThread() {
+        delete thread_session;
+        thread_session = nullptr;
+    }
+};
+
+// Exit handlers run after the main thread's destructors and may still call CUDA: they get a new session, which is not
+// deleted.
+Session& current_session() {
+    static thread_local EndOfThread end_of_thread;
+    (void)end_of_thread;
+    if (thread_session == nullptr) thread_session = new Session;
+    return *thread_session;
+}
+
+void gone(const char* why) {
+    if (said_gone.exchange(true)) return;
+    const char* path = getenv("CUVET_DEVICE_SOCKET");
+    char text[512];
+    int length = snprintf(text, sizeof text, "the emulated device at %s %s: every CUDA call fails from now on",
+                          path == nullptr ? "(CUVET_DEVICE_SOCKET is not set)" : path, why);
+    say(text, static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length) : sizeof text - 1);
+}
+
+void say_goodbye();
+
+bool connect_session(Session& session) {
+    pid_t process = getpid();
+    if (session.process == process) return session.usable;
+    session.connection.close();
+    session.process = process;
+    pid_t parent = caller_process.exchange(process);
+    const char* path = getenv("CUVET_DEVICE_SOCKET");
+    Message hello;
+    hello.put(static_cast<uint8_t>(Frame::hello));
+    hello.put(uint8_t{0});
+    hello.put(protocol_version);
+    hello.put(static_cast<uint32_t>(parent == process ? 0 : parent));
+    hello.put(static_cast<uint32_t>(process));
+    hello.put(static_cast<uint32_t>(syscall(SYS_gettid)));
+    hello.put(image);
+    session.usable = path != nullptr && session.connection.open(path) && session.connection.send(hello);
+    if (!session.usable) gone("cannot be reached");
+    if (parent == 0)
+        atexit(say_goodbye);  // the driver's own exit handler, from its first call on; a forked child has its parent's
+    return session.usable;
+}
+
+uint64_t lose_session(Session& session) {
+    session.connection.close();
+    session.usable = false;
+    gone("is gone");
+    return status_unknown;
+}
+
+struct Answer {
+    int32_t error = 0;
+    std::vector<uint8_t> data;
+
+    void put_word(uint64_t word) {
+        data.resize(sizeof word);
+        memcpy(data.data(), &word, sizeof word);
+    }
+};
+
+bool send_answer(Session& session, const Answer& answer) {
+    Message message;
+    message.put(static_cast<uint8_t>(Frame::answer));
+    message.put(uint8_t{0});
+    message.put(uint16_t{0});
+    message.put(answer.error);
+    message.append(answer.data.data(), answer.data.size());
+    return session.connection.send(message);
+}
+
+void answer_read(const Command& command, Answer& answer) {
+    answer.data.resize(command.operand[1]);
+    answer.error = read_host(answer.data.data(), command.operand[0], answer.data.size());
+    if (answer.error != 0) answer.data.clear();
+}
+
+void answer_read_string(const Command& command, Answer& answer) {
+    answer.data.resize(command.operand[1]);
+    long length = read_host_string(reinterpret_cast<char*>(answer.data.data()), command.operand[0], answer.data.size());
+    if (length < 0) answer.error = EFAULT;
+    answer.data.resize(length < 0 ? 0 : static_cast<size_t>(length));
+}
+
+void answer_copy(const Command& command, Answer& answer) {
+    const uint64_t* operand = command.operand;
+    answer.error = copy(operand[0], operand[1], {operand[2], operand[3], operand[4], operand[5]});
+}
+
+void answer_set(const Command& command, Answer& answer) {
+    const uint64_t* operand = command.operand;
+    answer.error = fill(operand[0], operand[1], operand[2], {operand[3], operand[4], operand[5], 0});
+}
+
+void answer_reserve(const Command& command, Answer& answer) {
+    uint64_t address = 0;
+    answer.error = reserve(command.operand[0], command.operand[1], static_cast<Access>(command.operand[2]), &address);
+    answer.put_word(address);
+}
+
+// Integers and pointers go to the same places however many the callee takes, so one type calls every wrapper.
+uint64_t call_wrapper(void* wrapper, const uint64_t* w) {
+    using Wrapper = uint32_t (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                                 uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+    return reinterpret_cast<Wrapper>(wrapper)(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11],
+                                              w[12], w[13], w[14], w[15]);
+}
+
+void answer_call_driver(const Command& command, Answer& answer) {
+    void* wrapper = cuvet_driver_wrapper(static_cast<uint32_t>(command.operand[0]));
+    uint64_t words[most_driver_words] = {};
+    if (wrapper == nullptr || command.operands < 1 || command.operands - 1 > most_driver_words) {
+        answer.error = EINVAL;
+    } else {
+        memcpy(words, command.operand + 1, (command.operands - 1) * sizeof(uint64_t));
+        answer.put_word(call_wrapper(wrapper, words));
+    }
+}
+
+void answer_call_host(const Command& command, Answer& answer) {
+    const uint64_t* operand = command.operand;
+    if (!enqueue(operand[0], {operand[2], operand[3], operand[1] == 1, operand[4], operand[5]})) answer.error = EAGAIN;
+}
+
+void answer_scratch(const Command& command, Answer& answer) {
+    Session& session = current_session();
+    if (session.scratch == nullptr) session.scratch = static_cast<uint8_t*>(malloc(scratch_bytes));
+    if (session.scratch == nullptr || command.operand[0] > scratch_bytes) answer.error = ENOMEM;
+    answer.put_word(reinterpret_cast<uint64_t>(session.scratch));
+}
+
+// A SIGSEGV is a real one, so that handlers and core files see a fault in libcuda.so.1, as they do on hardware.
+void raise_signal(int signal, uint64_t address) {
+    if (signal == SIGSEGV) *reinterpret_cast<volatile char*>(address) = 0;
+    raise(signal);
+}
+
+void answer_lookup(const Command& command, Answer& answer) {
+    char name[256] = {};
+    if (command.bytes < sizeof name) memcpy(name, command.data, command.bytes);
+    answer.put_word(reinterpret_cast<uint64_t>(cuvet_driver_symbol(name)));
+}
+
+void answer_message(const Command& command, Answer&) {
+    enum : uint64_t { for_the_user = 0, unsupported = 1, supported_after_all = 2 };
+    if (command.operand[0] == for_the_user) say(reinterpret_cast<const char*>(command.data), command.bytes);
+    if (command.operand[0] == unsupported) note_unsupported(command.data, command.bytes);
+    if (command.operand[0] == supported_after_all) withdraw_unsupported();
+}
+
+bool obey(const Command& command, Answer& answer) {
+    switch (command.opcode) {
+        case Opcode::read:
+            answer_read(command, answer);
+            return true;
+        case Opcode::write:
+            answer.error = write_host(command.operand[0], command.data, command.bytes);
+            return true;
+        case Opcode::read_string:
+            answer_read_string(command, answer);
+            return true;
+        case Opcode::copy:
+            answer_copy(command, answer);
+            return true;
+        case Opcode::set:
+            answer_set(command, answer);
+            return true;
+        case Opcode::reserve:
+            answer_reserve(command, answer);
+            return true;
+        case Opcode::release:
+            answer.error = release(command.operand[0]);
+            return true;
+        case Opcode::call_driver:
+            answer_call_driver(command, answer);
+            return true;
+        case Opcode::call_host:
+            answer_call_host(command, answer);
+            return true;
+        case Opcode::drain:
+            answer.put_word(outstanding(command.operand[0], command.operand[1] != 0));
+            return true;
+        case Opcode::scratch:
+            answer_scratch(command, answer);
+            return true;
+        case Opcode::raise:
+            raise_signal(static_cast<int>(command.operand[0]), command.operand[1]);
+            return true;
+        case Opcode::lookup:
+            answer_lookup(command, answer);
+            return true;
+        case Opcode::message:
+            answer_message(command, answer);
+            return true;
+        case Opcode::return_:
+            break;
+    }
+    return false;
+}
+
+void say_goodbye() {
+    Session& session = current_session();
+    if (!connect_session(session)) return;
+    Message message;
+    message.put(static_cast<uint8_t>(Frame::goodbye));
+    message.put(uint8_t{0});
+    message.put(uint16_t{0});
+    message.put(uint32_t{0});
+    session.connection.send(message);
+}
+
+uint64_t ask(Frame kind, uint32_t id, const uint64_t* words, uint32_t count, const Blob* structs, uint16_t flags) {
+    Session& session = current_session();
+    if (!connect_session(session)) return status_unknown;
+    Message request;
+    request.put(static_cast<uint8_t>(kind));
+    request.put(static_cast<uint8_t>(count));
+    request.put(flags);
+    request.put(id);
+    request.append(words, count * sizeof(uint64_t));
+    for (const Blob* blob = structs; blob != nullptr && blob->data != nullptr; ++blob) {
+        request.put(blob->parameter);
+        request.put(uint16_t{0});
+        request.put(blob->bytes);
+        request.append(blob->data, blob->bytes);
+    }
+    if (!session.connection.send(request)) return lose_session(session);
+    for (;;) {
+        Command command;
+        if (!session.connection.receive(command)) return lose_session(session);
+        if (command.opcode == Opcode::return_) return command.operand[0];
+        Answer answer;
+        if (!obey(command, answer)) return lose_session(session);
+        if (!send_answer(session, answer)) return lose_session(session);
+    }
+}
+
+}  // namespace
+
+}  // namespace cuvet::emulated
+
+extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const cuvet::EntryPoint& entry_point,
+                                                                         const uint64_t* words,
+                                                                         const cuvet::Blob* structs, bool per_thread) {
+    using namespace cuvet::emulated;
+    return ask(Frame::driver_call, entry_point.id, words, entry_point.parameter_count, structs, per_thread ? 1 : 0);
+}
+
+// The emulated libcudart's way to the device process. Ids are those of the runtime catalog; flags are the request's.
+extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate_runtime(uint32_t id, const uint64_t* words,
+                                                                                 uint32_t count,
+                                                                                 const cuvet::Blob* structs,
+                                                                                 uint16_t flags) {
+    using namespace cuvet::emulated;
+    return ask(Frame::runtime_call, id, words, count, structs, flags);
+}

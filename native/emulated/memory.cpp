@@ -1,0 +1,178 @@
+#include "memory.h"
+
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace cuvet::emulated {
+
+namespace {
+
+constexpr uint64_t granularity = 2u << 20;
+constexpr size_t page = 4096;
+
+struct Range {
+    uint64_t bytes;
+    uint64_t shadow;  // where the host can read it; the range itself if the host may touch it
+};
+
+struct Ranges {
+    std::mutex mutex;
+    std::map<uint64_t, Range> by_start;
+};
+
+Ranges& ranges() {
+    static auto* all = new Ranges;  // never destroyed: calls come from exit handlers too
+    return *all;
+}
+
+uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Maps zeroed memory, at `address` unless that is 0. Returns 0 if it cannot be had.
+uint64_t map(uint64_t address, uint64_t bytes, int protection) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
+    void* start = mmap(reinterpret_cast<void*>(address), bytes, protection, flags, -1, 0);
+    return start == MAP_FAILED ? 0 : reinterpret_cast<uint64_t>(start);
+}
+
+// Address space for the device only, aligned to the granularity.
+uint64_t map_for_device(uint64_t bytes) {
+    uint64_t first = map(0, bytes + granularity, PROT_NONE);
+    if (first == 0) return 0;
+    uint64_t aligned = round_up(first, granularity);
+    if (aligned > first) munmap(reinterpret_cast<void*>(first), aligned - first);
+    uint64_t surplus = first + granularity - aligned;
+    if (surplus > 0) munmap(reinterpret_cast<void*>(aligned + bytes), surplus);
+    return aligned;
+}
+
+// Where the bytes of a device range can be read and written; the address itself if it is no device address.
+// False if the bytes begin in a device range and end outside it.
+bool locate(uint64_t address, uint64_t bytes, uint64_t* location) {
+    Ranges& all = ranges();
+    std::lock_guard<std::mutex> lock(all.mutex);
+    *location = address;
+    auto next = all.by_start.upper_bound(address);
+    if (next == all.by_start.begin()) return true;
+    const auto& [start, range] = *--next;
+    if (address - start >= range.bytes) return true;
+    if (bytes > range.bytes - (address - start)) return false;
+    *location = range.shadow + (address - start);
+    return true;
+}
+
+void say_forbidden(int error) {
+    static std::atomic<bool> said{false};
+    if (said.exchange(true)) return;
+    fprintf(stderr, "cuvet: the emulated device needs process_vm_readv, which this system refuses: %s\n",
+            strerror(error));
+}
+
+int transfer(uint64_t destination, uint64_t source, uint64_t bytes) {
+    while (bytes > 0) {
+        iovec to{reinterpret_cast<void*>(destination), bytes};
+        iovec from{reinterpret_cast<void*>(source), bytes};
+        ssize_t moved = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+        if (moved < 0 && errno != EFAULT) say_forbidden(errno);
+        if (moved <= 0) return EFAULT;
+        destination += static_cast<uint64_t>(moved);
+        source += static_cast<uint64_t>(moved);
+        bytes -= static_cast<uint64_t>(moved);
+    }
+    return 0;
+}
+
+uint64_t span(uint64_t bytes, uint64_t rows, uint64_t pitch) { return rows == 0 ? 0 : (rows - 1) * pitch + bytes; }
+
+}  // namespace
+
+int reserve(uint64_t address, uint64_t bytes, Access access, uint64_t* reserved) {
+    uint64_t rounded = round_up(bytes, page);
+    if (rounded < bytes || rounded == 0) return EINVAL;
+    bool host = access == Access::host;
+    uint64_t start = host || address != 0 ? map(address, rounded, host ? PROT_READ | PROT_WRITE : PROT_NONE)
+                                          : map_for_device(rounded);
+    if (start == 0) return ENOMEM;
+    uint64_t shadow = host ? start : map(0, rounded, PROT_READ | PROT_WRITE);
+    if (shadow == 0) {
+        munmap(reinterpret_cast<void*>(start), rounded);
+        return ENOMEM;
+    }
+    Ranges& all = ranges();
+    std::lock_guard<std::mutex> lock(all.mutex);
+    all.by_start[start] = {rounded, shadow};
+    *reserved = start;
+    return 0;
+}
+
+int release(uint64_t address) {
+    Ranges& all = ranges();
+    std::lock_guard<std::mutex> lock(all.mutex);
+    auto found = all.by_start.find(address);
+    if (found == all.by_start.end()) return EINVAL;
+    Range range = found->second;
+    all.by_start.erase(found);
+    munmap(reinterpret_cast<void*>(address), range.bytes);
+    if (range.shadow != address) munmap(reinterpret_cast<void*>(range.shadow), range.bytes);
+    return 0;
+}
+
+int copy(uint64_t destination, uint64_t source, const Rows& rows) {
+    uint64_t to = 0;
+    uint64_t from = 0;
+    if (!locate(destination, span(rows.bytes, rows.rows, rows.destination_pitch), &to)) return EFAULT;
+    if (!locate(source, span(rows.bytes, rows.rows, rows.source_pitch), &from)) return EFAULT;
+    for (uint64_t row = 0; row < rows.rows; ++row) {
+        int error = transfer(to + row * rows.destination_pitch, from + row * rows.source_pitch, rows.bytes);
+        if (error != 0) return error;
+    }
+    return 0;
+}
+
+int fill(uint64_t destination, uint64_t value, uint64_t element_bytes, const Rows& rows) {
+    alignas(8) uint8_t pattern[page];  // on the stack: the shim's thread-local memory must stay small enough for dlopen
+    if (element_bytes == 0 || element_bytes > sizeof value || sizeof pattern % element_bytes != 0) return EINVAL;
+    for (size_t offset = 0; offset < sizeof pattern; offset += element_bytes)
+        memcpy(pattern + offset, &value, element_bytes);
+    uint64_t to = 0;
+    if (!locate(destination, span(rows.bytes, rows.rows, rows.destination_pitch), &to)) return EFAULT;
+    for (uint64_t row = 0; row < rows.rows; ++row) {
+        for (uint64_t done = 0; done < rows.bytes; done += sizeof pattern) {
+            uint64_t bytes = rows.bytes - done < sizeof pattern ? rows.bytes - done : sizeof pattern;
+            int error = transfer(to + row * rows.destination_pitch + done, reinterpret_cast<uint64_t>(pattern), bytes);
+            if (error != 0) return error;
+        }
+    }
+    return 0;
+}
+
+int read_host(void* destination, uint64_t source, size_t bytes) {
+    return transfer(reinterpret_cast<uint64_t>(destination), source, bytes);
+}
+
+int write_host(uint64_t destination, const void* source, size_t bytes) {
+    return transfer(destination, reinterpret_cast<uint64_t>(source), bytes);
+}
+
+long read_host_string(char* destination, uint64_t source, size_t most) {
+    size_t length = 0;
+    while (length < most) {
+        size_t piece = page - (source + length) % page;
+        if (piece > most - length) piece = most - length;
+        if (read_host(destination + length, source + length, piece) != 0) return -1;
+        if (const void* end = memchr(destination + length, 0, piece)) {
+            return static_cast<const char*>(end) - destination;
+        }
+        length += piece;
+    }
+    return static_cast<long>(length);
+}
+
+}  // namespace cuvet::emulated

@@ -1,0 +1,48 @@
+"""``python -m cuvet.device --socket PATH --devices N``.
+
+Says ``ready`` when clients may connect; runs until SIGTERM, or until its parent and its clients are gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from cuvet.device.answer import answer
+from cuvet.device.process import Machine
+from cuvet.device.server import Server
+from cuvet.rules import all_rules
+
+MOST_DEVICES = 64
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m cuvet.device", description="The emulated CUDA device's process.")
+    parser.add_argument("--socket", type=Path, required=True, help="Unix socket to make and to answer on")
+    parser.add_argument("--devices", type=int, default=1, help="how many GPUs there are, 0 to 64 (default 1)")
+    options = parser.parse_args(arguments)
+    if not 0 <= options.devices <= MOST_DEVICES:
+        parser.error(f"--devices: {options.devices} is not between 0 and {MOST_DEVICES}")
+    try:
+        server = Server(options.socket, Machine(options.devices), answer)
+    except OSError as error:
+        print(f"cuvet.device: cannot make the socket {options.socket}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection per client thread
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the program, which may still use CUDA while it ends
+    all_rules()
+    try:
+        print("ready", flush=True)
+        server.serve()
+    finally:
+        options.socket.unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Answers a request of either API."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from cuvet.catalog import driver as driver_catalog
+from cuvet.device import status
+from cuvet.device.driver.answer import answer as answer_driver
+from cuvet.device.process import Thread
+from cuvet.device.protocol import ProtocolError, Request, Steps
+from cuvet.device.runtime.answer import answer as answer_runtime
+
+_reported: set[str] = set()
+
+
+def answer(thread: Thread, request: Request) -> Steps[int]:
+    """Status of the call. A defect of the emulated device is told on stderr, once, and answered CUDA_ERROR_UNKNOWN; it goes on."""
+    if request.runtime:
+        return _guarded(answer_runtime(thread, request))
+    catalog = driver_catalog()
+    if request.entry_point >= len(catalog.entry_points):
+        raise ProtocolError(f"there is no driver entry point {request.entry_point}")
+    expected = len(catalog.entry_points[request.entry_point].parameters)
+    if len(request.words) != expected:
+        name = catalog.entry_points[request.entry_point].name
+        raise ProtocolError(f"a call of {name} has {len(request.words)} words instead of {expected}")
+    return _guarded(answer_driver(thread, request))
+
+
+def _guarded(steps: Steps[int]) -> Steps[int]:
+    try:
+        return (yield from steps)
+    except ProtocolError:
+        raise
+    except Exception as defect:
+        if repr(defect) not in _reported:
+            _reported.add(repr(defect))
+            print("cuvet.device: a defect of the emulated device; please report it:", file=sys.stderr)
+            traceback.print_exc()
+        return status.UNKNOWN

@@ -1,0 +1,174 @@
+"""Answers driver calls: asks the model what may happen, lets the noun's module do it, tells the model what did."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+from cuvet.catalog import EntryPoint, Kind, Parameter, Verb
+from cuvet.catalog import driver as catalog
+from cuvet.device import status
+from cuvet.device.driver import (
+    array,
+    context,
+    device,
+    event,
+    function,
+    graph,
+    graph_node,
+    host_memory,
+    ipc,
+    launch,
+    library,
+    memory,
+    memory_copy,
+    memory_pool,
+    pointer,
+    stream,
+    virtual_memory,
+)
+from cuvet.device.invocation import MOST_ARRAY, BadAddress, Invocation, read, read_string, tell
+from cuvet.device.process import Thread
+from cuvet.device.protocol import Command, Op, Request, Steps
+from cuvet.model import Call, Outcome
+from cuvet.rules.rule import CRASH
+
+Handler = Callable[[Invocation], int | Steps[int]]
+
+_MODULES: tuple[ModuleType, ...] = (
+    array, context, device, event, function, graph, graph_node, host_memory, ipc, launch, library, memory, memory_copy, memory_pool,
+    pointer, stream, virtual_memory,
+)  # fmt: skip
+HANDLERS: dict[str, Handler] = {
+    name: handler
+    for module in _MODULES
+    for name, handler in vars(module).items()
+    if name.startswith("cu") and callable(handler)
+}
+_ENDS_MANY = {
+    "cuCtxDestroy", "cuCtxDetach", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease", "cuModuleUnload", "cuLibraryUnload",
+    "cuGraphDestroy", "cuGreenCtxDestroy",
+}  # fmt: skip
+_WORKS_IN_FORKED_CHILD = {"cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuGetProcAddress"}
+_FAULT_ADDRESS = 8
+
+
+def answer(thread: Thread, request: Request) -> Steps[int]:
+    """Answer one driver call: the CUresult."""
+    entry_point = catalog().entry_points[request.entry_point]
+    process = thread.process
+    handler = HANDLERS.get(entry_point.name)
+    if handler is None:
+        yield from tell(process, f"{entry_point.name} is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED")
+        return status.NOT_SUPPORTED
+    call = Call(
+        entry_point,
+        request.words,
+        process=process.pid,
+        thread=thread.number,
+        number=next(process.calls),
+        time_ns=time.monotonic_ns(),
+        per_thread=request.per_thread,
+        inputs=dict(request.structs),
+    )
+    try:
+        yield from _read_inputs(call)
+        invocation = Invocation(call, thread)
+        if "kernelParams" in entry_point.index:
+            call.pointers = yield from launch.kernel_pointers(invocation)
+        return (yield from _carry_out(invocation, handler))
+    except BadAddress:
+        return status.INVALID_VALUE
+
+
+def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
+    call, model = invocation.call, invocation.model
+    if model.initialised_before_fork and call.name not in _WORKS_IN_FORKED_CHILD:
+        return status.NOT_INITIALIZED
+    prediction = model.predict(call)
+    if CRASH in prediction.statuses and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
+        model.observe(call, Outcome(None, signal=signal.SIGSEGV))
+        yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))
+    result = next((allowed for allowed in prediction.statuses if allowed != CRASH), status.INVALID_HANDLE)
+    if result == status.SUCCESS:
+        invocation.outputs.update(prediction.outputs)
+        result = yield from _perform(invocation, handler)
+    model.observe(call, Outcome(result, invocation.outputs if result == status.SUCCESS else {}))
+    if result == status.SUCCESS:
+        yield from _clean_up(invocation)
+    return result
+
+
+def _perform(invocation: Invocation, handler: Handler) -> Steps[int]:
+    missing = any(not invocation.call.args[position] for position, _ in _new_objects(invocation.entry_point))
+    if missing:
+        return status.INVALID_VALUE
+    done = handler(invocation)
+    result = done if isinstance(done, int) else (yield from done)
+    if result == status.SUCCESS:
+        for position, kind in _new_objects(invocation.entry_point):
+            if position not in invocation.outputs:
+                invocation.outputs[position] = invocation.process.handles.issue(kind)
+        yield from _write_outputs(invocation)
+    return result
+
+
+def _new_objects(entry_point: EntryPoint) -> Iterator[tuple[int, Kind]]:
+    for role in entry_point.roles:
+        if role.verb is Verb.CREATES and role.parameter and not role.count and not role.field:
+            yield entry_point.index[role.parameter], role.kind
+
+
+def _write_outputs(invocation: Invocation) -> Steps[None]:
+    for position, value in invocation.outputs.items():
+        address = invocation.call.args[position]
+        size = invocation.entry_point.parameters[position].pointee_bytes or 8
+        if address:
+            written = yield Command(Op.WRITE, (address,), (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+            if written.error:
+                raise BadAddress(hex(address))
+
+
+def _clean_up(invocation: Invocation) -> Steps[None]:
+    """Let handle values and memory of objects that the call ended be given out again."""
+    process, entry_point = invocation.process, invocation.entry_point
+    for role in entry_point.roles:
+        if role.verb is Verb.DESTROYS and role.parameter and not role.field:
+            _retire(invocation, role.kind, invocation[role.parameter])
+    if entry_point.name in _ENDS_MANY:
+        for kind, handle in process.handles.live():
+            _retire(invocation, kind, handle)
+        yield from memory.free_ended(invocation)
+
+
+def _retire(invocation: Invocation, kind: Kind, handle: int) -> None:
+    found = invocation.model.find(kind, handle)
+    if found is not None and not found.alive:
+        invocation.process.handles.retire(kind, handle)
+
+
+def _read_inputs(call: Call) -> Steps[None]:
+    """Strings, arrays of handles and structs that parameters point to: what rules and handlers look at."""
+    entry_point = call.entry_point
+    counts = {role.parameter: role.count for role in entry_point.roles if role.count}
+    for position, parameter in enumerate(entry_point.parameters):
+        address = call.args[position] if position < len(call.args) else 0
+        if not address or parameter.abi != "word" or not parameter.pointee or parameter.out:
+            continue
+        if parameter.pointee == "char" and parameter.const and parameter.type.count("*") == 1:
+            call.inputs[position] = yield from read_string(address)
+        elif parameter.name in counts:
+            size = call.arg(counts[parameter.name]) * (parameter.pointee_bytes or 8)
+            if 0 < size <= MOST_ARRAY:
+                call.inputs[position] = yield from read(address, size)
+        elif _is_input_struct(entry_point, parameter):
+            call.inputs[position] = yield from read(address, parameter.pointee_bytes)
+
+
+def _is_input_struct(entry_point: EntryPoint, parameter: Parameter) -> bool:
+    if parameter.pointee not in catalog().structs or parameter.pointee_bytes == 0:
+        return False
+    return parameter.const or any(role.parameter == parameter.name and role.field for role in entry_point.roles)

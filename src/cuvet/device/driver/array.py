@@ -1,0 +1,136 @@
+"""Arrays, mipmapped arrays, texture and surface objects."""
+
+from __future__ import annotations
+
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.device import status
+from cuvet.device.invocation import Invocation, write
+from cuvet.device.process import Array
+from cuvet.device.protocol import Steps
+
+_ELEMENT_BYTES = {
+    "CU_AD_FORMAT_UNSIGNED_INT8": 1, "CU_AD_FORMAT_SIGNED_INT8": 1, "CU_AD_FORMAT_UNSIGNED_INT16": 2,
+    "CU_AD_FORMAT_SIGNED_INT16": 2, "CU_AD_FORMAT_HALF": 2, "CU_AD_FORMAT_UNSIGNED_INT32": 4,
+    "CU_AD_FORMAT_SIGNED_INT32": 4, "CU_AD_FORMAT_FLOAT": 4,
+}  # fmt: skip
+
+
+def cuArrayCreate(call: Invocation) -> Steps[int]:
+    return (yield from _create(call, "pAllocateArray", deep=False))
+
+
+def cuArray3DCreate(call: Invocation) -> Steps[int]:
+    return (yield from _create(call, "pAllocateArray", deep=True))
+
+
+def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[int]:
+    formats = catalog().enumerations["CUarray_format"]
+    sizes = {formats[name]: size for name, size in _ELEMENT_BYTES.items()}
+    element = sizes.get(call.member(descriptor, "Format"), 0)
+    channels, width = call.member(descriptor, "NumChannels"), call.member(descriptor, "Width")
+    if not element or channels not in (1, 2, 4) or not width:
+        return status.INVALID_VALUE
+    height = call.member(descriptor, "Height")
+    depth = call.member(descriptor, "Depth") if deep else 0
+    row_bytes = width * element * channels
+    address = yield from call.process.device_memory.allocate(row_bytes * max(height, 1) * max(depth, 1))
+    if not address:
+        return status.OUT_OF_MEMORY
+    data = call.call.inputs[call.entry_point.index[descriptor]]
+    handle = call.issue("pHandle", Kind.ARRAY)
+    call.process.arrays[handle] = Array(address, data, row_bytes, height, depth)
+    return status.SUCCESS
+
+
+def cuArrayDestroy(call: Invocation) -> Steps[int]:
+    array = call.process.arrays.pop(call["hArray"], None)
+    if array is None:
+        return status.INVALID_HANDLE
+    yield from call.process.device_memory.free(array.address)
+    return status.SUCCESS
+
+
+def cuArrayGetDescriptor(call: Invocation) -> Steps[int]:
+    """CUDA_ARRAY_DESCRIPTOR is CUDA_ARRAY3D_DESCRIPTOR without depth and flags."""
+    return (yield from _describe(call, "CUDA_ARRAY_DESCRIPTOR"))
+
+
+def cuArray3DGetDescriptor(call: Invocation) -> Steps[int]:
+    return (yield from _describe(call, "CUDA_ARRAY3D_DESCRIPTOR"))
+
+
+def _describe(call: Invocation, wanted: str) -> Steps[int]:
+    array = call.process.arrays.get(call["hArray"])
+    if array is None:
+        return status.INVALID_HANDLE
+    structs = catalog().structs
+    deep = structs["CUDA_ARRAY3D_DESCRIPTOR"]
+    given = deep if len(array.descriptor) == deep.bytes else structs["CUDA_ARRAY_DESCRIPTOR"]
+    data = bytearray(structs[wanted].bytes)
+    for name, (offset, size, _) in structs[wanted].fields.items():
+        if name in given.fields:
+            start = given.fields[name][0]
+            data[offset : offset + size] = array.descriptor[start : start + size]
+    yield from write(call["pArrayDescriptor"], bytes(data))
+    return status.SUCCESS
+
+
+def cuMipmappedArrayCreate(call: Invocation) -> int:
+    call.issue("pHandle", Kind.MIPMAPPED_ARRAY)
+    return status.SUCCESS
+
+
+def cuMipmappedArrayDestroy(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuMipmappedArrayGetLevel(call: Invocation) -> int:
+    key = ("mipmap level", call["hMipmappedArray"], call["level"])
+    attributes = call.process.attributes
+    if key not in attributes:
+        attributes[key] = call.process.handles.issue(Kind.ARRAY)
+    call.give("pLevelArray", attributes[key])
+    return status.SUCCESS
+
+
+def cuTexObjectCreate(call: Invocation) -> int:
+    call.member("pResDesc", "resType")
+    call.member("pTexDesc", "flags")
+    _remember_resource(call, "pTexObject", Kind.TEXTURE_OBJECT)
+    return status.SUCCESS
+
+
+def cuTexObjectDestroy(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuTexObjectGetResourceDesc(call: Invocation) -> Steps[int]:
+    return (yield from _tell_resource(call, Kind.TEXTURE_OBJECT, call["texObject"]))
+
+
+def cuSurfObjectCreate(call: Invocation) -> int:
+    call.member("pResDesc", "resType")
+    _remember_resource(call, "pSurfObject", Kind.SURFACE_OBJECT)
+    return status.SUCCESS
+
+
+def cuSurfObjectDestroy(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuSurfObjectGetResourceDesc(call: Invocation) -> Steps[int]:
+    return (yield from _tell_resource(call, Kind.SURFACE_OBJECT, call["surfObject"]))
+
+
+def _remember_resource(call: Invocation, parameter: str, kind: Kind) -> None:
+    handle = call.issue(parameter, kind)
+    call.process.resources[kind, handle] = call.call.inputs[call.entry_point.index["pResDesc"]]
+
+
+def _tell_resource(call: Invocation, kind: Kind, handle: int) -> Steps[int]:
+    resource = call.process.resources.get((kind, handle))
+    if resource is None:
+        return status.INVALID_VALUE
+    yield from write(call["pResDesc"], resource)
+    return status.SUCCESS

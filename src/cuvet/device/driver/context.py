@@ -1,0 +1,172 @@
+"""Contexts."""
+
+from __future__ import annotations
+
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.device import facts, status
+from cuvet.device.driver.device import context_made, known
+from cuvet.device.invocation import Invocation
+from cuvet.device.protocol import Steps
+from cuvet.model import Context
+
+_API_VERSION = 3020
+_LIMITS = {
+    "CU_LIMIT_STACK_SIZE": 1024,
+    "CU_LIMIT_PRINTF_FIFO_SIZE": 7340032,
+    "CU_LIMIT_MALLOC_HEAP_SIZE": 8388608,
+    "CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH": 2,
+    "CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT": 2048,
+    "CU_LIMIT_MAX_L2_FETCH_GRANULARITY": 64,
+    "CU_LIMIT_PERSISTING_L2_CACHE_SIZE": 0,
+}
+
+
+def cuCtxCreate(call: Invocation) -> Steps[int]:
+    if not known(call):
+        return status.INVALID_DEVICE
+    yield from context_made(call)
+    handle = call.issue("pctx", Kind.CONTEXT)
+    call.process.attributes["context flags", handle, 0] = call["flags"]
+    return status.SUCCESS
+
+
+def cuCtxDestroy(call: Invocation) -> Steps[int]:
+    if not call["ctx"]:
+        return status.INVALID_VALUE
+    yield from call.wait()
+    return status.SUCCESS
+
+
+def cuCtxSetCurrent(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuCtxGetCurrent(call: Invocation) -> int:
+    call.give("pctx", call.model.current_handle(call.call))
+    return status.SUCCESS if call["pctx"] else status.INVALID_VALUE
+
+
+def cuCtxPushCurrent(call: Invocation) -> int:
+    return status.SUCCESS if call["ctx"] else status.INVALID_VALUE
+
+
+def cuCtxPopCurrent(call: Invocation) -> int:
+    handle = call.model.current_handle(call.call)
+    call.give("pctx", handle)
+    return status.SUCCESS if handle else status.INVALID_CONTEXT
+
+
+def _chosen(call: Invocation, parameter: str = "ctx") -> Context | None:
+    """The context that the call is about: the parameter's, or the current one if that is NULL."""
+    if not call[parameter]:
+        return call.model.current_context(call.call)
+    found = call.model.find(Kind.CONTEXT, call[parameter])
+    return found if isinstance(found, Context) else None
+
+
+def cuCtxGetDevice(call: Invocation) -> int:
+    context = _chosen(call)
+    if context is None:
+        return status.INVALID_CONTEXT
+    call.give("device", context.device or 0)
+    return status.SUCCESS
+
+
+def cuCtxGetApiVersion(call: Invocation) -> int:
+    call.give("version", _API_VERSION)
+    context = _chosen(call)
+    return status.SUCCESS if context is not None and context.alive else status.INVALID_CONTEXT
+
+
+def cuCtxGetId(call: Invocation) -> int:
+    context = _chosen(call)
+    if context is None:
+        return status.INVALID_CONTEXT
+    call.give("ctxId", context.number)
+    return status.SUCCESS
+
+
+def cuCtxGetFlags(call: Invocation) -> int:
+    handle = call.model.current_handle(call.call)
+    call.give("flags", call.process.attributes.get(("context flags", handle, 0), 0))
+    return status.SUCCESS if handle else status.INVALID_CONTEXT
+
+
+def cuCtxSetFlags(call: Invocation) -> int:
+    call.process.attributes["context flags", call.model.current_handle(call.call), 0] = call["flags"]
+    return status.SUCCESS
+
+
+def cuCtxSynchronize(call: Invocation) -> Steps[int]:
+    yield from call.wait()
+    return status.SUCCESS
+
+
+def cuCtxGetLimit(call: Invocation) -> int:
+    names = catalog().enumerations["CUlimit"]
+    usual = {names[name]: value for name, value in _LIMITS.items()}
+    if call["limit"] not in usual:
+        return status.INVALID_VALUE
+    key = ("limit", call.model.current_handle(call.call), call["limit"])
+    call.give("pvalue", call.process.attributes.get(key, usual[call["limit"]]))
+    return status.SUCCESS
+
+
+def cuCtxSetLimit(call: Invocation) -> int:
+    if call["limit"] not in catalog().enumerations["CUlimit"].values():
+        return status.INVALID_VALUE
+    call.process.attributes["limit", call.model.current_handle(call.call), call["limit"]] = call["value"]
+    return status.SUCCESS
+
+
+def cuCtxGetCacheConfig(call: Invocation) -> int:
+    call.give("pconfig", 0)
+    return status.SUCCESS
+
+
+def cuCtxSetCacheConfig(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuCtxGetSharedMemConfig(call: Invocation) -> int:
+    call.give("pConfig", catalog().enumerations["CUsharedconfig"]["CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE"])
+    return status.SUCCESS
+
+
+def cuCtxSetSharedMemConfig(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuCtxResetPersistingL2Cache(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuCtxGetStreamPriorityRange(call: Invocation) -> int:
+    call.give("leastPriority", facts.FACTS.stream_priority_least)
+    call.give("greatestPriority", facts.FACTS.stream_priority_greatest)
+    return status.SUCCESS
+
+
+def _peer_key(call: Invocation) -> tuple[str, int, int]:
+    return "peer access", call.model.current_handle(call.call), call["peerContext"]
+
+
+def cuCtxEnablePeerAccess(call: Invocation) -> int:
+    context, peer = call.model.current_context(call.call), _chosen(call, "peerContext")
+    if call["Flags"]:
+        return status.INVALID_VALUE
+    if not call["peerContext"] or peer is None or context is None:
+        return status.INVALID_CONTEXT
+    if peer.device == context.device:
+        return status.INVALID_DEVICE
+    if call.process.attributes.get(_peer_key(call)):
+        return status.PEER_ACCESS_ALREADY_ENABLED
+    call.process.attributes[_peer_key(call)] = 1
+    return status.SUCCESS
+
+
+def cuCtxDisablePeerAccess(call: Invocation) -> int:
+    if not call.process.attributes.pop(_peer_key(call), 0):
+        return status.PEER_ACCESS_NOT_ENABLED
+    return status.SUCCESS

@@ -1,0 +1,78 @@
+"""Events."""
+
+from __future__ import annotations
+
+import struct
+
+from cuvet.catalog import Kind
+from cuvet.device import status
+from cuvet.device.driver.graph import Node, captured, captured_graph, enqueue
+from cuvet.device.invocation import Invocation
+from cuvet.device.protocol import Steps
+from cuvet.model import Event
+
+_FLAGS = 0x7  # CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS
+_INTERPROCESS, _DISABLE_TIMING = 4, 2
+_MILLISECONDS_PER_NS = 1e-6
+
+
+def cuEventCreate(call: Invocation) -> int:
+    flags = call["Flags"]
+    if flags & ~_FLAGS or (flags & _INTERPROCESS and not flags & _DISABLE_TIMING):
+        return status.INVALID_VALUE
+    call.issue("phEvent", Kind.EVENT)
+    return status.SUCCESS
+
+
+def cuEventDestroy(call: Invocation) -> int:
+    call.process.timeline.events.pop(call["hEvent"], None)
+    return status.SUCCESS
+
+
+def cuEventRecord(call: Invocation) -> Steps[int]:
+    return (yield from _record(call))
+
+
+def cuEventRecordWithFlags(call: Invocation) -> Steps[int]:
+    return (yield from _record(call))
+
+
+def _record(call: Invocation) -> Steps[int]:
+    event, queue = call["hEvent"], call.queue(call["hStream"])
+    capture = captured(call)
+    if capture is not None:
+        body = call.process.graphs[captured_graph(call, capture)]
+        body.events[event] = body.tips.get(queue, [])
+        return status.SUCCESS
+
+    def run() -> Steps[int]:
+        call.process.timeline.record(event, queue)
+        return status.SUCCESS
+        yield
+
+    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_EVENT_RECORD", run)))
+
+
+def cuEventQuery(call: Invocation) -> int:
+    return status.NOT_READY if call.process.timeline.event_running(call["hEvent"]) else status.SUCCESS
+
+
+def cuEventSynchronize(call: Invocation) -> Steps[int]:
+    yield from call.wait(call.process.timeline.recorded_on.get(call["hEvent"], 0))
+    return status.SUCCESS
+
+
+def cuEventElapsedTime(call: Invocation) -> int:
+    timeline = call.process.timeline
+    start, end = (call.model.find(Kind.EVENT, call[name]) for name in ("hStart", "hEnd"))
+    if timeline.event_running(call["hStart"]) or timeline.event_running(call["hEnd"]):
+        return status.NOT_READY
+    elapsed = _recorded_ns(end) - _recorded_ns(start)
+    bits = struct.unpack("<I", struct.pack("<f", elapsed * _MILLISECONDS_PER_NS))[0]
+    call.give("pMilliseconds", bits)
+    return status.SUCCESS
+
+
+def _recorded_ns(event: object) -> int:
+    recorded = event.recorded_by if isinstance(event, Event) else None
+    return recorded.time_ns if recorded else 0

@@ -1,0 +1,243 @@
+"""Functions and kernels: their attributes, parameters and occupancy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.device import facts, status
+from cuvet.device.invocation import Invocation
+from cuvet.device.protocol import Steps
+from cuvet.image.cubin import DeviceCode, KernelInfo
+
+
+@dataclass(slots=True, eq=False)
+class Code:
+    """A loaded module or library. ``handles`` are its kernels' handles, ``addresses`` its variables', by name; ``module`` is a
+    library's module, 0 if nobody asked for it."""
+
+    contents: DeviceCode
+    library: bool
+    handles: dict[str, int] = field(default_factory=dict)
+    addresses: dict[str, int] = field(default_factory=dict)
+    module: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Kernel:
+    """``owner``: module or library. ``function``: a CUkernel's CUfunction, 0 if nobody asked for it."""
+
+    info: KernelInfo
+    owner: int
+    function: int = 0
+    dynamic_shared: int = 0
+    """Bytes of dynamic shared memory that a launch may ask for; 0: as many as without asking."""
+
+
+def dynamic_limit(kernel: Kernel) -> int:
+    """Most bytes of dynamic shared memory of a launch."""
+    return max(kernel.dynamic_shared, facts.named("MAX_SHARED_MEMORY_PER_BLOCK") - kernel.info.static_shared)
+
+
+_ATTRIBUTE = "CU_FUNC_ATTRIBUTE_"
+
+
+def _attribute(kernel: Kernel, number: int) -> int | None:
+    info = kernel.info
+    values = {
+        "MAX_THREADS_PER_BLOCK": min(info.max_threads, facts.named("MAX_THREADS_PER_BLOCK")),
+        "SHARED_SIZE_BYTES": info.static_shared,
+        "NUM_REGS": info.registers,
+        "PTX_VERSION": _sm(),
+        "BINARY_VERSION": _sm(),
+        "MAX_DYNAMIC_SHARED_SIZE_BYTES": dynamic_limit(kernel),
+        "PREFERRED_SHARED_MEMORY_CARVEOUT": -1,
+    }
+    for name, value in catalog().enumerations["CUfunction_attribute"].items():
+        if value == number:
+            return values.get(name.removeprefix(_ATTRIBUTE), 0)
+    return None
+
+
+def _sm() -> int:
+    major, minor = facts.COMPUTE_CAPABILITY
+    return 10 * major + minor
+
+
+def _get_attribute(call: Invocation, parameter: str) -> int:
+    kernel = call.process.kernels.get(call[parameter])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    value = _attribute(kernel, call["attrib"])
+    if value is None:
+        return status.INVALID_VALUE
+    call.give("pi", value)
+    return status.SUCCESS
+
+
+def cuFuncGetAttribute(call: Invocation) -> int:
+    return _get_attribute(call, "hfunc")
+
+
+def cuKernelGetAttribute(call: Invocation) -> int:
+    return _get_attribute(call, "kernel")
+
+
+def _set_attribute(call: Invocation, parameter: str, value: int) -> int:
+    kernel = call.process.kernels.get(call[parameter])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    names = catalog().enumerations["CUfunction_attribute"]
+    if call["attrib"] == names[_ATTRIBUTE + "MAX_DYNAMIC_SHARED_SIZE_BYTES"]:
+        if not 0 <= value <= facts.named("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - kernel.info.static_shared:
+            return status.INVALID_VALUE
+        kernel.dynamic_shared = value
+    return status.SUCCESS
+
+
+def cuFuncSetAttribute(call: Invocation) -> int:
+    return _set_attribute(call, "hfunc", call.signed("value"))
+
+
+def cuKernelSetAttribute(call: Invocation) -> int:
+    return _set_attribute(call, "kernel", call.signed("val"))
+
+
+def _nothing(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+cuFuncSetCacheConfig = cuFuncSetSharedMemConfig = cuKernelSetCacheConfig = cuFuncLoad = _nothing
+
+
+def cuFuncIsLoaded(call: Invocation) -> int:
+    call.give("state", 1)
+    return status.SUCCESS
+
+
+def cuKernelGetFunction(call: Invocation) -> int:
+    kernel = call.process.kernels.get(call["kernel"])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    if not kernel.function:
+        kernel.function = call.process.handles.issue(Kind.FUNCTION)
+        call.process.kernels[kernel.function] = kernel
+    call.give("pFunc", kernel.function)
+    return status.SUCCESS
+
+
+def cuKernelGetLibrary(call: Invocation) -> int:
+    kernel = call.process.kernels.get(call["kernel"])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    call.give("pLib", kernel.owner)
+    return status.SUCCESS
+
+
+def cuFuncGetModule(call: Invocation) -> int:
+    if not call["hmod"]:
+        return status.INVALID_VALUE
+    kernel = call.process.kernels.get(call["hfunc"])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    call.give("hmod", kernel.owner)
+    return status.SUCCESS
+
+
+def cuFuncGetName(call: Invocation) -> Steps[int]:
+    return (yield from _name(call))
+
+
+def cuKernelGetName(call: Invocation) -> Steps[int]:
+    return (yield from _name(call))
+
+
+def _name(call: Invocation) -> Steps[int]:
+    kernel = call.process.kernels.get(call["hfunc"])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    call.give("name", (yield from call.constant(kernel.info.name.encode())))
+    return status.SUCCESS
+
+
+def _parameter_info(call: Invocation, owner: str) -> int:
+    kernel = call.process.kernels.get(call[owner])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    if call["paramIndex"] >= len(kernel.info.parameters):
+        return status.INVALID_VALUE
+    described = kernel.info.parameters[call["paramIndex"]]
+    call.give("paramOffset", described.offset)
+    call.give("paramSize", described.size)
+    return status.SUCCESS
+
+
+def cuFuncGetParamInfo(call: Invocation) -> int:
+    return _parameter_info(call, "func")
+
+
+def cuKernelGetParamInfo(call: Invocation) -> int:
+    return _parameter_info(call, "kernel")
+
+
+def _parameter_count(call: Invocation, owner: str) -> int:
+    kernel = call.process.kernels.get(call[owner])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    call.give("paramCount", len(kernel.info.parameters))
+    return status.SUCCESS
+
+
+def cuFuncGetParamCount(call: Invocation) -> int:
+    return _parameter_count(call, "func")
+
+
+def cuKernelGetParamCount(call: Invocation) -> int:
+    return _parameter_count(call, "kernel")
+
+
+def _blocks(threads: int) -> int:
+    """Blocks of that many threads that a multiprocessor holds, as far as threads limit it."""
+    per_multiprocessor = facts.named("MAX_THREADS_PER_MULTIPROCESSOR") // max(threads, 1)
+    return min(per_multiprocessor, facts.named("MAX_BLOCKS_PER_MULTIPROCESSOR"))
+
+
+def cuOccupancyMaxActiveBlocksPerMultiprocessor(call: Invocation) -> int:
+    return _occupancy(call)
+
+
+def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(call: Invocation) -> int:
+    return _occupancy(call)
+
+
+def _occupancy(call: Invocation) -> int:
+    threads = call.signed("blockSize")
+    if threads < 1:
+        return status.INVALID_VALUE
+    call.give("numBlocks", _blocks(threads))
+    return status.SUCCESS
+
+
+def cuOccupancyMaxPotentialBlockSize(call: Invocation) -> int:
+    return _block_size(call)
+
+
+def cuOccupancyMaxPotentialBlockSizeWithFlags(call: Invocation) -> int:
+    return _block_size(call)
+
+
+def _block_size(call: Invocation) -> int:
+    kernel = call.process.kernels.get(call["func"])
+    if kernel is None:
+        return status.INVALID_HANDLE
+    most = min(kernel.info.max_threads, facts.named("MAX_THREADS_PER_BLOCK"), call.signed("blockSizeLimit") or 1024)
+    call.give("blockSize", most)
+    call.give("minGridSize", _blocks(most) * facts.named("MULTIPROCESSOR_COUNT"))
+    return status.SUCCESS
+
+
+def cuOccupancyAvailableDynamicSMemPerBlock(call: Invocation) -> int:
+    blocks = max(call.signed("numBlocks"), 1)
+    call.give("dynamicSmemSize", min(facts.named("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") // blocks, 49152))
+    return status.SUCCESS

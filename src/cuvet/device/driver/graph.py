@@ -1,0 +1,334 @@
+"""Graphs: nodes that do when the graph is launched what the call would have done at once, and stream capture, which makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.device import status
+from cuvet.device.invocation import BadAddress, Invocation, write, write_word
+from cuvet.device.protocol import Command, Op, Steps
+from cuvet.model import Capture
+
+Action = Callable[[], Steps[int]]
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """``action`` does the node's work; None if there is none. ``parameters``: the struct that describes it, as it was given."""
+
+    type: str
+    action: Action | None = None
+    parameters: bytes = b""
+    handle: int = 0
+    after: list[Node] = field(default_factory=list)
+    child: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class GraphBody:
+    """What a graph does. During a capture, ``tips`` are the nodes that the next one on a queue follows, ``events`` those that an
+    event stands for."""
+
+    nodes: list[Node] = field(default_factory=list)
+    tips: dict[int, list[Node]] = field(default_factory=dict)
+    events: dict[int, list[Node]] = field(default_factory=dict)
+
+    def in_order(self) -> Iterator[Node]:
+        """The nodes, each behind those that it waits for."""
+        seen: set[Node] = set()
+        for node in self.nodes:
+            stack = [(node, iter(node.after))]
+            while stack:
+                current, waiting = stack[-1]
+                following = next((other for other in waiting if other not in seen), None)
+                if following is not None and all(following is not other for other, _ in stack):
+                    stack.append((following, iter(following.after)))
+                elif following is None:
+                    stack.pop()
+                    if current not in seen:
+                        seen.add(current)
+                        yield current
+
+
+# Capture.
+
+
+def captured(call: Invocation) -> Capture | None:
+    """The capture that the call's stream takes part in."""
+    stream = call.model.stream_on(call.call)
+    return call.model.capture_of(stream) if stream is not None else None
+
+
+def captured_graph(call: Invocation, capture: Capture) -> int:
+    """Handle of the graph that the capture makes."""
+    process = call.process
+    if capture not in process.captures:
+        handle = process.capture_into.pop(call.queue(capture.origin.handle), 0) or process.handles.issue(Kind.GRAPH)
+        process.captures[capture] = handle
+        process.graphs.setdefault(handle, GraphBody())
+    return process.captures[capture]
+
+
+def enqueue(call: Invocation, node: Node, queue: int | None = None) -> Steps[int]:
+    """Do the node's work now, or keep it for the graph if the stream is being captured. ``queue``: of the stream, if it is not
+    the parameter ``hStream``. Calls without a stream cannot be captured."""
+    capture = captured(call)
+    if capture is None:
+        return (yield from node.action()) if node.action else status.SUCCESS
+    body = call.process.graphs[captured_graph(call, capture)]
+    queue = call.queue(call["hStream"]) if queue is None else queue
+    _add(call, body, node, body.tips.get(queue, []))
+    body.tips[queue] = [node]
+    return status.SUCCESS
+
+
+def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node]) -> None:
+    node.handle = call.process.handles.issue(Kind.GRAPH_NODE)
+    node.after = after
+    body.nodes.append(node)
+    call.process.nodes[node.handle] = node
+
+
+# Graphs.
+
+
+def cuGraphCreate(call: Invocation) -> int:
+    if call["flags"]:
+        return status.INVALID_VALUE
+    call.process.graphs[call.issue("phGraph", Kind.GRAPH)] = GraphBody()
+    return status.SUCCESS
+
+
+def cuGraphDestroy(call: Invocation) -> int:
+    call.process.graphs.pop(call["hGraph"], None)
+    return status.SUCCESS if call["hGraph"] else status.INVALID_VALUE
+
+
+def cuGraphClone(call: Invocation) -> int:
+    handle = call.issue("phGraphClone", Kind.GRAPH)
+    call.process.graphs[handle] = copy_of(call, call.process.graphs.get(call["originalGraph"], GraphBody()))
+    return status.SUCCESS
+
+
+def copy_of(call: Invocation, body: GraphBody) -> GraphBody:
+    copies: dict[Node, Node] = {}
+    copy = GraphBody()
+    for node in body.in_order():
+        copies[node] = Node(node.type, node.action, node.parameters, child=node.child)
+        _add(call, copy, copies[node], [copies[other] for other in node.after])
+    return copy
+
+
+def cuGraphInstantiate(call: Invocation) -> int:
+    return _instantiate(call)
+
+
+def cuGraphInstantiateWithFlags(call: Invocation) -> int:
+    return _instantiate(call)
+
+
+def cuGraphInstantiateWithParams(call: Invocation) -> int:
+    return _instantiate(call)
+
+
+def _instantiate(call: Invocation) -> int:
+    handle = call.issue("phGraphExec", Kind.GRAPH_EXEC)
+    call.process.graphs[handle] = _frozen(call.process.graphs.get(call["hGraph"], GraphBody()))
+    call.process.attributes["graph flags", handle, 0] = call["flags"] if "flags" in call.entry_point.index else 0
+    return status.SUCCESS
+
+
+def _frozen(body: GraphBody) -> GraphBody:
+    """The nodes in the order in which they run; they keep their handles, by which an executable graph's nodes are named."""
+    return GraphBody([replace(node, after=[]) for node in body.in_order()])
+
+
+def cuGraphExecDestroy(call: Invocation) -> int:
+    call.process.graphs.pop(call["hGraphExec"], None)
+    return status.SUCCESS if call["hGraphExec"] else status.INVALID_VALUE
+
+
+def cuGraphExecGetFlags(call: Invocation) -> int:
+    call.give("flags", call.process.attributes.get(("graph flags", call["hGraphExec"], 0), 0))
+    return status.SUCCESS
+
+
+def cuGraphExecUpdate(call: Invocation) -> Steps[int]:
+    call.process.graphs[call["hGraphExec"]] = _frozen(call.process.graphs.get(call["hGraph"], GraphBody()))
+    if call["resultInfo"]:
+        yield from write(call["resultInfo"], bytes(catalog().structs["CUgraphExecUpdateResultInfo"].bytes))
+    return status.SUCCESS
+
+
+def cuGraphUpload(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuGraphLaunch(call: Invocation) -> Steps[int]:
+    body = call.process.graphs.get(call["hGraph"], GraphBody())
+    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_GRAPH", lambda: _run(call, body))))
+
+
+def _run(call: Invocation, body: GraphBody) -> Steps[int]:
+    for node in body.in_order():
+        if node.child:
+            yield from _run(call, call.process.graphs.get(node.child, GraphBody()))
+        elif node.action:
+            yield from node.action()
+    return status.SUCCESS
+
+
+def cuGraphGetId(call: Invocation) -> int:
+    call.give("graphId", call["hGraph"] & 0xFFFFFFFF)
+    return status.SUCCESS
+
+
+# Nodes.
+
+
+def struct_bytes(call: Invocation, parameter: str) -> bytes:
+    """What the pointer parameter points to, as far as it was read; nothing if it is NULL."""
+    return call.call.inputs.get(call.entry_point.index[parameter], b"")
+
+
+def nodes_of(call: Invocation, array: str, count: str) -> list[Node] | None:
+    """The nodes whose handles the array parameter holds; None if one of them is none."""
+    handles = call.call.inputs.get(call.entry_point.index[array], b"")
+    found = []
+    for position in range(call[count]):
+        node = call.process.nodes.get(int.from_bytes(handles[8 * position : 8 * position + 8], "little"))
+        if node is None:
+            return None
+        found.append(node)
+    return found
+
+
+def add_node(call: Invocation, node: Node) -> int:
+    """Add a node to the graph ``hGraph`` behind its ``dependencies``."""
+    body, after = call.process.graphs.get(call["hGraph"]), nodes_of(call, "dependencies", "numDependencies")
+    if body is None or after is None:
+        return status.INVALID_VALUE
+    _add(call, body, node, after)
+    call.give("phGraphNode", node.handle)
+    return status.SUCCESS
+
+
+def cuGraphDestroyNode(call: Invocation) -> int:
+    node = call.process.nodes.pop(call["hNode"], None)
+    if node is None:
+        return status.INVALID_VALUE
+    for body in call.process.graphs.values():
+        if node in body.nodes:
+            body.nodes.remove(node)
+        for other in body.nodes:
+            other.after = [before for before in other.after if before is not node]
+    return status.SUCCESS
+
+
+def cuGraphNodeGetType(call: Invocation) -> int:
+    node = call.process.nodes.get(call["hNode"])
+    if node is None:
+        return status.INVALID_VALUE
+    call.give("type", catalog().enumerations["CUgraphNodeType"][node.type])
+    return status.SUCCESS
+
+
+def cuGraphChildGraphNodeGetGraph(call: Invocation) -> int:
+    node = call.process.nodes.get(call["hNode"])
+    if node is None or not node.child:
+        return status.INVALID_VALUE
+    call.give("phGraph", node.child)
+    return status.SUCCESS
+
+
+def cuGraphGetNodes(call: Invocation) -> Steps[int]:
+    body = call.process.graphs.get(call["hGraph"], GraphBody())
+    return (yield from _list(call, "nodes", "numNodes", body.nodes))
+
+
+def cuGraphGetRootNodes(call: Invocation) -> Steps[int]:
+    body = call.process.graphs.get(call["hGraph"], GraphBody())
+    return (yield from _list(call, "rootNodes", "numRootNodes", [node for node in body.nodes if not node.after]))
+
+
+def cuGraphNodeGetDependencies(call: Invocation) -> Steps[int]:
+    node = call.process.nodes.get(call["hNode"])
+    return (yield from _list(call, "dependencies", "numDependencies", node.after if node else []))
+
+
+def cuGraphNodeGetDependentNodes(call: Invocation) -> Steps[int]:
+    node = call.process.nodes.get(call["hNode"])
+    owner = next((body for body in call.process.graphs.values() if node in body.nodes), GraphBody())
+    return (yield from _list(call, "dependentNodes", "numDependentNodes", [n for n in owner.nodes if node in n.after]))
+
+
+def _list(call: Invocation, array: str, count: str, nodes: list[Node]) -> Steps[int]:
+    room = (yield from _size_at(call[count])) if call[array] else 0
+    for position, node in enumerate(nodes[:room]):
+        yield from write_word(call[array] + 8 * position, node.handle)
+    for position in range(len(nodes), room):
+        yield from write_word(call[array] + 8 * position, 0)
+    call.give(count, len(nodes))
+    return status.SUCCESS
+
+
+def _size_at(address: int) -> Steps[int]:
+    answer = yield Command(Op.READ, (address, 8))
+    if answer.error:
+        raise BadAddress(hex(address))
+    return answer.word
+
+
+def cuGraphGetEdges(call: Invocation) -> Steps[int]:
+    body = call.process.graphs.get(call["hGraph"], GraphBody())
+    edges = [(before, node) for node in body.nodes for before in node.after]
+    room = (yield from _size_at(call["numEdges"])) if call["from"] else 0
+    for position, (before, node) in enumerate(edges[:room]):
+        yield from write_word(call["from"] + 8 * position, before.handle)
+        yield from write_word(call["to"] + 8 * position, node.handle)
+    call.give("numEdges", len(edges))
+    return status.SUCCESS
+
+
+def cuGraphAddDependencies(call: Invocation) -> int:
+    return _change_edges(call, lambda node, before: node.after.append(before))
+
+
+def cuGraphRemoveDependencies(call: Invocation) -> int:
+    return _change_edges(call, lambda node, before: node.after.remove(before) if before in node.after else None)
+
+
+def _change_edges(call: Invocation, change: Callable[[Node, Node], object | None]) -> int:
+    ends = [struct_bytes(call, name) for name in ("from", "to")]
+    for position in range(call["numDependencies"]):
+        before, node = (
+            call.process.nodes.get(int.from_bytes(end[8 * position : 8 * position + 8], "little")) for end in ends
+        )
+        if before is None or node is None:
+            return status.INVALID_VALUE
+        change(node, before)
+    return status.SUCCESS
+
+
+def cuUserObjectCreate(call: Invocation) -> int:
+    call.issue("object_out", Kind.USER_OBJECT)
+    return status.SUCCESS
+
+
+def cuUserObjectRetain(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuUserObjectRelease(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuGraphRetainUserObject(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuGraphReleaseUserObject(call: Invocation) -> int:
+    return status.SUCCESS

@@ -1,0 +1,196 @@
+"""Nodes that are added to graphs by hand, and their parameters."""
+
+from __future__ import annotations
+
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.device import status
+from cuvet.device.driver.graph import GraphBody, Node, add_node, copy_of, struct_bytes
+from cuvet.device.driver.memory import reserve
+from cuvet.device.driver.memory_copy import box_copy, fill
+from cuvet.device.invocation import Invocation, tell, write, write_word
+from cuvet.device.protocol import Command, Op, Steps
+
+_PREFIX = "CU_GRAPH_NODE_TYPE_"
+_ELEMENT_BYTES = (1, 2, 4)
+
+
+# What a node does. ``prefix`` is the member of the struct that describes it, if it is not the struct itself.
+
+
+def _kernel(call: Invocation, parameter: str, prefix: str = "") -> Node | None:
+    if not call.member(parameter, f"{prefix}func") and not call.member(parameter, f"{prefix}kern"):
+        return None
+    return Node(f"{_PREFIX}KERNEL")
+
+
+def _copy(call: Invocation, parameter: str, prefix: str = "") -> Node | None:
+    return box_copy(call, parameter, True, prefix)
+
+
+def _set(call: Invocation, parameter: str, prefix: str = "") -> Node | None:
+    names = ("dst", "value", "elementSize", "width", "height", "pitch")
+    address, value, element, width, rows, pitch = (call.member(parameter, prefix + name) for name in names)
+    if element not in _ELEMENT_BYTES:
+        return None
+    return Node(f"{_PREFIX}MEMSET", lambda: fill(address, value, element, width * element, rows, pitch))
+
+
+def _host(call: Invocation, parameter: str, prefix: str = "") -> Node | None:
+    function, data = call.member(parameter, f"{prefix}fn"), call.member(parameter, f"{prefix}userData")
+
+    def run() -> Steps[int]:
+        yield Command(Op.CALL_HOST, (1, 0, function, data))
+        return status.SUCCESS
+
+    return Node(f"{_PREFIX}HOST", run) if function else None
+
+
+def _child(call: Invocation, graph: int) -> Node:
+    handle = call.process.handles.issue(Kind.GRAPH)
+    call.process.graphs[handle] = copy_of(call, call.process.graphs.get(graph, GraphBody()))
+    return Node(f"{_PREFIX}GRAPH", child=handle)
+
+
+# Adding them.
+
+
+def _add(call: Invocation, node: Node | None) -> int:
+    if node is None:
+        return status.INVALID_VALUE
+    node.parameters = struct_bytes(call, next(name for name in _STRUCTS if name in call.entry_point.index))
+    return add_node(call, node)
+
+
+_STRUCTS = ("nodeParams", "copyParams", "memsetParams")
+
+
+def cuGraphAddKernelNode(call: Invocation) -> int:
+    return _add(call, _kernel(call, "nodeParams"))
+
+
+def cuGraphAddMemcpyNode(call: Invocation) -> int:
+    return _add(call, _copy(call, "copyParams"))
+
+
+def cuGraphAddMemsetNode(call: Invocation) -> int:
+    return _add(call, _set(call, "memsetParams"))
+
+
+def cuGraphAddHostNode(call: Invocation) -> int:
+    return _add(call, _host(call, "nodeParams"))
+
+
+def cuGraphAddEmptyNode(call: Invocation) -> int:
+    return add_node(call, Node(f"{_PREFIX}EMPTY"))
+
+
+def cuGraphAddChildGraphNode(call: Invocation) -> int:
+    return add_node(call, _child(call, call["childGraph"]))
+
+
+def cuGraphAddEventRecordNode(call: Invocation) -> int:
+    return add_node(call, Node(f"{_PREFIX}EVENT_RECORD"))
+
+
+def cuGraphAddEventWaitNode(call: Invocation) -> int:
+    return add_node(call, Node(f"{_PREFIX}WAIT_EVENT"))
+
+
+def cuGraphAddMemAllocNode(call: Invocation) -> Steps[int]:
+    """The address is fixed when the node is made."""
+    address = yield from reserve(call, call.member("nodeParams", "bytesize"))
+    if not address:
+        return status.OUT_OF_MEMORY
+    offset, _, _ = catalog().field("CUDA_MEM_ALLOC_NODE_PARAMS", "dptr")
+    yield from write_word(call["nodeParams"] + offset, address)
+    return _add(call, Node(f"{_PREFIX}MEM_ALLOC"))
+
+
+def cuGraphAddMemFreeNode(call: Invocation) -> int:
+    return add_node(call, Node(f"{_PREFIX}MEM_FREE"))
+
+
+_DESCRIBED = {
+    "KERNEL": (_kernel, "kernel."),
+    "MEMCPY": (_copy, "memcpy.copyParams."),
+    "MEMSET": (_set, "memset."),
+    "HOST": (_host, "host."),
+}
+_BARE = {"EMPTY", "WAIT_EVENT", "EVENT_RECORD"}
+
+
+def cuGraphAddNode(call: Invocation) -> Steps[int]:
+    kinds = {number: name for name, number in catalog().enumerations["CUgraphNodeType"].items()}
+    kind = kinds.get(call.member("nodeParams", "type"), "").removeprefix(_PREFIX)
+    if kind in _DESCRIBED:
+        describe, prefix = _DESCRIBED[kind]
+        return _add(call, describe(call, "nodeParams", prefix))
+    if kind == "GRAPH":
+        return _add(call, _child(call, call.member("nodeParams", "graph.graph")))
+    if kind in _BARE:
+        return _add(call, Node(_PREFIX + kind))
+    yield from tell(call.process, f"cuGraphAddNode of type {kind or 'unknown'} is not emulated")
+    return status.NOT_SUPPORTED
+
+
+# Their parameters.
+
+
+def _parameters(call: Invocation) -> Steps[int]:
+    node = call.process.nodes.get(call["hNode"])
+    if node is None:
+        return status.INVALID_VALUE
+    yield from write(call["nodeParams"], node.parameters)
+    return status.SUCCESS
+
+
+cuGraphKernelNodeGetParams = _parameters
+cuGraphMemcpyNodeGetParams = _parameters
+cuGraphMemsetNodeGetParams = _parameters
+cuGraphHostNodeGetParams = _parameters
+
+
+def _change(call: Invocation, changed: Node | None) -> int:
+    """Give the node of the graph, or of the executable graph if the call names one, the work of ``changed``."""
+    node = call.process.nodes.get(call["hNode"])
+    if "hGraphExec" in call.entry_point.index:
+        body = call.process.graphs.get(call["hGraphExec"], GraphBody())
+        node = next((found for found in body.nodes if found.handle == call["hNode"]), None)
+    if node is None or changed is None or node.type != changed.type:
+        return status.INVALID_VALUE
+    node.action = changed.action
+    node.parameters = struct_bytes(call, next(name for name in _STRUCTS if name in call.entry_point.index))
+    return status.SUCCESS
+
+
+def cuGraphKernelNodeSetParams(call: Invocation) -> int:
+    return _change(call, _kernel(call, "nodeParams"))
+
+
+def cuGraphMemcpyNodeSetParams(call: Invocation) -> int:
+    return _change(call, _copy(call, "nodeParams"))
+
+
+def cuGraphMemsetNodeSetParams(call: Invocation) -> int:
+    return _change(call, _set(call, "nodeParams"))
+
+
+def cuGraphHostNodeSetParams(call: Invocation) -> int:
+    return _change(call, _host(call, "nodeParams"))
+
+
+def cuGraphExecKernelNodeSetParams(call: Invocation) -> int:
+    return _change(call, _kernel(call, "nodeParams"))
+
+
+def cuGraphExecMemcpyNodeSetParams(call: Invocation) -> int:
+    return _change(call, _copy(call, "copyParams"))
+
+
+def cuGraphExecMemsetNodeSetParams(call: Invocation) -> int:
+    return _change(call, _set(call, "memsetParams"))
+
+
+def cuGraphExecHostNodeSetParams(call: Invocation) -> int:
+    return _change(call, _host(call, "nodeParams"))

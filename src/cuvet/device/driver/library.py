@@ -1,0 +1,269 @@
+"""Modules and libraries: images that are loaded, and what is found in them by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuvet.catalog import Kind, Verb
+from cuvet.device import facts, status
+from cuvet.device.driver.function import Code, Kernel
+from cuvet.device.invocation import BadAddress, Invocation, read, read_string, write_word
+from cuvet.device.protocol import Steps
+from cuvet.image import cubin, elf, fatbin, ptx
+from cuvet.image.cubin import DeviceCode
+from cuvet.image.errors import ImageError
+
+_MOST_TEXT = 64 << 20
+_MOST_BYTES = 4 << 30
+
+
+class _NotLoaded(Exception):
+    """``args[0]`` is the status that loading returns."""
+
+
+# Loading. Statuses: NVIDIA H200, driver 580.159, CUDA 13.0: module_garbage, module_load_missing_file.
+
+
+def _fetch(address: int) -> Steps[bytes]:
+    """The whole image at an address in the program, as long as it says it is."""
+    head = yield from _head(address, elf_bytes := 64)
+    if head.startswith(elf.MAGIC) and len(head) == elf_bytes:
+        return (yield from read(address, min(elf.size_of(head), _MOST_BYTES)))
+    magic = int.from_bytes(head[:4], "little")
+    if magic == fatbin.WRAPPER_MAGIC and len(head) >= fatbin.WRAPPER_BYTES:
+        return (yield from _fetch(int.from_bytes(head[8:16], "little")))
+    if magic == fatbin.MAGIC:
+        return (yield from read(address, min(fatbin.container_bytes(head), _MOST_BYTES)))
+    return (yield from read_string(address, _MOST_TEXT))
+
+
+def _head(address: int, size: int) -> Steps[bytes]:
+    """Up to ``size`` bytes: a short image may end just before memory that is not there."""
+    while size > 8:
+        try:
+            return (yield from read(address, size))
+        except BadAddress:
+            size //= 2
+    return (yield from read_string(address, size))
+
+
+def _decode(data: bytes) -> DeviceCode:
+    """The code for this device. _NotLoaded with the status that the driver returns for such bytes."""
+    try:
+        if data.startswith(elf.MAGIC):
+            return _runnable(cubin.parse(data))
+        if data[:4] == fatbin.MAGIC.to_bytes(4, "little"):
+            return _best(data)
+    except ImageError as error:
+        raise _NotLoaded(status.INVALID_IMAGE) from error
+    return _compile(data.split(b"\0", 1)[0].decode("utf-8", "replace"))
+
+
+def _runnable(code: DeviceCode) -> DeviceCode:
+    major, minor = facts.COMPUTE_CAPABILITY
+    if code.arch // 10 != major or code.arch % 10 > minor:
+        raise _NotLoaded(status.NO_BINARY_FOR_GPU)
+    return code
+
+
+def _compile(text: str) -> DeviceCode:
+    try:
+        head = ptx.header(text)
+    except ImageError as error:
+        raise _NotLoaded(status.INVALID_IMAGE) from error
+    if head.version > facts.HIGHEST_PTX:
+        raise _NotLoaded(status.UNSUPPORTED_PTX_VERSION)
+    if head.arch not in ptx.KNOWN_TARGETS or head.arch > _sm():
+        raise _NotLoaded(status.INVALID_PTX)
+    try:
+        return ptx.parse(text)
+    except ImageError as error:
+        raise _NotLoaded(status.INVALID_PTX) from error
+
+
+def _sm() -> int:
+    major, minor = facts.COMPUTE_CAPABILITY
+    return 10 * major + minor
+
+
+def _best(data: bytes) -> DeviceCode:
+    """Of a fatbin: the cubin for this device, else the newest PTX that it can compile."""
+    usable = [entry for entry in fatbin.entries(data) if entry.arch <= _sm()]
+    cubins = [entry for entry in usable if entry.kind == "cubin" and entry.arch // 10 == _sm() // 10]
+    if cubins:
+        return _runnable(cubin.parse(max(cubins, key=lambda entry: entry.arch).data()))
+    texts = [entry for entry in usable if entry.kind == "ptx"]
+    if not texts:
+        raise _NotLoaded(status.NO_BINARY_FOR_GPU)
+    return _compile(max(texts, key=lambda entry: entry.arch).data().split(b"\0", 1)[0].decode("utf-8", "replace"))
+
+
+def _load(call: Invocation, kind: Kind, data: bytes) -> int:
+    try:
+        code = _decode(data)
+    except _NotLoaded as failed:
+        return int(failed.args[0])
+    role = next(role for role in call.entry_point.roles if role.verb is Verb.CREATES and role.kind is kind)
+    call.process.code[call.issue(role.parameter, kind)] = Code(code, kind is Kind.LIBRARY)
+    return status.SUCCESS
+
+
+def _from_memory(call: Invocation, kind: Kind, image: str) -> Steps[int]:
+    if not call[image]:
+        return status.INVALID_VALUE
+    try:
+        data = yield from _fetch(call[image])
+    except (BadAddress, ImageError):
+        return status.INVALID_IMAGE
+    return _load(call, kind, data)
+
+
+def _from_file(call: Invocation, kind: Kind, name: str) -> int:
+    path = Path(call.text(name).decode("utf-8", "surrogateescape"))
+    try:
+        data = (Path(f"/proc/{call.process.pid}/cwd") / path).read_bytes()
+    except OSError:
+        return status.FILE_NOT_FOUND
+    return _load(call, kind, data)
+
+
+def cuModuleLoad(call: Invocation) -> int:
+    return _from_file(call, Kind.MODULE, "fname")
+
+
+def cuModuleLoadData(call: Invocation) -> Steps[int]:
+    return (yield from _from_memory(call, Kind.MODULE, "image"))
+
+
+def cuModuleLoadDataEx(call: Invocation) -> Steps[int]:
+    return (yield from _from_memory(call, Kind.MODULE, "image"))
+
+
+def cuModuleLoadFatBinary(call: Invocation) -> Steps[int]:
+    return (yield from _from_memory(call, Kind.MODULE, "fatCubin"))
+
+
+def cuLibraryLoadData(call: Invocation) -> Steps[int]:
+    return (yield from _from_memory(call, Kind.LIBRARY, "code"))
+
+
+def cuLibraryLoadFromFile(call: Invocation) -> int:
+    return _from_file(call, Kind.LIBRARY, "fileName")
+
+
+def cuModuleUnload(call: Invocation) -> int:
+    return _unload(call, call["hmod"])
+
+
+def cuLibraryUnload(call: Invocation) -> int:
+    return _unload(call, call["library"])
+
+
+def _unload(call: Invocation, handle: int) -> int:
+    code = call.process.code.pop(handle, None)
+    return status.SUCCESS if code else status.INVALID_HANDLE
+
+
+# What is in them.
+
+
+def _code(call: Invocation, parameter: str) -> Code | None:
+    return call.process.code.get(call[parameter])
+
+
+def _kernel(call: Invocation, owner: str, kind: Kind, name: str, output: str) -> int:
+    code = _code(call, owner)
+    if code is None:
+        return status.INVALID_HANDLE
+    if name not in code.contents.kernels:
+        return status.NOT_FOUND
+    call.give(output, _handle(call, code, call[owner], kind, name))
+    return status.SUCCESS
+
+
+def _handle(call: Invocation, code: Code, owner: int, kind: Kind, name: str) -> int:
+    handle = code.handles.get(name)
+    if handle is None:
+        handle = code.handles[name] = call.process.handles.issue(kind)
+        call.process.kernels[handle] = Kernel(code.contents.kernels[name], owner)
+    return handle
+
+
+def cuModuleGetFunction(call: Invocation) -> int:
+    return _kernel(call, "hmod", Kind.FUNCTION, call.text("name").decode("utf-8", "replace"), "hfunc")
+
+
+def cuLibraryGetKernel(call: Invocation) -> int:
+    return _kernel(call, "library", Kind.KERNEL, call.text("name").decode("utf-8", "replace"), "pKernel")
+
+
+def _global(call: Invocation, owner: str, host: bool = False) -> Steps[int]:
+    code = _code(call, owner)
+    if code is None:
+        return status.INVALID_HANDLE
+    name = call.text("name").decode("utf-8", "replace")
+    size = code.contents.variables.get(name)
+    if size is None:
+        return status.NOT_FOUND
+    if name not in code.addresses:
+        arena = call.process.host_memory if host else call.process.device_memory
+        code.addresses[name] = yield from arena.allocate(max(size, 1))
+    call.give("dptr", code.addresses[name])
+    call.give("bytes", size)
+    return status.SUCCESS
+
+
+def cuModuleGetGlobal(call: Invocation) -> Steps[int]:
+    return (yield from _global(call, "hmod"))
+
+
+def cuLibraryGetGlobal(call: Invocation) -> Steps[int]:
+    return (yield from _global(call, "library"))
+
+
+def cuLibraryGetManaged(call: Invocation) -> Steps[int]:
+    return (yield from _global(call, "library", host=True))
+
+
+def cuLibraryGetModule(call: Invocation) -> int:
+    code = _code(call, "library")
+    if code is None:
+        return status.INVALID_HANDLE
+    if not code.module:
+        code.module = call.process.handles.issue(Kind.MODULE)
+        call.process.code[code.module] = Code(code.contents, False)
+    call.give("pMod", code.module)
+    return status.SUCCESS
+
+
+def cuModuleGetFunctionCount(call: Invocation) -> int:
+    return _count(call, "mod")
+
+
+def cuLibraryGetKernelCount(call: Invocation) -> int:
+    return _count(call, "lib")
+
+
+def _count(call: Invocation, owner: str) -> int:
+    code = _code(call, owner)
+    if code is None:
+        return status.INVALID_HANDLE
+    call.give("count", len(code.contents.kernels))
+    return status.SUCCESS
+
+
+def cuModuleEnumerateFunctions(call: Invocation) -> Steps[int]:
+    return (yield from _enumerate(call, "mod", Kind.FUNCTION, "functions", "numFunctions"))
+
+
+def cuLibraryEnumerateKernels(call: Invocation) -> Steps[int]:
+    return (yield from _enumerate(call, "lib", Kind.KERNEL, "kernels", "numKernels"))
+
+
+def _enumerate(call: Invocation, owner: str, kind: Kind, array: str, count: str) -> Steps[int]:
+    code = _code(call, owner)
+    if code is None:
+        return status.INVALID_HANDLE
+    for position, name in enumerate(list(code.contents.kernels)[: call[count]]):
+        yield from write_word(call[array] + 8 * position, _handle(call, code, call[owner], kind, name))
+    return status.SUCCESS

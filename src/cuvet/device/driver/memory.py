@@ -1,0 +1,114 @@
+"""Allocation of device memory."""
+
+from __future__ import annotations
+
+from cuvet.device import facts, status
+from cuvet.device.driver.graph import captured
+from cuvet.device.invocation import Invocation
+from cuvet.device.protocol import Steps
+
+_PITCH = 512
+_GLOBAL, _HOST, _SINGLE = 1, 2, 4
+
+
+def reserve(call: Invocation, size: int, host: bool = False) -> Steps[int]:
+    """Address of new device memory, or of memory that the host may touch too; 0 if there is not that much left."""
+    process = call.process
+    if size > facts.TOTAL_MEMORY - process.allocated:
+        return 0
+    arena = process.host_memory if host else process.device_memory
+    address = yield from arena.allocate(size)
+    if address:
+        process.allocated += size
+        process.sizes[address] = size
+    return address
+
+
+def allocate(call: Invocation, parameter: str, size: int, host: bool = False) -> Steps[int]:
+    """Reserve memory and give its address through the parameter."""
+    if size == 0 or not call[parameter]:
+        return status.INVALID_VALUE
+    address = yield from reserve(call, size, host)
+    if not address:
+        return status.OUT_OF_MEMORY
+    call.give(parameter, address)
+    return status.SUCCESS
+
+
+def free(call: Invocation, address: int) -> Steps[bool]:
+    """False if nothing was allocated there."""
+    process = call.process
+    process.allocated -= process.sizes.pop(address, 0)
+    return (yield from process.device_memory.free(address)) or (yield from process.host_memory.free(address))
+
+
+def free_ended(call: Invocation) -> Steps[None]:
+    """Give memory back whose allocation ended with something else: its context, its module."""
+    model = call.model
+    for address in list(call.process.sizes):
+        device, host = model.allocation_at(address), model.host_memory_at(address)
+        known = [found for found in (device, host) if found is not None and found.handle == address]
+        if known and not any(found.alive for found in known):
+            yield from free(call, address)
+
+
+def cuMemAlloc(call: Invocation) -> Steps[int]:
+    return (yield from allocate(call, "dptr", call["bytesize"]))
+
+
+def cuMemAllocPitch(call: Invocation) -> Steps[int]:
+    if call["ElementSizeBytes"] not in (4, 8, 16):
+        return status.INVALID_VALUE
+    pitch = -(-call["WidthInBytes"] // _PITCH) * _PITCH
+    call.give("pPitch", pitch)
+    return (yield from allocate(call, "dptr", pitch * call["Height"]))
+
+
+def cuMemAllocManaged(call: Invocation) -> Steps[int]:
+    if call["flags"] & ~_SINGLE not in (_GLOBAL, _HOST):
+        return status.INVALID_VALUE
+    return (yield from allocate(call, "dptr", call["bytesize"], host=True))
+
+
+def cuMemAllocAsync(call: Invocation) -> Steps[int]:
+    return (yield from allocate(call, "dptr", call["bytesize"]))
+
+
+def cuMemAllocFromPoolAsync(call: Invocation) -> Steps[int]:
+    host = ("pool of host memory", call["pool"], 0) in call.process.attributes
+    return (yield from allocate(call, "dptr", call["bytesize"], host))
+
+
+def cuMemFree(call: Invocation) -> Steps[int]:
+    if not call["dptr"]:
+        return status.SUCCESS
+    call.process.timeline.finish()
+    found = yield from free(call, call["dptr"])
+    return status.SUCCESS if found or _freed_on_stream(call) else status.INVALID_VALUE
+
+
+def _freed_on_stream(call: Invocation) -> bool:
+    """Whether cuMemFreeAsync freed this memory before: that cuMemFree takes it again was measured (NVIDIA H200, driver 580.159,
+    CUDA 13.0: freeasync_of_malloc_then_free)."""
+    last = call.model.allocation_at(call["dptr"])
+    return last is not None and last.handle == call["dptr"] and last.freed_on is not None
+
+
+def cuMemFreeAsync(call: Invocation) -> Steps[int]:
+    if not call["dptr"] or captured(call) is not None:
+        return status.SUCCESS
+    return status.SUCCESS if (yield from free(call, call["dptr"])) else status.INVALID_VALUE
+
+
+def cuMemGetInfo(call: Invocation) -> int:
+    call.give("free", facts.TOTAL_MEMORY - call.process.allocated)
+    call.give("total", facts.TOTAL_MEMORY)
+    return status.SUCCESS
+
+
+def cuMemAdvise(call: Invocation) -> int:
+    return status.SUCCESS if call["count"] else status.INVALID_VALUE
+
+
+def cuMemPrefetchAsync(call: Invocation) -> int:
+    return status.SUCCESS if call["count"] else status.INVALID_VALUE

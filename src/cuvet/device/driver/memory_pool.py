@@ -1,0 +1,126 @@
+"""Memory pools of stream-ordered allocation."""
+
+from __future__ import annotations
+
+import struct
+
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.device import status
+from cuvet.device.driver.device import known
+from cuvet.device.invocation import Invocation, read, write_word
+from cuvet.device.protocol import Steps
+
+_SHORT = {
+    "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES",
+    "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC",
+    "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES",
+}
+_READ_WRITE = 3
+_HOST = -1
+
+
+def _location(name: str) -> int:
+    return catalog().enumerations["CUmemLocationType"][f"CU_MEM_LOCATION_TYPE_{name}"]
+
+
+def cuMemPoolCreate(call: Invocation) -> int:
+    managed = catalog().enumerations["CUmemAllocationType"]["CU_MEM_ALLOCATION_TYPE_MANAGED"]
+    on_device = call.member("poolProps", "location.type") == _location("DEVICE")
+    if on_device and call.member("poolProps", "location.id") >= call.model.devices:
+        return status.INVALID_VALUE
+    pool = call.issue("pool", Kind.MEMORY_POOL)
+    if not on_device or call.member("poolProps", "allocType") == managed:
+        call.process.attributes["pool of host memory", pool, 0] = 1
+    return status.SUCCESS
+
+
+def cuMemPoolDestroy(call: Invocation) -> int:
+    return status.SUCCESS if call["pool"] else status.INVALID_VALUE
+
+
+def default_pool(call: Invocation, device: int) -> int:
+    """Handle of the device's default pool; of the host's, if ``device`` is -1."""
+    key = ("default pool", device, 0)
+    if key not in call.process.attributes:
+        pool = call.process.attributes[key] = call.process.handles.issue(Kind.MEMORY_POOL)
+        if device == _HOST:
+            call.process.attributes["pool of host memory", pool, 0] = 1
+    return call.process.attributes[key]
+
+
+def cuDeviceGetDefaultMemPool(call: Invocation) -> int:
+    if not known(call):
+        return status.INVALID_DEVICE
+    call.give("pool_out", default_pool(call, call["dev"]))
+    return status.SUCCESS
+
+
+def cuDeviceGetMemPool(call: Invocation) -> int:
+    if not known(call):
+        return status.INVALID_DEVICE
+    call.give("pool", call.process.attributes.get(("current pool", call["dev"], 0), default_pool(call, call["dev"])))
+    return status.SUCCESS
+
+
+def cuDeviceSetMemPool(call: Invocation) -> int:
+    if not known(call):
+        return status.INVALID_DEVICE
+    call.process.attributes["current pool", call["dev"], 0] = call["pool"]
+    return status.SUCCESS
+
+
+def cuMemPoolTrimTo(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def _attribute_bytes(attribute: int) -> int:
+    """Size of an attribute's value; 0 if there is no such attribute."""
+    for name, number in catalog().enumerations["CUmemPool_attribute"].items():
+        if number == attribute:
+            return 4 if name in _SHORT else 8
+    return 0
+
+
+def cuMemPoolSetAttribute(call: Invocation) -> Steps[int]:
+    size = _attribute_bytes(call["attr"])
+    if not size:
+        return status.INVALID_VALUE
+    value = yield from read(call["value"], size)
+    call.process.attributes["pool", call["pool"], call["attr"]] = int.from_bytes(value, "little")
+    return status.SUCCESS
+
+
+def cuMemPoolGetAttribute(call: Invocation) -> Steps[int]:
+    size = _attribute_bytes(call["attr"])
+    if not size:
+        return status.INVALID_VALUE
+    usual = 1 if size == 4 else 0
+    yield from write_word(call["value"], call.process.attributes.get(("pool", call["pool"], call["attr"]), usual), size)
+    return status.SUCCESS
+
+
+def cuMemPoolSetAccess(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuMemPoolGetAccess(call: Invocation) -> int:
+    call.give("flags", _READ_WRITE)
+    return status.SUCCESS
+
+
+def _pool_of_location(call: Invocation, output: str) -> Steps[int]:
+    """Default pool of a CUmemLocation: a device's, or the host's."""
+    kind, ordinal = struct.unpack("<Ii", (yield from read(call["location"], 8)))
+    if kind == _location("DEVICE") and not 0 <= ordinal < call.model.devices:
+        return status.INVALID_DEVICE
+    call.give(output, default_pool(call, ordinal if kind == _location("DEVICE") else _HOST))
+    return status.SUCCESS
+
+
+def cuMemGetDefaultMemPool(call: Invocation) -> Steps[int]:
+    return (yield from _pool_of_location(call, "pool_out"))
+
+
+def cuMemGetMemPool(call: Invocation) -> Steps[int]:
+    return (yield from _pool_of_location(call, "pool"))

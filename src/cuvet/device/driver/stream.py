@@ -1,0 +1,244 @@
+"""Streams, and the host functions that they call."""
+
+from __future__ import annotations
+
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.device import facts, status
+from cuvet.device.driver.graph import Node, captured, captured_graph, enqueue, nodes_of
+from cuvet.device.invocation import Invocation, write
+from cuvet.device.protocol import Command, Op, Steps
+from cuvet.model import Event, Stream
+
+_NON_BLOCKING = 1
+_PER_THREAD = 2
+_CAPTURE_NONE, _CAPTURE_ACTIVE, _CAPTURE_INVALIDATED = 0, 1, 2
+
+
+def cuStreamCreate(call: Invocation) -> int:
+    return _create(call, call["Flags"], 0)
+
+
+def cuStreamCreateWithPriority(call: Invocation) -> int:
+    return _create(call, call["flags"], call.signed("priority"))
+
+
+def _create(call: Invocation, flags: int, priority: int) -> int:
+    if flags & ~_NON_BLOCKING:
+        return status.INVALID_VALUE
+    handle = call.issue("phStream", Kind.STREAM)
+    allowed = max(facts.FACTS.stream_priority_greatest, min(facts.FACTS.stream_priority_least, priority))
+    call.process.attributes["stream flags", handle, 0] = flags
+    call.process.attributes["stream priority", handle, 0] = allowed
+    return status.SUCCESS
+
+
+def cuStreamDestroy(call: Invocation) -> int:
+    """Work in progress goes on; its resources are released when it is done."""
+    if call["hStream"] <= _PER_THREAD:
+        return status.INVALID_HANDLE
+    call.process.timeline.streams.pop(call["hStream"], None)
+    return status.SUCCESS
+
+
+def cuStreamSynchronize(call: Invocation) -> Steps[int]:
+    if call["hStream"] <= _PER_THREAD and not call.model.current_handle(call.call):
+        return status.INVALID_CONTEXT
+    yield from call.wait(call.queue(call["hStream"]))
+    return status.SUCCESS
+
+
+def cuStreamQuery(call: Invocation) -> Steps[int]:
+    if call["hStream"] <= _PER_THREAD and not call.model.current_handle(call.call):
+        return status.INVALID_CONTEXT
+    queue = call.queue(call["hStream"])
+    functions = yield Command(Op.DRAIN, (queue, 0))
+    running = call.process.timeline.stream_running(queue)
+    return status.NOT_READY if running or functions.word else status.SUCCESS
+
+
+def cuStreamWaitEvent(call: Invocation) -> int:
+    event, queue = call["hEvent"], call.queue(call["hStream"])
+    found = call.model.find(Kind.EVENT, event)
+    if isinstance(found, Event) and found.captured is not None:
+        body = call.process.graphs[captured_graph(call, found.captured)]
+        body.tips[queue] = body.tips.get(queue, []) + body.events.get(event, [])
+        return status.SUCCESS
+    work = call.process.timeline.events.get(event)
+    if work is not None and work.running:
+        call.process.timeline.streams[queue] = work
+    return status.SUCCESS
+
+
+def cuStreamGetFlags(call: Invocation) -> int:
+    call.give("flags", call.process.attributes.get(("stream flags", call["hStream"], 0), 0))
+    return status.SUCCESS
+
+
+def cuStreamGetPriority(call: Invocation) -> int:
+    call.give("priority", call.process.attributes.get(("stream priority", call["hStream"], 0), 0))
+    return status.SUCCESS
+
+
+def _stream(call: Invocation) -> Stream | None:
+    return call.model.stream_of(call.call, call.entry_point.index["hStream"])
+
+
+def cuStreamGetCtx(call: Invocation) -> int:
+    stream = _stream(call)
+    context = stream.context if stream else call.model.current_context(call.call)
+    call.give("pCtx", context.handle if context else 0)
+    if "pGreenCtx" in call.entry_point.index:
+        call.give("pGreenCtx", 0)
+    return status.SUCCESS
+
+
+def cuStreamGetDevice(call: Invocation) -> int:
+    stream = _stream(call)
+    context = stream.context if stream else None
+    call.give("device", (context.device or 0) if context else call.current_device())
+    return status.SUCCESS
+
+
+def cuStreamGetId(call: Invocation) -> int:
+    stream = _stream(call)
+    call.give("streamId", stream.number & 0xFFFFFFFFFFFFFFFF if stream else call["hStream"])
+    return status.SUCCESS
+
+
+def cuStreamAttachMemAsync(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuStreamCopyAttributes(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuStreamSetAttribute(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuStreamGetAttribute(call: Invocation) -> Steps[int]:
+    yield from write(call["value"], bytes(catalog().structs["CUstreamAttrValue"].bytes))
+    return status.SUCCESS
+
+
+def cuLaunchHostFunc(call: Invocation) -> Steps[int]:
+    if not call["fn"]:
+        return status.INVALID_VALUE
+    queue, function, data = call.queue(call["hStream"]), call["fn"], call["userData"]
+
+    def run() -> Steps[int]:
+        yield Command(Op.CALL_HOST, (queue, 0, function, data))
+        return status.SUCCESS
+
+    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_HOST", run)))
+
+
+def cuStreamAddCallback(call: Invocation) -> Steps[int]:
+    if not call["callback"] or call["flags"]:
+        return status.INVALID_VALUE
+    if captured(call) is not None:
+        return status.STREAM_CAPTURE_UNSUPPORTED
+    stream = call["hStream"]
+    yield Command(Op.CALL_HOST, (call.queue(stream), 1, call["callback"], call["userData"], stream, status.SUCCESS))
+    return status.SUCCESS
+
+
+def cuStreamBeginCapture(call: Invocation) -> int:
+    return status.INVALID_VALUE if call["mode"] > 2 else status.SUCCESS
+
+
+def cuStreamBeginCaptureToGraph(call: Invocation) -> int:
+    body = call.process.graphs.get(call["hGraph"])
+    if body is None or call["mode"] > 2:
+        return status.INVALID_VALUE
+    queue = call.queue(call["hStream"])
+    call.process.capture_into[queue] = call["hGraph"]
+    body.tips[queue] = nodes_of(call, "dependencies", "numDependencies") or []
+    return status.SUCCESS
+
+
+def cuStreamEndCapture(call: Invocation) -> int:
+    stream = _stream(call)
+    capture = call.model.capture_of(stream) if stream else None
+    if capture is None:
+        return status.INVALID_VALUE
+    handle = captured_graph(call, capture)
+    del call.process.captures[capture]
+    body = call.process.graphs[handle]
+    body.tips, body.events = {}, {}
+    call.give("phGraph", handle)
+    return status.SUCCESS
+
+
+def _capture_status(call: Invocation) -> int:
+    stream = _stream(call)
+    capture = call.model.capture_of(stream) if stream else None
+    if capture is None:
+        return _CAPTURE_NONE
+    return _CAPTURE_INVALIDATED if capture.invalidated_by else _CAPTURE_ACTIVE
+
+
+def cuStreamIsCapturing(call: Invocation) -> int:
+    if not call["captureStatus"]:
+        return status.INVALID_VALUE
+    call.give("captureStatus", _capture_status(call))
+    return status.SUCCESS
+
+
+def cuStreamGetCaptureInfo(call: Invocation) -> Steps[int]:
+    state = _capture_status(call)
+    call.give("captureStatus_out", state)
+    stream = _stream(call)
+    capture = call.model.capture_of(stream) if stream else None
+    if capture is None or state != _CAPTURE_ACTIVE:
+        return status.SUCCESS
+    graph = captured_graph(call, capture)
+    tips = call.process.graphs[graph].tips.get(call.queue(call["hStream"]), [])
+    call.give("id_out", capture.begun_by.number)
+    call.give("graph_out", graph)
+    call.give("edgeData_out", 0)
+    call.give("numDependencies_out", len(tips))
+    if call["dependencies_out"]:
+        call.give(
+            "dependencies_out", (yield from call.constant(b"".join(tip.handle.to_bytes(8, "little") for tip in tips)))
+        )
+    return status.SUCCESS
+
+
+def cuStreamUpdateCaptureDependencies(call: Invocation) -> int:
+    stream = _stream(call)
+    capture = call.model.capture_of(stream) if stream else None
+    named = nodes_of(call, "dependencies", "numDependencies")
+    if capture is None or named is None:
+        return status.INVALID_VALUE
+    body, queue = call.process.graphs[captured_graph(call, capture)], call.queue(call["hStream"])
+    body.tips[queue] = named if call["flags"] & 1 else body.tips.get(queue, []) + named
+    return status.SUCCESS
+
+
+def cuStreamWriteValue32(call: Invocation) -> Steps[int]:
+    return (yield from _write_value(call, 4))
+
+
+def cuStreamWriteValue64(call: Invocation) -> Steps[int]:
+    return (yield from _write_value(call, 8))
+
+
+def _write_value(call: Invocation, size: int) -> Steps[int]:
+    address, value = call["addr"], call["value"]
+
+    def run() -> Steps[int]:
+        yield Command(Op.SET, (address, value, size, size, 1, 0))
+        return status.SUCCESS
+
+    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_BATCH_MEM_OP", run), call.queue(call["stream"])))
+
+
+def cuStreamWaitValue32(call: Invocation) -> int:
+    return status.SUCCESS
+
+
+def cuStreamWaitValue64(call: Invocation) -> int:
+    return status.SUCCESS

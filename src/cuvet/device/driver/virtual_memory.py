@@ -1,0 +1,73 @@
+"""Virtual memory management: address ranges, memory handles, and the mapping of one to the other."""
+
+from __future__ import annotations
+
+from cuvet.catalog import Kind
+from cuvet.device import facts, status
+from cuvet.device.invocation import Invocation, write
+from cuvet.device.protocol import Steps
+
+GRANULARITY = 2 << 20
+
+
+def cuMemGetAllocationGranularity(call: Invocation) -> int:
+    call.give("granularity", GRANULARITY)
+    return status.SUCCESS
+
+
+def cuMemAddressReserve(call: Invocation) -> Steps[int]:
+    size = call["size"]
+    if not size or size % GRANULARITY or call["flags"]:
+        return status.INVALID_VALUE
+    address = yield from call.process.device_memory.allocate(size)
+    if not address:
+        return status.OUT_OF_MEMORY
+    call.give("ptr", address)
+    return status.SUCCESS
+
+
+def cuMemAddressFree(call: Invocation) -> Steps[int]:
+    freed = yield from call.process.device_memory.free(call["ptr"])
+    return status.SUCCESS if freed else status.INVALID_VALUE
+
+
+def cuMemCreate(call: Invocation) -> int:
+    size = call["size"]
+    if not size or size % GRANULARITY or call["flags"]:
+        return status.INVALID_VALUE
+    if size > facts.TOTAL_MEMORY - call.process.allocated:
+        return status.OUT_OF_MEMORY
+    call.issue("handle", Kind.MEMORY_HANDLE)
+    return status.SUCCESS
+
+
+def cuMemRelease(call: Invocation) -> int:
+    return status.SUCCESS if call["handle"] else status.INVALID_VALUE
+
+
+def cuMemMap(call: Invocation) -> int:
+    """The range has memory of its own since it was reserved: a handle mapped twice does not share it."""
+    if call["ptr"] % GRANULARITY or not call["size"] or call["size"] % GRANULARITY or call["offset"] or call["flags"]:
+        return status.INVALID_VALUE
+    call.process.attributes["mapping", call["ptr"], 0] = call["handle"]
+    return status.SUCCESS
+
+
+def cuMemUnmap(call: Invocation) -> int:
+    mapped = call.process.attributes.pop(("mapping", call["ptr"], 0), 0)
+    return status.SUCCESS if mapped and call["size"] else status.INVALID_VALUE
+
+
+def cuMemRetainAllocationHandle(call: Invocation) -> int:
+    handle = call.process.attributes.get(("mapping", call["addr"], 0), 0)
+    call.give("handle", handle)
+    return status.SUCCESS if handle else status.INVALID_VALUE
+
+
+def cuMemSetAccess(call: Invocation) -> int:
+    return status.SUCCESS if call["ptr"] and call["size"] else status.INVALID_VALUE
+
+
+def cuMemGetAccess(call: Invocation) -> Steps[int]:
+    yield from write(call["flags"], (3).to_bytes(8, "little"))
+    return status.SUCCESS

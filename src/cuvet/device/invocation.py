@@ -1,0 +1,141 @@
+"""A driver call on its way through the emulated driver, and what its handler may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import EntryPoint, Kind, driver
+from cuvet.device.protocol import Command, Op, Steps
+from cuvet.model import Call
+
+if TYPE_CHECKING:
+    from cuvet.device.process import ClientProcess, Thread
+    from cuvet.model import Model
+
+MOST_STRING = 4096
+MOST_ARRAY = 1 << 20
+_LEGACY, _PER_THREAD = 1, 2
+
+
+class BadAddress(Exception):
+    """The program passed a pointer to memory that it does not have."""
+
+
+def read(address: int, size: int) -> Steps[bytes]:
+    """``size`` bytes of the program's memory. BadAddress if they are not all there."""
+    pieces = []
+    for start in range(0, size, MOST_ARRAY):
+        answer = yield Command(Op.READ, (address + start, min(MOST_ARRAY, size - start)))
+        if answer.error:
+            raise BadAddress(hex(address))
+        pieces.append(answer.data)
+    return b"".join(pieces)
+
+
+def read_string(address: int, most: int = MOST_STRING) -> Steps[bytes]:
+    """The string at the address, without its NUL; its first ``most`` bytes if it has none there."""
+    answer = yield Command(Op.READ_STRING, (address, most))
+    if answer.error:
+        raise BadAddress(hex(address))
+    return answer.data
+
+
+def write(address: int, data: bytes) -> Steps[None]:
+    answer = yield Command(Op.WRITE, (address,), data)
+    if answer.error:
+        raise BadAddress(hex(address))
+
+
+def write_word(address: int, value: int, size: int = 8) -> Steps[None]:
+    yield from write(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+
+
+def tell(process: ClientProcess, text: str) -> Steps[None]:
+    """One line for the user on the program's stderr; once."""
+    if text not in process.said:
+        process.said.add(text)
+        yield Command(Op.MESSAGE, (0,), text.encode())
+
+
+@dataclass(slots=True, eq=False)
+class Invocation:
+    """``outputs`` are the words to write through the parameters of these positions when the call succeeds."""
+
+    call: Call
+    thread: Thread
+    outputs: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def entry_point(self) -> EntryPoint:
+        return self.call.entry_point
+
+    @property
+    def process(self) -> ClientProcess:
+        return self.thread.process
+
+    @property
+    def model(self) -> Model:
+        return self.thread.process.model
+
+    def __getitem__(self, parameter: str) -> int:
+        return self.call.arg(parameter)
+
+    def signed(self, parameter: str) -> int:
+        """The word as a C int."""
+        word = self[parameter] & 0xFFFFFFFF
+        return word - (1 << 32) if word >> 31 else word
+
+    def member(self, parameter: str, path: str) -> int:
+        """Unsigned member of the struct that the parameter points to (or that was passed by value). BadAddress if it is NULL."""
+        entry_point = self.entry_point
+        position = entry_point.index[parameter]
+        data = self.call.inputs.get(position)
+        described = entry_point.parameters[position]
+        offset, size, _ = driver().field(described.pointee or described.type, path)
+        if data is None or offset + size > len(data):
+            raise BadAddress(parameter)
+        return int.from_bytes(data[offset : offset + size], "little")
+
+    def text(self, parameter: str) -> bytes:
+        """The string that the parameter points to. BadAddress if it is NULL."""
+        data = self.call.inputs.get(self.entry_point.index[parameter])
+        if data is None:
+            raise BadAddress(parameter)
+        return data
+
+    def give(self, parameter: str, value: int) -> None:
+        """Write the value through the parameter when the call succeeds; a NULL pointer takes nothing."""
+        if self[parameter]:
+            self.outputs[self.entry_point.index[parameter]] = value
+
+    def issue(self, parameter: str, kind: Kind) -> int:
+        """Give a new handle through the parameter."""
+        handle = self.process.handles.issue(kind)
+        self.give(parameter, handle)
+        return handle
+
+    def queue(self, stream: int) -> int:
+        """Key of the stream's host functions and work: the handle; 1 for the legacy stream, one per thread for the per-thread one."""
+        if stream <= _LEGACY:
+            return _LEGACY
+        return _PER_THREAD << 32 | self.thread.number if stream == _PER_THREAD else stream
+
+    def current_device(self) -> int:
+        """Device of the current context; 0 if there is none."""
+        context = self.model.current_context(self.call)
+        return context.device or 0 if context else 0
+
+    def constant(self, text: bytes) -> Steps[int]:
+        """Address of a NUL-terminated string that stays for the life of the process."""
+        known = self.process.texts.get(text)
+        if known is None:
+            known = yield from self.process.host_memory.allocate(len(text) + 1)
+            yield from write(known, text + b"\0")
+            self.process.texts[text] = known
+        return known
+
+    def wait(self, queue: int = 0) -> Steps[None]:
+        """The host waits for the work and the host functions of a queue (0: of all queues)."""
+        self.process.timeline.finish()
+        yield Command(Op.DRAIN, (queue, 1))

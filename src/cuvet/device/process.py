@@ -1,0 +1,123 @@
+"""What the device process knows: machine, client processes, their threads."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuvet.device.arena import Arena
+from cuvet.device.facts import TOTAL_MEMORY
+from cuvet.device.handles import Handles
+from cuvet.device.protocol import Hello
+from cuvet.device.work import Timeline
+from cuvet.model import Capture, Model
+
+if TYPE_CHECKING:
+    from cuvet.catalog import Kind
+    from cuvet.device.driver.function import Code, Kernel
+    from cuvet.device.driver.graph import GraphBody, Node
+    from cuvet.device.runtime.registration import Registry
+
+
+@dataclass(slots=True, eq=False)
+class Array:
+    """What a CUDA array holds: rows of ``row_bytes`` bytes, in memory at ``address``."""
+
+    address: int
+    descriptor: bytes
+    width_bytes: int
+    height: int
+    depth: int
+
+
+@dataclass(slots=True, eq=False)
+class ClientProcess:
+    """A program's process. The model says what lives; the tables here say what it looks like."""
+
+    pid: int
+    model: Model
+    handles: Handles
+    device_memory: Arena = field(default_factory=lambda: Arena(host=False))
+    host_memory: Arena = field(default_factory=lambda: Arena(host=True))
+    sizes: dict[int, int] = field(default_factory=dict)
+    """Bytes asked for, by address of the allocation."""
+    allocated: int = 0
+    """Sum of them. It stands for every device: which one an allocation is on, the model knows."""
+    threads: dict[int, Thread] = field(default_factory=dict)
+    timeline: Timeline = field(default_factory=Timeline)
+    arrays: dict[int, Array] = field(default_factory=dict)
+    code: dict[int, Code] = field(default_factory=dict)
+    """Modules and libraries, by handle."""
+    kernels: dict[int, Kernel] = field(default_factory=dict)
+    """Functions and kernels, by handle."""
+    graphs: dict[int, GraphBody] = field(default_factory=dict)
+    """Graphs and executable graphs, by handle."""
+    nodes: dict[int, Node] = field(default_factory=dict)
+    captures: dict[Capture, int] = field(default_factory=dict)
+    """Handles of the graphs that captures in progress are making."""
+    capture_into: dict[int, int] = field(default_factory=dict)
+    """The graph that a stream's next capture adds to, by the stream's queue."""
+    texts: dict[bytes, int] = field(default_factory=dict)
+    """Addresses of constant strings that were handed to the program."""
+    attributes: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    """What the program set: (noun, handle, attribute) to value."""
+    resources: dict[tuple[Kind, int], bytes] = field(default_factory=dict)
+    """CUDA_RESOURCE_DESC of texture and surface objects."""
+    said: set[str] = field(default_factory=set)
+    """Messages that the user has read already."""
+    unsupported: bool = False
+    """NVIDIA's own runtime library found out that this driver is not genuine, and nothing else made a context yet."""
+    registry: Registry | None = None
+    counted_before_fork: bool = False
+    """The runtime had counted the devices already when this process was forked."""
+    calls: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """A thread of a client process. ``error`` and ``device`` are the emulated runtime's: its last error, and the device that the
+    thread chose."""
+
+    process: ClientProcess
+    number: int
+    error: int = 0
+    device: int = 0
+
+
+class Machine:
+    """``devices`` emulated GPUs and the processes that use them."""
+
+    def __init__(self, devices: int) -> None:
+        self.devices = devices
+        self._processes: dict[tuple[int, int], ClientProcess] = {}
+        self._numbers = itertools.count()
+
+    def thread(self, hello: Hello) -> Thread:
+        """The thread that introduces itself; its process is new if it is the first."""
+        key = (hello.process, hello.image)
+        process = self._processes.get(key)
+        if process is None:
+            parent = self._processes.get((hello.parent, hello.image))
+            self._forget_ended()
+            process = self._processes[key] = self._new_process(hello.process, parent)
+        thread = process.threads[hello.thread] = Thread(process, hello.thread)
+        return thread
+
+    def _new_process(self, pid: int, parent: ClientProcess | None) -> ClientProcess:
+        model = parent.model.forked() if parent else Model(self.devices, memory=TOTAL_MEMORY, complete=True)
+        counted = parent is not None and parent.registry is not None and parent.registry.initialised
+        return ClientProcess(pid, model, Handles(next(self._numbers)), counted_before_fork=counted)
+
+    def _forget_ended(self) -> None:
+        """A process whose threads all closed their connections may call again from another thread, as long as it exists."""
+        for key, process in list(self._processes.items()):
+            if not process.threads and not Path(f"/proc/{process.pid}").exists():
+                del self._processes[key]
+
+    def ended(self, thread: Thread) -> None:
+        """A thread's connection is closed."""
+        threads = thread.process.threads
+        if threads.get(thread.number) is thread:
+            del threads[thread.number]

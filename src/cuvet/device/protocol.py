@@ -1,0 +1,150 @@
+"""Messages between the shim and the device process, as ``docs/architecture.md`` ("Device protocol") describes them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeVar
+
+VERSION = 1
+MOST_BYTES = 64 << 20
+"""Longest message of either side, in bytes."""
+
+Result = TypeVar("Result")
+
+
+class ProtocolError(Exception):
+    """The peer sent something that is no message of this protocol. The text says what, in one line."""
+
+
+class Op(IntEnum):
+    RETURN = 1
+    READ = 2
+    WRITE = 3
+    READ_STRING = 4
+    COPY = 5
+    SET = 6
+    RESERVE = 7
+    RELEASE = 8
+    CALL_DRIVER = 9
+    CALL_HOST = 10
+    DRAIN = 11
+    SCRATCH = 12
+    RAISE = 13
+    LOOKUP = 14
+    MESSAGE = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the shim shall do. ``operands`` are words, taken modulo 2**64."""
+
+    op: Op
+    operands: tuple[int, ...] = ()
+    data: bytes = b""
+
+    def encode(self) -> bytes:
+        words = struct.pack(f"<{len(self.operands)}Q", *(word & 0xFFFFFFFFFFFFFFFF for word in self.operands))
+        return (
+            struct.pack("<IBBHI", 8 + len(words) + len(self.data), self.op, len(self.operands), 0, 0)
+            + words
+            + self.data
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``error`` is 0 or an errno."""
+
+    error: int
+    data: bytes = b""
+
+    @property
+    def word(self) -> int:
+        return int.from_bytes(self.data[:8], "little")
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First message of a connection. ``parent`` is the process that this one was forked from after it had called CUDA, or 0.
+    ``image`` tells programs apart that one process executes one after the other; a forked child has its parent's."""
+
+    parent: int
+    process: int
+    thread: int
+    image: int
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """The process is exiting: from here on its driver has shut down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call. ``words`` has one word per parameter, ``structs`` the bytes of those passed by value, by parameter.
+
+    ``per_thread``: made through a ``_ptsz`` or ``_ptds`` symbol. Runtime calls also say which signature of the entry point
+    was called and by which major version of the runtime library.
+    """
+
+    runtime: bool
+    entry_point: int
+    words: tuple[int, ...]
+    per_thread: bool = False
+    signature: int = 0
+    major: int = 0
+    structs: dict[int, bytes] = field(default_factory=dict)
+
+
+Steps = Generator[Command, Answer, Result]
+"""Work in progress: yields commands for the shim, is sent their answers, returns a result."""
+
+_HEADER = struct.Struct("<BBHI")
+_BLOB = struct.Struct("<HHI")
+_DRIVER, _RUNTIME, _GOODBYE, _ANSWER, _HELLO = 0, 1, 253, 254, 255
+
+
+def decode(message: bytes) -> Hello | Request | Answer | Goodbye:
+    """Decode what follows a message's length. ProtocolError if it is none."""
+    if len(message) < _HEADER.size:
+        raise ProtocolError(f"a message of {len(message)} bytes is too short")
+    kind, words, flags, number = _HEADER.unpack_from(message)
+    if kind == _ANSWER:
+        return Answer(number, message[_HEADER.size :])
+    if kind == _GOODBYE:
+        return Goodbye()
+    if kind == _HELLO:
+        return _decode_hello(message, flags, number)
+    if kind in (_DRIVER, _RUNTIME):
+        return _decode_request(message, kind == _RUNTIME, words, flags, number)
+    raise ProtocolError(f"there is no message of kind {kind}")
+
+
+def _decode_hello(message: bytes, version: int, parent: int) -> Hello:
+    if version != VERSION:
+        raise ProtocolError(f"the peer speaks version {version} of the protocol, this is version {VERSION}")
+    if len(message) != _HEADER.size + 16:
+        raise ProtocolError("HELLO has a wrong length")
+    process, thread, image = struct.unpack_from("<IIQ", message, _HEADER.size)
+    return Hello(parent, process, thread, image)
+
+
+def _decode_request(message: bytes, runtime: bool, words: int, flags: int, number: int) -> Request:
+    position = _HEADER.size + 8 * words
+    if position > len(message):
+        raise ProtocolError(f"a call announces {words} words and has fewer")
+    structs = {}
+    values = struct.unpack_from(f"<{words}Q", message, _HEADER.size)
+    while position < len(message):
+        if position + _BLOB.size > len(message):
+            raise ProtocolError("a call ends within a struct")
+        parameter, _, length = _BLOB.unpack_from(message, position)
+        position += _BLOB.size
+        if position + length > len(message):
+            raise ProtocolError("a struct is longer than its call")
+        structs[parameter] = message[position : position + length]
+        position += length
+    return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs)

@@ -1,0 +1,147 @@
+"""A runtime call on its way through the emulated runtime, which answers it with driver calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from cuvet.catalog import Catalog, EntryPoint, status_value
+from cuvet.catalog import driver as driver_catalog
+from cuvet.catalog import runtime as runtime_catalog
+from cuvet.device.invocation import BadAddress, read, write
+from cuvet.device.process import ClientProcess, Thread
+from cuvet.device.protocol import Command, Op, Request, Steps
+from cuvet.device.runtime.registration import Registry
+
+_SCRATCH_BYTES = 4096
+_PER_THREAD_STREAM = 2
+_STREAMS = ("stream", "hStream")
+
+
+def error(name: str) -> int:
+    """Number of a cudaError_t."""
+    return status_value("runtime", name)
+
+
+INVALID_VALUE = error("cudaErrorInvalidValue")
+INVALID_RESOURCE_HANDLE = error("cudaErrorInvalidResourceHandle")
+_CONTEXT_IS_DESTROYED = error("cudaErrorContextIsDestroyed")
+
+
+@cache
+def release(major: int) -> str:
+    """The CUDA release of that major version that the catalog knows: ``12.9``."""
+    return next(version for version in runtime_catalog().versions if version.startswith(f"{major}."))
+
+
+@dataclass(slots=True, eq=False)
+class RuntimeCall:
+    """``words`` by parameter name, of the signature that was called; ``structs`` are those passed by value."""
+
+    entry_point: EntryPoint
+    words: dict[str, int]
+    structs: dict[str, bytes]
+    thread: Thread
+    major: int
+    scratch_base: int = 0
+    scratch_used: int = 0
+
+    @classmethod
+    def of(cls, thread: Thread, request: Request, entry_point: EntryPoint) -> RuntimeCall:
+        parameters = entry_point.signatures[request.signature].parameters
+        words = {parameter.name: word for parameter, word in zip(parameters, request.words, strict=True)}
+        structs = {parameters[position].name: data for position, data in request.structs.items()}
+        for name in _STREAMS:
+            if request.per_thread and words.get(name) == 0:
+                words[name] = _PER_THREAD_STREAM
+        return cls(entry_point, words, structs, thread, request.major)
+
+    @property
+    def process(self) -> ClientProcess:
+        return self.thread.process
+
+    @property
+    def registry(self) -> Registry:
+        if self.process.registry is None:
+            self.process.registry = Registry()
+        return self.process.registry
+
+    @property
+    def device(self) -> int:
+        """The device that this thread chose; 0 if it did not."""
+        return self.thread.device
+
+    def __getitem__(self, name: str) -> int:
+        return self.words[name]
+
+    def signed(self, name: str) -> int:
+        """The word as a C int."""
+        word = self[name] & 0xFFFFFFFF
+        return word - (1 << 32) if word >> 31 else word
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The 32-bit members of a struct passed by value: a dim3, a cudaMemLocation."""
+        data = self.structs[name]
+        return tuple(int.from_bytes(data[start : start + 4], "little") for start in range(0, len(data), 4))
+
+    def sizes(self, name: str) -> tuple[int, ...]:
+        """The 64-bit members of a struct passed by value: a cudaExtent, a cudaPitchedPtr."""
+        data = self.structs[name]
+        return tuple(int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8))
+
+    def driver(self, name: str, *words: int) -> Steps[int]:
+        """Call the driver, through the shim's wrapper. The status, as the runtime tells it."""
+        answer = yield Command(Op.CALL_DRIVER, (driver_catalog()[name].id, *words))
+        status = answer.word & 0xFFFFFFFF
+        return INVALID_RESOURCE_HANDLE if status == _CONTEXT_IS_DESTROYED else status
+
+    def scratch(self, size: int = 8) -> Steps[int]:
+        """Address of ``size`` bytes of the program's memory for the length of this call."""
+        if not self.scratch_base:
+            self.scratch_base = (yield Command(Op.SCRATCH, (_SCRATCH_BYTES,))).word
+        address = self.scratch_base + self.scratch_used
+        self.scratch_used += -(-size // 16) * 16
+        if self.scratch_used > _SCRATCH_BYTES:
+            raise ValueError(f"a runtime call needs more than {_SCRATCH_BYTES} bytes of scratch memory")
+        return address
+
+    def lay_down(self, data: bytes) -> Steps[int]:
+        """Address of a copy of the bytes in scratch memory."""
+        address = yield from self.scratch(len(data))
+        yield from write(address, data)
+        return address
+
+    def ask(self, name: str, *words: int) -> Steps[tuple[int, int]]:
+        """Call the driver with a scratch word as its first argument: (status, the word that the driver wrote)."""
+        address = yield from self.scratch()
+        status = yield from self.driver(name, address, *words)
+        return status, int.from_bytes((yield from read(address, 8)), "little")
+
+    def struct(self, address: int, name: str) -> Steps[Members]:
+        """The runtime's struct at an address of the program. BadAddress if it is not there."""
+        if not address:
+            raise BadAddress(name)
+        layout = runtime_catalog().struct(name, release(self.major))
+        return Members(runtime_catalog(), name, (yield from read(address, layout.bytes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """A struct's bytes, read by member."""
+
+    catalog: Catalog
+    name: str
+    data: bytes
+
+    def __getitem__(self, path: str) -> int:
+        offset, size, _ = self.catalog.field(self.name, path)
+        return int.from_bytes(self.data[offset : offset + size], "little")
+
+
+def pack(name: str, **members: int) -> bytes:
+    """Bytes of a driver struct; a double underscore stands for a dot."""
+    data = bytearray(driver_catalog().structs[name].bytes)
+    for path, value in members.items():
+        offset, size, _ = driver_catalog().field(name, path.replace("__", "."))
+        data[offset : offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+    return bytes(data)

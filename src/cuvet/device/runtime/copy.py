@@ -1,0 +1,289 @@
+"""Copies and sets."""
+
+from __future__ import annotations
+
+from cuvet.device.protocol import Steps
+from cuvet.device.runtime.array import array_element_bytes
+from cuvet.device.runtime.call import INVALID_VALUE, Members, RuntimeCall, error, pack
+from cuvet.device.runtime.device import ensure_context, primary_of
+from cuvet.device.runtime.launch import variable_address
+
+_HOST_TO_HOST, _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE, _DEFAULT = range(5)
+_LINEAR = {
+    _HOST_TO_HOST: "cuMemcpy",
+    _HOST_TO_DEVICE: "cuMemcpyHtoD",
+    _DEVICE_TO_HOST: "cuMemcpyDtoH",
+    _DEVICE_TO_DEVICE: "cuMemcpyDtoD",
+    _DEFAULT: "cuMemcpy",
+}
+_INVALID_DIRECTION = error("cudaErrorInvalidMemcpyDirection")
+_INVALID_PITCH = error("cudaErrorInvalidPitchValue")
+_MEMORY_HOST, _MEMORY_ARRAY = 1, 3  # CUmemorytype
+_SOURCE_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 1, _DEVICE_TO_HOST: 2, _DEVICE_TO_DEVICE: 2, _DEFAULT: 4}
+_DESTINATION_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 2, _DEVICE_TO_HOST: 1, _DEVICE_TO_DEVICE: 2, _DEFAULT: 4}
+
+
+def _linear(call: RuntimeCall, to: int, source: int, stream: tuple[int, ...] = ()) -> Steps[int]:
+    name = _LINEAR.get(call["kind"])
+    if name is None:
+        return _INVALID_DIRECTION
+    status = yield from ensure_context(call)
+    if status or not call["count"]:
+        return status
+    return (yield from call.driver(name + "Async" if stream else name, to, source, call["count"], *stream))
+
+
+def cudaMemcpy(call: RuntimeCall) -> Steps[int]:
+    return (yield from _linear(call, call["dst"], call["src"]))
+
+
+def cudaMemcpyAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _linear(call, call["dst"], call["src"], (call["stream"],)))
+
+
+def cudaMemcpyToSymbol(call: RuntimeCall) -> Steps[int]:
+    return (yield from _symbol(call, to_symbol=True))
+
+
+def cudaMemcpyToSymbolAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _symbol(call, to_symbol=True))
+
+
+def cudaMemcpyFromSymbol(call: RuntimeCall) -> Steps[int]:
+    return (yield from _symbol(call, to_symbol=False))
+
+
+def cudaMemcpyFromSymbolAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _symbol(call, to_symbol=False))
+
+
+def _symbol(call: RuntimeCall, to_symbol: bool) -> Steps[int]:
+    status = yield from ensure_context(call)
+    if status:
+        return status
+    status, address, size = yield from variable_address(call, call["symbol"])
+    if status or call["offset"] + call["count"] > size:
+        return status or INVALID_VALUE
+    stream = (call["stream"],) if "stream" in call.words else ()
+    inside = address + call["offset"]
+    if to_symbol:
+        return (yield from _linear(call, inside, call["src"], stream))
+    return (yield from _linear(call, call["dst"], inside, stream))
+
+
+def cudaMemcpyPeer(call: RuntimeCall) -> Steps[int]:
+    return (yield from _peer(call))
+
+
+def cudaMemcpyPeerAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _peer(call, call["stream"]))
+
+
+def _peer(call: RuntimeCall, *stream: int) -> Steps[int]:
+    status = yield from ensure_context(call)
+    devices = (call.signed("dstDevice"), call.signed("srcDevice"))
+    if status or not all(0 <= device < call.process.model.devices for device in devices):
+        return status or error("cudaErrorInvalidDevice")
+    to = yield from primary_of(call, devices[0])
+    source = yield from primary_of(call, devices[1])
+    name = "cuMemcpyPeerAsync" if stream else "cuMemcpyPeer"
+    return (yield from call.driver(name, call["dst"], to, call["src"], source, call["count"], *stream))
+
+
+# Two and three dimensions.
+
+
+def _side(side: str, kind: int, address: int, pitch: int = 0) -> dict[str, int]:
+    """Members of a CUDA_MEMCPY2D or CUDA_MEMCPY3D that say where one side is."""
+    types = _DESTINATION_TYPES if side == "dst" else _SOURCE_TYPES
+    memory = types[kind]
+    place = "Host" if memory == _MEMORY_HOST else "Device"
+    return {f"{side}MemoryType": memory, f"{side}{place}": address, f"{side}Pitch": pitch}
+
+
+def _array_side(side: str, array: int, x_bytes: int, y: int, z: int = 0) -> dict[str, int]:
+    found = {f"{side}MemoryType": _MEMORY_ARRAY, f"{side}Array": array, f"{side}XInBytes": x_bytes, f"{side}Y": y}
+    return found | ({f"{side}Z": z} if z else {})
+
+
+def _rectangle(call: RuntimeCall, *sides: dict[str, int]) -> Steps[int]:
+    """Copy ``width`` bytes by ``height`` rows. Asynchronous if the call has a stream."""
+    if call["kind"] not in _LINEAR:
+        return _INVALID_DIRECTION
+    status = yield from ensure_context(call)
+    if status or not call["width"] or not call["height"]:
+        return status
+    members = {name: value for side in sides for name, value in side.items()}
+    data = pack("CUDA_MEMCPY2D", WidthInBytes=call["width"], Height=call["height"], **members)
+    described = yield from call.lay_down(data)
+    if "stream" in call.words:
+        return (yield from call.driver("cuMemcpy2DAsync", described, call["stream"]))
+    return (yield from call.driver("cuMemcpy2DUnaligned", described))
+
+
+def _plain_rectangle(call: RuntimeCall) -> Steps[int]:
+    if call["kind"] not in _LINEAR:
+        return _INVALID_DIRECTION
+    if call["width"] > call["dpitch"] or call["width"] > call["spitch"]:
+        return _INVALID_PITCH
+    to = _side("dst", call["kind"], call["dst"], call["dpitch"])
+    return (yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"])))
+
+
+def cudaMemcpy2D(call: RuntimeCall) -> Steps[int]:
+    return (yield from _plain_rectangle(call))
+
+
+def cudaMemcpy2DAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _plain_rectangle(call))
+
+
+def _rectangle_to_array(call: RuntimeCall) -> Steps[int]:
+    to = _array_side("dst", call["dst"], call["wOffset"], call["hOffset"])
+    return (yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"])))
+
+
+def cudaMemcpy2DToArray(call: RuntimeCall) -> Steps[int]:
+    return (yield from _rectangle_to_array(call))
+
+
+def cudaMemcpy2DToArrayAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _rectangle_to_array(call))
+
+
+def _rectangle_from_array(call: RuntimeCall) -> Steps[int]:
+    source = _array_side("src", call["src"], call["wOffset"], call["hOffset"])
+    return (yield from _rectangle(call, _side("dst", call["kind"], call["dst"], call["dpitch"]), source))
+
+
+def cudaMemcpy2DFromArray(call: RuntimeCall) -> Steps[int]:
+    return (yield from _rectangle_from_array(call))
+
+
+def cudaMemcpy2DFromArrayAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _rectangle_from_array(call))
+
+
+def cudaMemcpy2DArrayToArray(call: RuntimeCall) -> Steps[int]:
+    to = _array_side("dst", call["dst"], call["wOffsetDst"], call["hOffsetDst"])
+    return (yield from _rectangle(call, to, _array_side("src", call["src"], call["wOffsetSrc"], call["hOffsetSrc"])))
+
+
+def _line_to_array(call: RuntimeCall) -> Steps[int]:
+    call.words.update(width=call["count"], height=1, spitch=call["count"])
+    return (yield from _rectangle_to_array(call))
+
+
+def cudaMemcpyToArray(call: RuntimeCall) -> Steps[int]:
+    return (yield from _line_to_array(call))
+
+
+def cudaMemcpyToArrayAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _line_to_array(call))
+
+
+def _line_from_array(call: RuntimeCall) -> Steps[int]:
+    call.words.update(width=call["count"], height=1, dpitch=call["count"])
+    return (yield from _rectangle_from_array(call))
+
+
+def cudaMemcpyFromArray(call: RuntimeCall) -> Steps[int]:
+    return (yield from _line_from_array(call))
+
+
+def cudaMemcpyFromArrayAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _line_from_array(call))
+
+
+def box(call: RuntimeCall, given: Members) -> bytes:
+    """CUDA_MEMCPY3D of a cudaMemcpy3DParms. Widths are in elements if an array takes part, else in bytes."""
+    arrays = [given[f"{side}Array"] for side in ("src", "dst") if given[f"{side}Array"]]
+    element = array_element_bytes(call, arrays[0]) if arrays else 1
+    members = {
+        "WidthInBytes": given["extent.width"] * element,
+        "Height": given["extent.height"],
+        "Depth": given["extent.depth"],
+    }
+    for side in ("src", "dst"):
+        x, y, z = (given[f"{side}Pos.{axis}"] for axis in "xyz")
+        if given[f"{side}Array"]:
+            members |= _array_side(side, given[f"{side}Array"], x * element, y, z)
+        else:
+            members |= _side(side, given["kind"], given[f"{side}Ptr.ptr"], given[f"{side}Ptr.pitch"])
+            members |= {f"{side}XInBytes": x, f"{side}Y": y, f"{side}Z": z, f"{side}Height": given[f"{side}Ptr.ysize"]}
+    return pack("CUDA_MEMCPY3D", **members)
+
+
+def _box_copy(call: RuntimeCall) -> Steps[int]:
+    status = yield from ensure_context(call)
+    if status:
+        return status
+    given = yield from call.struct(call["p"], "cudaMemcpy3DParms")
+    if given["kind"] not in _LINEAR:
+        return _INVALID_DIRECTION
+    described = yield from call.lay_down(box(call, given))
+    if "stream" in call.words:
+        return (yield from call.driver("cuMemcpy3DAsync", described, call["stream"]))
+    return (yield from call.driver("cuMemcpy3D", described))
+
+
+def cudaMemcpy3D(call: RuntimeCall) -> Steps[int]:
+    return (yield from _box_copy(call))
+
+
+def cudaMemcpy3DAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _box_copy(call))
+
+
+# Sets.
+
+
+def cudaMemset(call: RuntimeCall) -> Steps[int]:
+    status = yield from ensure_context(call)
+    if status or not call["count"]:
+        return status
+    return (yield from call.driver("cuMemsetD8", call["devPtr"], call["value"] & 0xFF, call["count"]))
+
+
+def cudaMemsetAsync(call: RuntimeCall) -> Steps[int]:
+    status = yield from ensure_context(call)
+    if status or not call["count"]:
+        return status
+    words = (call["devPtr"], call["value"] & 0xFF, call["count"], call["stream"])
+    return (yield from call.driver("cuMemsetD8Async", *words))
+
+
+def _memset_2d(call: RuntimeCall, address: int, pitch: int, width: int, height: int) -> Steps[int]:
+    status = yield from ensure_context(call)
+    if status or not width or not height:
+        return status
+    words = (address, pitch, call["value"] & 0xFF, width, height)
+    if "stream" in call.words:
+        return (yield from call.driver("cuMemsetD2D8Async", *words, call["stream"]))
+    return (yield from call.driver("cuMemsetD2D8", *words))
+
+
+def cudaMemset2D(call: RuntimeCall) -> Steps[int]:
+    return (yield from _memset_2d(call, call["devPtr"], call["pitch"], call["width"], call["height"]))
+
+
+def cudaMemset2DAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _memset_2d(call, call["devPtr"], call["pitch"], call["width"], call["height"]))
+
+
+def _memset_3d(call: RuntimeCall) -> Steps[int]:
+    address, pitch, _, rows_per_slice = call.sizes("pitchedDevPtr")
+    width, height, depth = call.sizes("extent")
+    for number in range(depth):
+        status = yield from _memset_2d(call, address + number * pitch * rows_per_slice, pitch, width, height)
+        if status:
+            return status
+    return 0
+
+
+def cudaMemset3D(call: RuntimeCall) -> Steps[int]:
+    return (yield from _memset_3d(call))
+
+
+def cudaMemset3DAsync(call: RuntimeCall) -> Steps[int]:
+    return (yield from _memset_3d(call))

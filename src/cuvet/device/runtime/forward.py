@@ -1,0 +1,75 @@
+"""Runtime calls whose driver call has the same parameters in the same order, once a context is current."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cuvet.device.protocol import Steps
+from cuvet.device.runtime.call import RuntimeCall
+from cuvet.device.runtime.device import ensure_context, initialise
+
+_SAME_NAME = """
+    StreamCreateWithPriority StreamDestroy StreamQuery StreamSynchronize StreamWaitEvent StreamGetFlags StreamGetPriority
+    StreamGetId StreamGetDevice StreamAddCallback StreamAttachMemAsync StreamBeginCapture StreamEndCapture StreamIsCapturing
+    StreamGetCaptureInfo StreamCopyAttributes StreamGetAttribute StreamSetAttribute EventDestroy EventElapsedTime EventQuery
+    EventRecord EventRecordWithFlags EventSynchronize MemGetInfo MemPoolCreate MemPoolDestroy MemPoolGetAttribute
+    MemPoolSetAttribute MemPoolSetAccess MemPoolGetAccess MemPoolTrimTo GraphAddChildGraphNode GraphAddDependencies
+    GraphAddEmptyNode GraphAddEventRecordNode GraphAddEventWaitNode GraphAddHostNode GraphChildGraphNodeGetGraph GraphClone
+    GraphCreate GraphDestroy GraphDestroyNode GraphExecDestroy GraphExecGetFlags GraphExecUpdate GraphGetEdges GraphGetId
+    GraphGetNodes GraphGetRootNodes GraphLaunch GraphNodeGetDependencies GraphNodeGetDependentNodes GraphNodeGetType
+    GraphReleaseUserObject GraphRemoveDependencies GraphRetainUserObject GraphUpload GraphInstantiateWithParams
+    GraphHostNodeGetParams GraphExecHostNodeSetParams GraphHostNodeSetParams GraphAddMemAllocNode GraphAddMemFreeNode
+    MemcpyBatchAsync IpcGetMemHandle IpcGetEventHandle UserObjectCreate UserObjectRelease UserObjectRetain LibraryGetKernelCount
+    LibraryGetGlobal LibraryGetManaged LibraryGetKernel LibraryEnumerateKernels LibraryLoadData LibraryLoadFromFile LibraryUnload
+""".split()
+_OTHER_NAME = {
+    "cudaEventCreateWithFlags": "cuEventCreate",
+    "cudaStreamCreateWithFlags": "cuStreamCreate",
+    "cudaFree": "cuMemFree",
+    "cudaFreeAsync": "cuMemFreeAsync",
+    "cudaHostRegister": "cuMemHostRegister",
+    "cudaHostUnregister": "cuMemHostUnregister",
+    "cudaHostGetDevicePointer": "cuMemHostGetDevicePointer",
+    "cudaHostGetFlags": "cuMemHostGetFlags",
+    "cudaHostAlloc": "cuMemHostAlloc",
+    "cudaDestroyTextureObject": "cuTexObjectDestroy",
+    "cudaDestroySurfaceObject": "cuSurfObjectDestroy",
+    "cudaFreeMipmappedArray": "cuMipmappedArrayDestroy",
+    "cudaGetMipmappedArrayLevel": "cuMipmappedArrayGetLevel",
+    "cudaGraphInstantiateWithFlags": "cuGraphInstantiateWithFlags",
+    "cudaGraphInstantiate": "cuGraphInstantiateWithFlags",
+    "cudaDeviceGetLimit": "cuCtxGetLimit",
+    "cudaDeviceSetLimit": "cuCtxSetLimit",
+    "cudaDeviceGetCacheConfig": "cuCtxGetCacheConfig",
+    "cudaDeviceSetCacheConfig": "cuCtxSetCacheConfig",
+    "cudaDeviceGetSharedMemConfig": "cuCtxGetSharedMemConfig",
+    "cudaDeviceSetSharedMemConfig": "cuCtxSetSharedMemConfig",
+    "cudaDeviceGetStreamPriorityRange": "cuCtxGetStreamPriorityRange",
+    "cudaCtxResetPersistingL2Cache": "cuCtxResetPersistingL2Cache",
+    "cudaThreadExchangeStreamCaptureMode": "cuThreadExchangeStreamCaptureMode",
+    "cudaMemRangeGetAttribute": "cuMemRangeGetAttribute",
+}
+_WITHOUT_CONTEXT = {
+    "cudaDeviceCanAccessPeer": "cuDeviceCanAccessPeer",
+    "cudaDeviceGetByPCIBusId": "cuDeviceGetByPCIBusId",
+    "cudaDeviceGetP2PAttribute": "cuDeviceGetP2PAttribute",
+    "cudaDeviceGetDefaultMemPool": "cuDeviceGetDefaultMemPool",
+    "cudaDeviceGetMemPool": "cuDeviceGetMemPool",
+    "cudaDeviceSetMemPool": "cuDeviceSetMemPool",
+}
+DRIVER_NAMES = {f"cuda{name}": f"cu{name}" for name in _SAME_NAME} | _OTHER_NAME | _WITHOUT_CONTEXT
+
+
+def handler(name: str) -> Callable[[RuntimeCall], Steps[int]] | None:
+    """What answers that runtime entry point; None if it is not merely forwarded."""
+    if name not in DRIVER_NAMES:
+        return None
+    prepare = initialise if name in _WITHOUT_CONTEXT else ensure_context
+
+    def forward(call: RuntimeCall) -> Steps[int]:
+        status = yield from prepare(call)
+        # Older signatures lack some parameters of the newest, which is the one that the driver call has.
+        words = [call.words.get(parameter.name, 0) for parameter in call.entry_point.parameters]
+        return status or (yield from call.driver(DRIVER_NAMES[name], *words))
+
+    return forward

@@ -1,0 +1,8 @@
+"""What the bytes of a device code image are: cubin, fatbin, PTX or nothing known."""
+
+from __future__ import annotations
+
+from cuvet.image.describe import ImageDescription, describe
+from cuvet.image.errors import ImageError
+
+__all__ = ["ImageDescription", "ImageError", "describe"]

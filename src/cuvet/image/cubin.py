@@ -1,0 +1,104 @@
+"""Cubins: ELF files of device code for one architecture."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from cuvet.image import elf
+from cuvet.image.errors import ImageError
+
+EM_CUDA = 190
+_FUNCTION, _OBJECT = 2, 1
+_ENTRY = 0x10
+"""In a symbol's ``other`` byte: the function is a kernel (STO_CUDA_ENTRY)."""
+_WORD, _SIZED = (1, 2, 3), 4
+"""Formats of a .nv.info attribute: a value in the header, or bytes after it."""
+_PARAMETER, _PARAMETER_V2, _PARAMETER_BYTES, _REGISTERS = 0x17, 0x45, 0x19, 0x2F
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    offset: int
+    size: int
+
+
+@dataclass(slots=True)
+class KernelInfo:
+    """A kernel. ``parameters`` in order; ``static_shared`` bytes of shared memory that every block uses."""
+
+    name: str
+    parameters: tuple[KernelParameter, ...] = ()
+    registers: int = 0
+    static_shared: int = 0
+    max_threads: int = 1024
+
+
+@dataclass(slots=True)
+class DeviceCode:
+    """What a cubin or a PTX text holds. ``arch`` is 90 for sm_90; ``variables`` maps global names to bytes."""
+
+    arch: int
+    kernels: dict[str, KernelInfo] = field(default_factory=dict)
+    variables: dict[str, int] = field(default_factory=dict)
+
+
+def architecture(machine_flags: int, abi_version: int) -> int:
+    """SM number from an ELF header; it moved to the second byte with ABI version 8 (CUDA 12.8 and newer)."""
+    return machine_flags >> 8 & 0xFF if abi_version >= 8 else machine_flags & 0xFF
+
+
+def parse(data: bytes) -> DeviceCode:
+    """ImageError if it is no whole cubin."""
+    file = elf.parse(data)
+    if file.machine != EM_CUDA:
+        raise ImageError("an ELF file for a CPU, not for a GPU")
+    code = DeviceCode(architecture(file.flags, file.abi_version))
+    symbols = file.symbols()
+    for symbol in symbols:
+        if symbol.type == _FUNCTION and symbol.other & _ENTRY:
+            code.kernels[symbol.name] = KernelInfo(symbol.name)
+        elif symbol.type == _OBJECT and symbol.section and symbol.name:
+            code.variables[symbol.name] = symbol.size
+    for section in file.sections:
+        _read_section(section, code, symbols)
+    return code
+
+
+def _read_section(section: elf.Section, code: DeviceCode, symbols: tuple[elf.Symbol, ...]) -> None:
+    prefix, _, kernel_name = section.name.partition(".nv.info.")
+    kernel = code.kernels.get(kernel_name) if not prefix else None
+    if kernel is not None:
+        kernel.parameters = _parameters(section.data)
+    elif section.name == ".nv.info":
+        for attribute, value in _attributes(section.data):
+            if attribute == _REGISTERS and len(value) == 8:
+                index, registers = struct.unpack("<II", value)
+                if index < len(symbols) and symbols[index].name in code.kernels:
+                    code.kernels[symbols[index].name].registers = registers
+
+
+def _attributes(data: bytes) -> list[tuple[int, bytes]]:
+    """(attribute, value) of each entry, up to the first that does not fit."""
+    found, position = [], 0
+    while position + 4 <= len(data):
+        layout, attribute, size = struct.unpack_from("<BBH", data, position)
+        if layout in _WORD:
+            found.append((attribute, data[position + 2 : position + 4]))
+            position += 4
+        elif layout == _SIZED and position + 4 + size <= len(data):
+            found.append((attribute, data[position + 4 : position + 4 + size]))
+            position += 4 + size
+        else:
+            break
+    return found
+
+
+def _parameters(data: bytes) -> tuple[KernelParameter, ...]:
+    found: dict[int, KernelParameter] = {}
+    for attribute, value in _attributes(data):
+        if attribute in (_PARAMETER, _PARAMETER_V2) and len(value) >= 12:
+            _, ordinal, offset, described = struct.unpack_from("<IHHI", value)
+            size = described >> 18 if attribute == _PARAMETER else described >> 16
+            found[ordinal] = KernelParameter(offset, size)
+    return tuple(found[ordinal] for ordinal in sorted(found))

@@ -1,0 +1,131 @@
+"""PTX texts: version, target, kernels and their parameters. Checked as far as a kernel's launch needs it, not compiled."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cuvet.image.cubin import DeviceCode, KernelInfo, KernelParameter
+from cuvet.image.errors import ImageError
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_VERSION = re.compile(r"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
+_TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)[af]?)", re.MULTILINE)
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?([^{;]*)")
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\w*)(?:\s+\.ptr(?:\s+\.\w+)*(?:\s+\d+)?)?\s+[\w$%]+\s*(?:\[(?P<count>\d+)\])?"
+)
+_VARIABLE = re.compile(
+    r"^\s*(?:\.visible\s+)?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)\s+([\w$%]+)(?:\[(\d*)\])?",
+    re.MULTILINE,
+)
+_MAX_THREADS = re.compile(r"\.(?:maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_LABEL = re.compile(r"^[\w$%]+\s*:")
+_STRING = re.compile(r'"[^"]*"')
+_PREDICATE = re.compile(r"^@!?[\w$%]+\s*")
+KNOWN_TARGETS = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121} | {
+    20,
+    21,
+    30,
+    32,
+    35,
+    37,
+}
+
+_INSTRUCTIONS = set(
+    """abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt brx call clusterlaunchcontrol
+    clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma fns getctarank griddepcontrol isspacep
+    istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max mbarrier membar min mma mov movmatrix mul mul24 multimem nanosleep neg
+    not or pmevent popc prefetch prefetchu prmt rcp red redux rem ret rsqrt sad selp set setmaxnreg setp shf shfl shl shr sin slct sqrt
+    st stackrestore stacksave stmatrix sub subc suld suq sured sust szext tanh tcgen05 tensormap testp tex tld4 trap txq vabsdiff
+    vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub
+    vsub2 vsub4 wgmma wmma xor""".split()
+)
+"""Instructions of PTX ISA 9.0, without their qualifiers."""
+
+
+@dataclass(frozen=True, slots=True)
+class PtxHeader:
+    version: tuple[int, int]
+    target: str
+    arch: int
+
+
+def header(text: str) -> PtxHeader:
+    """ImageError if it has no .version or no .target, and so is no PTX."""
+    plain = _COMMENT.sub(" ", text)
+    version, target = _VERSION.search(plain), _TARGET.search(plain)
+    if version is None:
+        raise ImageError("no .version directive: this is no PTX")
+    if target is None:
+        raise ImageError("the PTX has no .target directive")
+    return PtxHeader((int(version[1]), int(version[2])), target[1], int(target[2]))
+
+
+def parse(text: str) -> DeviceCode:
+    """ImageError if it is no PTX, or has an instruction that PTX lacks."""
+    plain = _STRING.sub('""', _COMMENT.sub(" ", text))
+    code = DeviceCode(header(text).arch)
+    _check_instructions(plain)
+    for entry in _ENTRY.finditer(plain):
+        kernel = KernelInfo(entry[1], _parameters(entry[2] or ""), registers=32)
+        limit = _MAX_THREADS.search(entry[3])
+        if limit:
+            kernel.max_threads = int(limit[1]) * int(limit[2] or 1) * int(limit[3] or 1)
+        code.kernels[kernel.name] = kernel
+    for kind, name, count in _VARIABLE.findall(_outside_bodies(plain)):
+        code.variables[name] = _type_bytes(kind) * int(count or 1)
+    return code
+
+
+def _type_bytes(name: str) -> int:
+    digits = re.sub(r"\D", "", name)
+    return max(int(digits) // 8, 1) if digits else 1
+
+
+def _parameters(text: str) -> tuple[KernelParameter, ...]:
+    found, offset = [], 0
+    for parameter in _PARAMETER.finditer(text):
+        element = _type_bytes(parameter["type"])
+        size = element * int(parameter["count"] or 1)
+        align = int(parameter["align"] or element)
+        offset = -(-offset // align) * align
+        found.append(KernelParameter(offset, size))
+        offset += size
+    return tuple(found)
+
+
+def _outside_bodies(plain: str) -> str:
+    pieces, depth = [], 0
+    for piece in re.split(r"([{}])", plain):
+        if piece == "{":
+            depth += 1
+        elif piece == "}":
+            depth -= 1
+        elif depth <= 0:
+            pieces.append(piece)
+    return "".join(pieces)
+
+
+def _check_instructions(plain: str) -> None:
+    depth = 0
+    for statement in re.split(r"([{};])", plain):
+        if statement == "{":
+            depth += 1
+        elif statement == "}":
+            depth -= 1
+        elif depth > 0 and statement != ";":
+            _check_instruction(statement.strip())
+    if depth:
+        raise ImageError("the PTX ends within a function")
+
+
+def _check_instruction(statement: str) -> None:
+    while label := _LABEL.match(statement):
+        statement = statement[label.end() :].lstrip()
+    statement = _PREDICATE.sub("", statement)
+    if not statement or statement[0] in '.,-0123456789"' or "=" in statement:
+        return
+    name = re.split(r"[.\s]", statement, maxsplit=1)[0]
+    if re.fullmatch(r"[a-z]\w*", name) and name not in _INSTRUCTIONS:
+        raise ImageError(f"PTX has no instruction {name}")

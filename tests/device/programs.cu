@@ -1,0 +1,532 @@
+// Programs that behave: each checks its own results and ends with exit code 0, or says which check failed and ends with 1.
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(condition)                                                      \
+    do {                                                                      \
+        if (!(condition)) {                                                   \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);           \
+            exit(1);                                                          \
+        }                                                                     \
+    } while (0)
+#define OK(call)                                                              \
+    do {                                                                      \
+        int returned = (call);                                                \
+        if (returned != 0) {                                                  \
+            fprintf(stderr, "line %d: %s = %d\n", __LINE__, #call, returned); \
+            exit(1);                                                          \
+        }                                                                     \
+    } while (0)
+
+__global__ void add(float* x, int n, float y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] += y;
+}
+__device__ int variable[16];
+__constant__ float coefficients[8];
+
+static std::vector<unsigned char> pattern(size_t bytes) {
+    std::vector<unsigned char> made(bytes);
+    for (size_t i = 0; i < bytes; ++i) made[i] = static_cast<unsigned char>(i * 7 + i / 251);
+    return made;
+}
+
+static void linear_copy() {
+    constexpr size_t bytes = (3u << 20) + 17;
+    auto in = pattern(bytes);
+    std::vector<unsigned char> out(bytes);
+    void *a, *b;
+    OK(cudaMalloc(&a, bytes));
+    OK(cudaMalloc(&b, bytes));
+    OK(cudaMemcpy(a, in.data(), bytes, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy(b, a, bytes, cudaMemcpyDeviceToDevice));
+    OK(cudaMemcpy(out.data(), b, bytes, cudaMemcpyDefault));
+    CHECK(in == out);
+    OK(cudaMemset(static_cast<char*>(b) + 5, 0xee, 11));
+    OK(cudaMemcpy(out.data(), b, 20, cudaMemcpyDeviceToHost));
+    CHECK(out[4] == in[4] && out[5] == 0xee && out[15] == 0xee && out[16] == in[16]);
+    OK(cudaFree(a));
+    OK(cudaFree(b));
+}
+
+static void pitched_copy() {
+    constexpr size_t width = 100, height = 13;
+    auto in = pattern(width * height);
+    std::vector<unsigned char> out(width * height);
+    char* device;
+    size_t pitch;
+    OK(cudaMallocPitch(reinterpret_cast<void**>(&device), &pitch, width, height));
+    CHECK(pitch >= width);
+    OK(cudaMemcpy2D(device, pitch, in.data(), width, width, height, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2D(out.data(), width, device, pitch, width, height, cudaMemcpyDeviceToHost));
+    CHECK(in == out);
+    OK(cudaMemset2D(device, pitch, 9, 10, 2));
+    OK(cudaMemcpy(out.data(), device + pitch, 12, cudaMemcpyDeviceToHost));
+    CHECK(out[0] == 9 && out[9] == 9 && out[10] == in[width + 10]);
+    OK(cudaFree(device));
+}
+
+static void box_copy() {
+    cudaExtent extent = make_cudaExtent(20, 6, 4);
+    auto in = pattern(20 * 6 * 4);
+    std::vector<unsigned char> out(in.size());
+    cudaPitchedPtr device;
+    OK(cudaMalloc3D(&device, extent));
+    cudaMemcpy3DParms to = {};
+    to.srcPtr = make_cudaPitchedPtr(in.data(), 20, 20, 6);
+    to.dstPtr = device;
+    to.extent = extent;
+    to.kind = cudaMemcpyHostToDevice;
+    OK(cudaMemcpy3D(&to));
+    cudaMemcpy3DParms back = {};
+    back.srcPtr = device;
+    back.dstPtr = make_cudaPitchedPtr(out.data(), 20, 20, 6);
+    back.extent = extent;
+    back.kind = cudaMemcpyDeviceToHost;
+    OK(cudaMemcpy3D(&back));
+    CHECK(in == out);
+}
+
+static void array_copy() {
+    constexpr size_t width = 64, height = 8;
+    auto in = pattern(width * height * 4);
+    std::vector<unsigned char> out(in.size());
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t array;
+    OK(cudaMallocArray(&array, &format, width, height));
+    OK(cudaMemcpy2DToArray(array, 0, 0, in.data(), width * 4, width * 4, height, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2DFromArray(out.data(), width * 4, array, 0, 0, width * 4, height, cudaMemcpyDeviceToHost));
+    CHECK(in == out);
+    cudaExtent extent;
+    unsigned flags;
+    cudaChannelFormatDesc described;
+    OK(cudaArrayGetInfo(&described, &extent, &flags, array));
+    CHECK(extent.width == width && extent.height == height && described.x == 32 && described.f == cudaChannelFormatKindFloat);
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    cudaTextureDesc texture = {};
+    cudaTextureObject_t object;
+    OK(cudaCreateTextureObject(&object, &resource, &texture, nullptr));
+    OK(cudaDestroyTextureObject(object));
+    OK(cudaFreeArray(array));
+}
+
+static void managed_memory() {
+    int* shared;
+    OK(cudaMallocManaged(&shared, 4096));
+    for (int i = 0; i < 1024; ++i) shared[i] = i;
+    OK(cudaMemset(shared, 0, 4));
+    CHECK(shared[0] == 0 && shared[1023] == 1023);
+    cudaPointerAttributes attributes;
+    OK(cudaPointerGetAttributes(&attributes, shared + 3));
+    CHECK(attributes.type == cudaMemoryTypeManaged && attributes.hostPointer == shared + 3);
+    OK(cudaMemPrefetchAsync(shared, 4096, cudaMemLocation{cudaMemLocationTypeDevice, 0}, 0, nullptr));
+    OK(cudaFree(shared));
+}
+
+static void pinned_memory() {
+    int *pinned, *seen;
+    OK(cudaHostAlloc(&pinned, 4096, cudaHostAllocMapped));
+    pinned[7] = 42;
+    OK(cudaHostGetDevicePointer(&seen, pinned, 0));
+    int out = 0;
+    OK(cudaMemcpy(&out, seen + 7, 4, cudaMemcpyDeviceToHost));
+    CHECK(out == 42);
+    cudaPointerAttributes attributes;
+    OK(cudaPointerGetAttributes(&attributes, pinned));
+    CHECK(attributes.type == cudaMemoryTypeHost);
+    OK(cudaPointerGetAttributes(&attributes, &out));
+    CHECK(attributes.type == cudaMemoryTypeUnregistered);
+    OK(cudaFreeHost(pinned));
+}
+
+static void variables() {
+    int in[16], out[16];
+    for (int i = 0; i < 16; ++i) in[i] = i * i;
+    OK(cudaMemcpyToSymbol(variable, in, sizeof in));
+    OK(cudaMemcpyFromSymbol(out, variable, 8, 4 * sizeof(int)));
+    CHECK(out[0] == 16 && out[1] == 25);
+    size_t bytes;
+    void* address;
+    OK(cudaGetSymbolSize(&bytes, coefficients));
+    OK(cudaGetSymbolAddress(&address, coefficients));
+    CHECK(bytes == 32 && address != nullptr);
+    CHECK(cudaMemcpyToSymbol(variable, in, sizeof in, 4) == cudaErrorInvalidValue);
+}
+
+static void bad_host_pointers() {
+    char* device;
+    OK(cudaMalloc(&device, 4096));
+    CHECK(cudaMemcpy(device, reinterpret_cast<void*>(0x1000), 4096, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(reinterpret_cast<void*>(0x1000), device, 4096, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue && cudaGetLastError() == cudaSuccess);
+    OK(cudaFree(device));
+}
+
+static void launches() {
+    float* x;
+    OK(cudaMalloc(&x, 4096));
+    add<<<4, 256>>>(x, 1024, 1.0f);
+    OK(cudaGetLastError());
+    cudaStream_t stream;
+    OK(cudaStreamCreate(&stream));
+    add<<<4, 256, 0, stream>>>(x, 1024, 1.0f);
+    CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+    CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+    CHECK(cudaStreamQuery(stream) == cudaSuccess);
+    add<<<4, 256, 0, stream>>>(x, 1024, 1.0f);
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaStreamQuery(stream));
+    cudaFuncAttributes attributes;
+    OK(cudaFuncGetAttributes(&attributes, add));
+    CHECK(attributes.maxThreadsPerBlock == 1024 && attributes.binaryVersion == 90 && attributes.numRegs > 0);
+    OK(cudaFuncSetAttribute(add, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
+    add<<<1, 1, 200 << 10>>>(x, 1, 1.0f);
+    (void)cudaGetLastError();
+    int blocks;
+    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 256, 0));
+    CHECK(blocks == 8);
+    OK(cudaFree(x));
+}
+
+static void callbacks_in_order() {
+    static std::vector<int> order;
+    static std::thread::id caller;
+    static std::atomic<bool> elsewhere{true};
+    caller = std::this_thread::get_id();
+    cudaStream_t stream;
+    OK(cudaStreamCreate(&stream));
+    static int numbers[50];
+    for (int i = 0; i < 50; ++i) {
+        numbers[i] = i;
+        auto note = [](void* number) {
+            order.push_back(*static_cast<int*>(number));
+            if (std::this_thread::get_id() == caller) elsewhere = false;
+        };
+        OK(cudaLaunchHostFunc(stream, note, &numbers[i]));
+    }
+    static cudaStream_t told;
+    OK(cudaStreamAddCallback(stream, [](cudaStream_t s, cudaError_t, void*) { told = s; }, nullptr, 0));
+    OK(cudaStreamSynchronize(stream));
+    CHECK(order.size() == 50 && elsewhere && told == stream);
+    for (int i = 0; i < 50; ++i) CHECK(order[i] == i);
+}
+
+static void graphs() {
+    char *device, host[64], back[64] = {};
+    memset(host, 'a', sizeof host);
+    static int calls = 0;
+    cudaStream_t stream;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaMalloc(&device, 64));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    OK(cudaMemcpyAsync(device, host, 64, cudaMemcpyHostToDevice, stream));
+    OK(cudaMemsetAsync(device, 'b', 8, stream));
+    add<<<1, 1, 0, stream>>>(reinterpret_cast<float*>(device), 0, 0.0f);
+    OK(cudaLaunchHostFunc(stream, [](void*) { ++calls; }, nullptr));
+    OK(cudaMemcpyAsync(back, device, 64, cudaMemcpyDeviceToHost, stream));
+    cudaGraph_t graph;
+    OK(cudaStreamEndCapture(stream, &graph));
+    CHECK(back[0] == 0 && calls == 0);
+    size_t nodes = 0, edges = 0;
+    OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges));
+    CHECK(nodes == 5 && edges == 4);
+    cudaGraphExec_t ready;
+    OK(cudaGraphInstantiate(&ready, graph, 0));
+    OK(cudaGraphLaunch(ready, stream));
+    OK(cudaGraphLaunch(ready, stream));
+    OK(cudaStreamSynchronize(stream));
+    CHECK(back[0] == 'b' && back[7] == 'b' && back[8] == 'a' && back[63] == 'a' && calls == 2);
+    OK(cudaGraphExecDestroy(ready));
+    OK(cudaGraphDestroy(graph));
+}
+
+static void built_graph() {
+    char *device, back[16] = {};
+    OK(cudaMalloc(&device, 16));
+    cudaGraph_t graph;
+    cudaGraphNode_t set, copy, empty;
+    OK(cudaGraphCreate(&graph, 0));
+    cudaMemsetParams parameters = {};
+    parameters.dst = device;
+    parameters.value = 'x';
+    parameters.elementSize = 1;
+    parameters.width = 16;
+    parameters.height = 1;
+    OK(cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, back, device, 16, cudaMemcpyDeviceToHost));
+    OK(cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &parameters));
+    OK(cudaGraphAddDependencies(graph, &set, &copy, nullptr, 1));
+    OK(cudaGraphAddEmptyNode(&empty, graph, &copy, 1));
+    cudaGraphNodeType type;
+    OK(cudaGraphNodeGetType(set, &type));
+    CHECK(type == cudaGraphNodeTypeMemset);
+    cudaGraphExec_t ready;
+    OK(cudaGraphInstantiate(&ready, graph, 0));
+    OK(cudaGraphLaunch(ready, nullptr));
+    OK(cudaDeviceSynchronize());
+    CHECK(back[0] == 'x' && back[15] == 'x');
+    parameters.value = 'y';
+    parameters.width = 4;
+    OK(cudaGraphExecMemsetNodeSetParams(ready, set, &parameters));
+    OK(cudaGraphLaunch(ready, nullptr));
+    OK(cudaDeviceSynchronize());
+    CHECK(back[0] == 'y' && back[3] == 'y' && back[4] == 'x');
+    int one = 1;
+    float* pointer = reinterpret_cast<float*>(device);
+    float number = 0;
+    void* arguments[] = {&pointer, &one, &number};
+    cudaKernelNodeParams launch = {};
+    launch.func = reinterpret_cast<void*>(add);
+    launch.gridDim = launch.blockDim = dim3(1);
+    launch.kernelParams = arguments;
+    cudaGraphNode_t kernel;
+    OK(cudaGraphAddKernelNode(&kernel, graph, &copy, 1, &launch));
+    size_t edges = 0;
+    OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges));
+    CHECK(edges == 3);
+    OK(cudaGraphDestroyNode(copy));
+    OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges));
+    CHECK(edges == 0);
+}
+
+static void captured_fork_and_join() {
+    cudaStream_t first, second;
+    cudaEvent_t split, join;
+    char *device, back[2] = {};
+    OK(cudaMalloc(&device, 2));
+    OK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+    OK(cudaEventCreate(&split));
+    OK(cudaEventCreate(&join));
+    OK(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));
+    OK(cudaMemsetAsync(device, 1, 2, first));
+    OK(cudaEventRecord(split, first));
+    OK(cudaStreamWaitEvent(second, split, 0));
+    OK(cudaMemsetAsync(device + 1, 2, 1, second));
+    OK(cudaEventRecord(join, second));
+    OK(cudaStreamWaitEvent(first, join, 0));
+    OK(cudaMemcpyAsync(back, device, 2, cudaMemcpyDeviceToHost, first));
+    cudaStreamCaptureStatus status;
+    OK(cudaStreamIsCapturing(second, &status));
+    CHECK(status == cudaStreamCaptureStatusActive);
+    cudaGraph_t graph, same;
+    unsigned long long id;
+    OK(cudaStreamGetCaptureInfo(first, &status, &id, &same));
+    OK(cudaStreamEndCapture(first, &graph));
+    CHECK(graph == same);
+    cudaGraphNode_t nodes[3], from[8], to[8];
+    size_t count = 3, edges = 8;
+    OK(cudaGraphGetNodes(graph, nodes, &count));
+    OK(cudaGraphGetEdges(graph, from, to, nullptr, &edges));
+    CHECK(count == 3 && edges == 3);
+    cudaGraphExec_t ready;
+    OK(cudaGraphInstantiate(&ready, graph, 0));
+    OK(cudaGraphLaunch(ready, first));
+    OK(cudaStreamSynchronize(first));
+    CHECK(back[0] == 1 && back[1] == 2);
+}
+
+static void two_devices() {
+    int count = 0, device = -1, reachable = 0;
+    OK(cudaGetDeviceCount(&count));
+    CHECK(count == 2);
+    char *first, *second, in[32], out[32] = {};
+    memset(in, 'p', sizeof in);
+    OK(cudaSetDevice(0));
+    OK(cudaMalloc(&first, 32));
+    OK(cudaMemcpy(first, in, 32, cudaMemcpyHostToDevice));
+    OK(cudaSetDevice(1));
+    OK(cudaGetDevice(&device));
+    CHECK(device == 1);
+    OK(cudaMalloc(&second, 32));
+    OK(cudaDeviceCanAccessPeer(&reachable, 1, 0));
+    CHECK(reachable == 1);
+    OK(cudaDeviceEnablePeerAccess(0, 0));
+    CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessAlreadyEnabled);
+    OK(cudaMemcpyPeer(second, 1, first, 0, 32));
+    OK(cudaMemcpy(out, second, 32, cudaMemcpyDeviceToHost));
+    CHECK(memcmp(in, out, 32) == 0);
+    cudaPointerAttributes attributes;
+    OK(cudaPointerGetAttributes(&attributes, first));
+    CHECK(attributes.device == 0);
+    CHECK(cudaSetDevice(2) == cudaErrorInvalidDevice);
+}
+
+static void many_threads() {
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 8; ++number) {
+        threads.emplace_back([number] {
+            std::vector<unsigned char> in(10000, static_cast<unsigned char>(number)), out(10000);
+            cudaStream_t stream;
+            void* device;
+            OK(cudaStreamCreate(&stream));
+            for (int turn = 0; turn < 10; ++turn) {
+                OK(cudaMalloc(&device, in.size()));
+                OK(cudaMemcpyAsync(device, in.data(), in.size(), cudaMemcpyHostToDevice, stream));
+                OK(cudaMemcpyAsync(out.data(), device, out.size(), cudaMemcpyDeviceToHost, stream));
+                OK(cudaStreamSynchronize(stream));
+                CHECK(in == out);
+                OK(cudaFree(device));
+            }
+            CHECK(cudaStreamDestroy(nullptr) == cudaErrorInvalidResourceHandle);
+            CHECK(cudaPeekAtLastError() == cudaErrorInvalidResourceHandle);
+            OK(cudaStreamDestroy(stream));
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    OK(cudaGetLastError());
+}
+
+static int status_in_child(cudaError_t (*call)()) {
+    pid_t child = fork();
+    if (child == 0) _exit(call() == cudaErrorInitializationError ? 3 : 0);
+    int state = 0;
+    waitpid(child, &state, 0);
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+}
+
+static void fork_after_use() {
+    OK(cudaFree(nullptr));
+    auto allocate = [] {
+        void* device;
+        return cudaMalloc(&device, 16);
+    };
+    CHECK(status_in_child(allocate) == 3);
+    OK(allocate());
+}
+
+static void fork_before_use() {
+    auto use = [] {
+        float* x;
+        cudaError_t status = cudaMalloc(&x, 64);
+        add<<<1, 1>>>(x, 16, 1.0f);
+        if (status == cudaSuccess) status = cudaDeviceSynchronize();
+        return status == cudaSuccess ? cudaErrorInitializationError : status;
+    };
+    CHECK(status_in_child(use) == 3);
+}
+
+static void waiting_does_not_block_others() {
+    static std::atomic<bool> allowed{false};
+    std::thread waiter([] {
+        cudaStream_t stream;
+        OK(cudaStreamCreate(&stream));
+        OK(cudaLaunchHostFunc(stream, [](void*) { while (!allowed) std::this_thread::yield(); }, nullptr));
+        CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+        OK(cudaStreamSynchronize(stream));
+    });
+    void* device;
+    for (int turn = 0; turn < 20; ++turn) {
+        OK(cudaMalloc(&device, 1024));
+        OK(cudaFree(device));
+    }
+    allowed = true;
+    waiter.join();
+}
+
+static void objects_outlive_their_thread() {
+    static void* device;
+    std::thread([] {
+        OK(cudaMalloc(&device, 64));
+        OK(cudaMemset(device, 5, 64));
+    }).join();
+    char out = 0;
+    OK(cudaMemcpy(&out, static_cast<char*>(device) + 63, 1, cudaMemcpyDeviceToHost));
+    CHECK(out == 5);
+    OK(cudaFree(device));
+}
+
+static void exec_begins_anew() {
+    void* device;
+    OK(cudaMalloc(&device, 64));
+    execl("/proc/self/exe", "again", "linear_copy", static_cast<char*>(nullptr));
+    CHECK(!"execl returned");
+}
+
+static void driver_pitfalls() {
+    CUdevice device;
+    CUcontext context, popped;
+    OK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 99) == CUDA_ERROR_INVALID_DEVICE);
+    OK(cuDeviceGet(&device, 0));
+    OK(cuCtxCreate(&context, nullptr, 0, device));
+    CHECK(cuStreamCreate(nullptr, 0) == CUDA_ERROR_INVALID_VALUE);
+    CUstream stream, again;
+    CHECK(cuStreamCreate(&stream, 77) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuStreamCreate(&stream, 0));
+    OK(cuStreamDestroy(stream));
+    OK(cuStreamCreate(&again, 0));
+    CHECK(stream == again);
+    CUdeviceptr memory, reused;
+    CHECK(cuMemAlloc(&memory, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemAlloc(&memory, 1ull << 50) == CUDA_ERROR_OUT_OF_MEMORY);
+    OK(cuMemAlloc(&memory, 5000));
+    CUdeviceptr base;
+    size_t bytes, before, after, total;
+    OK(cuMemGetAddressRange(&base, &bytes, memory + 77));
+    CHECK(base == memory && bytes == 5000);
+    OK(cuMemGetInfo(&before, &total));
+    OK(cuMemFree(memory));
+    OK(cuMemGetInfo(&after, &total));
+    CHECK(after == before + 5000);
+    OK(cuMemAlloc(&reused, 5000));
+    CHECK(memory == reused);
+    int count;
+    CHECK(cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) == 0 && count == 132);
+    CHECK(cuDeviceGetAttribute(&count, static_cast<CUdevice_attribute>(99999), device) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuCtxPopCurrent(&popped));
+    CHECK(popped == context);
+    CHECK(cuMemAlloc(&memory, 16) == CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuCtxDestroy(context));
+}
+
+static void not_emulated() {
+    OK(cudaFree(nullptr));
+    CUgraphicsResource resource;
+    CHECK(cuGraphicsUnregisterResource(resource = nullptr) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(cuGraphicsUnregisterResource(resource) == CUDA_ERROR_NOT_SUPPORTED);
+}
+
+static void properties() {
+    cudaDeviceProp described;
+    OK(cudaGetDeviceProperties(&described, 0));
+    printf("%s %d.%d %d %zu\n", described.name, described.major, described.minor, described.multiProcessorCount,
+           described.sharedMemPerBlockOptin);
+    int runtime = 0, driver = 0;
+    OK(cudaRuntimeGetVersion(&runtime));
+    OK(cudaDriverGetVersion(&driver));
+    CHECK(runtime / 1000 == 13 && driver == 13000);
+    CHECK(!strcmp(cudaGetErrorName(cudaErrorInvalidValue), "cudaErrorInvalidValue"));
+    CHECK(!strcmp(cudaGetErrorString(cudaErrorInvalidResourceHandle), "invalid resource handle"));
+}
+
+#define PROGRAM(name) {#name, name}
+static const struct { const char* name; void (*run)(); } programs[] = {
+    PROGRAM(linear_copy), PROGRAM(pitched_copy), PROGRAM(box_copy), PROGRAM(array_copy), PROGRAM(managed_memory),
+    PROGRAM(pinned_memory), PROGRAM(variables), PROGRAM(bad_host_pointers), PROGRAM(launches), PROGRAM(callbacks_in_order),
+    PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
+    PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
+    PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
+};
+
+int main(int argc, char** argv) {
+    for (const auto& program : programs) {
+        if (argc == 2 && !strcmp(argv[1], program.name)) {
+            program.run();
+            return 0;
+        }
+    }
+    return 2;
+}

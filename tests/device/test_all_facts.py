@@ -1,0 +1,128 @@
+"""All fact programs under ``cuvet run`` on the emulated device: they end as on the H200, and get the findings that they get there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cuvet.findings import Finding, Report
+
+from ..corpus.expected import EXPECTED
+from ..corpus.facts import MORE_FACTS, Fact, calls_printed, compile_programs, facts, source
+from .support import NVCC, SHARED_RUNTIME, TIMEOUT_S
+
+FACTS = (*facts(), *facts(MORE_FACTS))
+
+KERNEL_MUST_RUN = {
+    "sticky_error",
+    "oob_write",
+    "launch_freed_malloc",
+    "launch_host_pointer",
+    "launch_null_pointer",
+    "launch_memory_of_other_device",
+    "sticky_then_calls",
+    "sticky_with_objects",
+    "trap_kernel",
+    "destroy_default_stream_memory_pending",
+}
+"""The context is lost through what a kernel does; kernels do not run here. So the calls succeed and ``error-sticky`` is missing."""
+
+LOST = (46, 700, 719)
+"""Statuses of a call in a context that is lost, or after its reset."""
+
+MAY_END: dict[str, tuple[tuple[int, ...], int | None]] = {
+    "freeasync_stream_reset_destroy": ((0, 0, 0, 0, 400), None),
+    "register_freed": ((1,), None),
+}
+"""Undefined: a stream from before a reset was measured to give 201, 400 or SIGSEGV; unmapped memory can be registered where the
+driver, which starts in that call, happens to map something."""
+
+MORE_FINDINGS = {
+    "context_destroy_then_event_destroy": {"function-use-after-context-destroy", "module-use-after-context-destroy"},
+}
+"""On the H200 the program died before these calls when cuvet ran it, though not by itself."""
+
+CHANCE = {"register_freed"}
+"""Programs whose findings depend on what is mapped where they unmapped something."""
+
+
+class Ended(msgspec.Struct):
+    """How a program ended under ``cuvet run``."""
+
+    pid: int
+    exit_code: int
+    output: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of every program, by fact: its end and its findings."""
+
+    ended: dict[str, Ended]
+    findings: defaultdict[str, list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Crashes are raised in the programs that crashed on the hardware."""
+    programs = compile_programs(NVCC, source(FACTS), (*SHARED_RUNTIME, "-w"))
+    done = Run({}, defaultdict(list))
+    for options, crashed in (([], False), (["--emulate-crashes"], True)):
+        names = [fact.id for fact in FACTS if (fact.signal is not None) == crashed]
+        _run(done, tmp_path_factory.mktemp("facts"), options, programs, names)
+    return done
+
+
+def _run(done: Run, folder: Path, options: list[str], programs: Path, names: list[str]) -> None:
+    report, results = folder / "report.json", folder / "results.json"
+    cuvet = [sys.executable, "-m", "cuvet", "run", "--device", "emulated", "--devices", "2", *options]
+    cuvet += ["--format", "json", "--output", str(report), "--trace", str(folder / "trace"), "--"]
+    each = [sys.executable, str(Path(__file__).with_name("each.py")), str(results), str(programs), *names]
+    subprocess.run([*cuvet, *each], cwd=folder, stderr=subprocess.DEVNULL, timeout=TIMEOUT_S, check=True)
+    ended = msgspec.json.decode(results.read_bytes(), type=dict[str, Ended])
+    of_process = {end.pid: name for name, end in ended.items()}
+    for finding in msgspec.json.decode(report.read_bytes(), type=Report).findings:
+        done.findings[of_process.get(finding.site.process) or _function(finding)].append(finding)
+    done.ended.update(ended)
+
+
+def _function(finding: Finding) -> str:
+    """The program whose function is on the stack: that of a forked child's parent. Empty if there is none."""
+    named = (re.match(r"program_(\w+)", frame.function) for frame in finding.site.frames)
+    return next((found[1] for found in named if found), "")
+
+
+def by_id(fact: Fact) -> str:
+    return fact.id
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=by_id)
+def test_it_ends_as_on_the_hardware(fact: Fact, run: Run) -> None:
+    end = run.ended[fact.id]
+    calls = calls_printed(end.output)
+    if fact.id in KERNEL_MUST_RUN:
+        before = next(count for count, (_, status) in enumerate(fact.calls) if status in LOST)
+        assert calls[:before] == fact.calls[:before]
+        return
+    statuses = tuple(status for _, status in calls)
+    signal = -end.exit_code if end.exit_code < 0 else None
+    assert (calls, signal) == (fact.calls, fact.signal) or (statuses, signal) in (*fact.varied, MAY_END.get(fact.id))
+
+
+@pytest.mark.parametrize("fact", [fact for fact in FACTS if fact.id not in CHANCE], ids=by_id)
+def test_it_gets_the_findings_of_the_hardware(fact: Fact, run: Run) -> None:
+    expected = {*EXPECTED[fact.id], *MORE_FINDINGS.get(fact.id, ())}
+    if fact.id in KERNEL_MUST_RUN:
+        expected.remove("error-sticky")
+    assert {finding.name for finding in run.findings[fact.id]} == expected
+
+
+def test_every_finding_is_of_a_program(run: Run) -> None:
+    assert set(run.findings) <= {fact.id for fact in FACTS}

@@ -1,0 +1,117 @@
+"""What bytes are taken for which image, and what is found in them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cuvet.image import ImageError, cubin, describe, fatbin, ptx
+from cuvet.image.cubin import KernelParameter
+
+from .support import NVCC
+
+KERNELS = """
+extern "C" __global__ void first(char a, double b, int* c, short d) { c[0] = a + b + d; }
+extern "C" __global__ void second() {}
+__device__ int table[100];
+extern "C" __global__ void third(float* out) { out[0] = table[threadIdx.x]; }
+"""
+PTX = ".version 8.0\n.target sm_90\n.address_size 64\n"
+PARAMETERS = (KernelParameter(0, 1), KernelParameter(8, 8), KernelParameter(16, 8), KernelParameter(24, 2))
+
+
+def compiled(directory: Path, kind: str, *options: str) -> bytes:
+    source, output = directory / "k.cu", directory / f"k.{kind}"
+    source.write_text(KERNELS, encoding="utf-8")
+    subprocess.run([NVCC, f"-{kind}", *options, "-o", output, source], check=True, capture_output=True)
+    return output.read_bytes()
+
+
+def test_cubin(tmp_path: Path) -> None:
+    data = compiled(tmp_path, "cubin", "-arch=sm_90")
+    code = cubin.parse(data)
+    assert code.arch == 90
+    assert set(code.kernels) == {"first", "second", "third"}
+    assert code.kernels["first"].parameters == PARAMETERS
+    assert code.kernels["second"].parameters == ()
+    assert code.kernels["first"].registers > 0
+    assert code.variables["table"] == 400
+    assert describe(data).target == "sm_90"
+    assert not describe(data).reason
+    assert describe(data[:4096]).truncated
+    with pytest.raises(ImageError, match="truncated"):
+        cubin.parse(data[:-100])
+
+
+def test_ptx(tmp_path: Path) -> None:
+    data = compiled(tmp_path, "ptx", "-arch=compute_90")
+    code = ptx.parse(data.decode())
+    assert code.arch == 90
+    assert code.kernels["first"].parameters == PARAMETERS
+    assert code.variables["table"] == 400
+    described = describe(data)
+    assert (described.kind, described.target, described.reason) == ("ptx", "sm_90", "")
+
+
+@pytest.mark.parametrize("compression", ["none", "size", "speed"])
+def test_fatbin(compression: str, tmp_path: Path) -> None:
+    modes = ["-no-compress"] if compression == "none" else [f"-compress-mode={compression}"]
+    data = compiled(tmp_path, "fatbin", "-gencode=arch=compute_90,code=[sm_90,compute_90]", *modes)
+    found = {entry.kind: entry for entry in fatbin.entries(data)}
+    assert set(found) == {"cubin", "ptx"}
+    assert cubin.parse(found["cubin"].data()).kernels["first"].parameters == PARAMETERS
+    assert "first" in ptx.parse(found["ptx"].data().split(b"\0")[0].decode()).kernels
+    assert describe(data).arch == 90
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "reason"),
+    [
+        (b"", "empty", "no bytes"),
+        (bytes(64), "empty", "zero"),
+        (b"hello\0", "unknown", "neither"),
+        (b"A" * 4096, "unknown", "neither"),
+        (b"\x7fELF\x02\x01\x01" + bytes(57), "cubin", "without contents"),
+        (f"{PTX}.visible .entry k(){{ bogus; }}".encode(), "ptx", "no instruction bogus"),
+        (f"{PTX}.visible .entry k(){{ ret;".encode(), "ptx", "ends within"),
+        (b".version 8.0\n", "ptx", "no .target"),
+        (Path("/proc/self/exe").read_bytes()[:4096], "cpu-elf", "CPU"),
+    ],
+)
+def test_what_is_wrong_is_said(data: bytes, kind: str, reason: str) -> None:
+    described = describe(data)
+    assert described.kind == kind
+    assert reason in described.reason
+
+
+def test_ptx_that_is_right_is_not_doubted() -> None:
+    body = """
+        .reg .pred %p<2>; .reg .b32 %r<4>; .shared .align 4 .b8 cache[128];
+    $L: @!%p1 bra.uni $L; // a comment; with a semicolon
+        { .param .b64 p0; call.uni (p1), f, (p0); }
+        mov.u32 %r1, %tid.x; wgmma.fence.sync.aligned; .pragma "nounroll; really";
+        ret;
+    """
+    code = ptx.parse(
+        f"{PTX}.visible .entry k(.param .align 8 .b8 s[24], .param .u64 .ptr .align 1 p)\n.maxntid 64, 2\n{{{body}}}"
+    )
+    assert code.kernels["k"].parameters == (KernelParameter(0, 24), KernelParameter(24, 8))
+    assert code.kernels["k"].max_threads == 128
+
+
+@given(
+    st.binary(max_size=300),
+    st.sampled_from([b"", b"\x7fELF\x02\x01\x01", b"\x50\xed\x55\xba\x01\0\x10\0", PTX.encode()]),
+)
+@example(b"", b"\x7fELF\x02\x01\x01")
+def test_any_bytes_are_described(rest: bytes, start: bytes) -> None:
+    describe(start + rest)
+    for parse in (cubin.parse, lambda data: list(fatbin.entries(data)), lambda data: ptx.parse(data.decode("latin-1"))):
+        try:
+            parse(start + rest)
+        except ImageError:
+            pass

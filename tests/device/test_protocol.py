@@ -1,0 +1,142 @@
+"""The device process's end of the protocol, and what it does to peers that do not keep to it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuvet.catalog import driver
+from cuvet.device.protocol import Answer, Command, Goodbye, Hello, Op, ProtocolError, Request, decode
+
+from .support import Device, running_device
+
+
+def hello(thread: int = 4242, version: int = 1) -> bytes:
+    return struct.pack("<BBHIIIQ", 255, 0, version, 0, 4242, thread, 99)
+
+
+HELLO = hello()
+
+
+def framed(message: bytes) -> bytes:
+    return struct.pack("<I", len(message)) + message
+
+
+def request(name: str, *words: int, kind: int = 0) -> bytes:
+    entry_point = driver()[name].id
+    return struct.pack(f"<BBHI{len(words)}Q", kind, len(words), 0, entry_point, *words)
+
+
+def connect(device: Device) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(60)
+    client.connect(str(device.socket))
+    return client
+
+
+def receive(client: socket.socket) -> bytes:
+    """The next command, without its length; b"" if the connection was closed."""
+    head = client.recv(4, socket.MSG_WAITALL)
+    return client.recv(int.from_bytes(head, "little"), socket.MSG_WAITALL) if head else b""
+
+
+def test_requests_are_decoded() -> None:
+    message = request("cuInit", 7) + struct.pack("<HHI", 3, 0, 2) + b"ab"
+    assert decode(message) == Request(False, driver()["cuInit"].id, (7,), structs={3: b"ab"})
+    assert decode(HELLO) == Hello(0, 4242, 4242, 99)
+    assert decode(struct.pack("<BBHi", 254, 0, 0, 14) + b"data") == Answer(14, b"data")
+
+
+def test_commands_are_encoded() -> None:
+    encoded = Command(Op.WRITE, (0x1000, -1), b"xyz").encode()
+    assert encoded == struct.pack("<IBBHIQQ", 27, 3, 2, 0, 0, 0x1000, 2**64 - 1) + b"xyz"
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_decoded_or_refused(message: bytes) -> None:
+    try:
+        decoded = decode(message)
+    except ProtocolError:
+        return
+    assert isinstance(decoded, (Answer, Goodbye, Hello, Request))
+
+
+def test_a_call_is_answered_over_the_socket(device: Device) -> None:
+    with connect(device) as client:
+        client.sendall(framed(HELLO) + framed(request("cuInit", 0)))
+        assert receive(client) == struct.pack("<BBHIQ", Op.RETURN, 1, 0, 0, 0)
+        client.sendall(framed(request("cuDeviceGetCount", 0x5000)))
+        assert receive(client) == struct.pack("<BBHIQ", Op.WRITE, 1, 0, 0, 0x5000) + struct.pack("<I", 1)
+        client.sendall(framed(struct.pack("<BBHI", 254, 0, 0, 14)))
+        assert receive(client) == struct.pack("<BBHIQ", Op.RETURN, 1, 0, 0, 1)
+
+
+def test_a_call_that_waits_for_its_client_does_not_stop_others(device: Device) -> None:
+    with connect(device) as slow, connect(device) as other:
+        slow.sendall(framed(HELLO) + framed(request("cuInit", 0)) + framed(request("cuDeviceGetCount", 0x5000)))
+        assert receive(slow)[0] == Op.RETURN
+        assert receive(slow)[0] == Op.WRITE
+        other.sendall(framed(hello(thread=4243)) + framed(request("cuInit", 0)))
+        assert receive(other)[0] == Op.RETURN
+
+
+HOSTILE = {
+    "unknown kind": struct.pack("<BBHI", 77, 0, 0, 0),
+    "too short": b"abc",
+    "call before HELLO": request("cuInit", 0),
+    "answer that nobody waits for": struct.pack("<BBHI", 254, 0, 0, 0),
+    "goodbye before HELLO": struct.pack("<BBHI", 253, 0, 0, 0),
+    "another version": hello(version=9),
+}
+HOSTILE_AFTER_HELLO = {
+    "a second HELLO": HELLO,
+    "words that are not there": struct.pack("<BBHI", 0, 200, 0, 5),
+    "struct that is not there": request("cuInit", 0) + struct.pack("<HHI", 0, 0, 1 << 30),
+    "too few words": request("cuStreamCreate", 0),
+    "no such entry point": struct.pack("<BBHI", 0, 0, 0, 100_000),
+    "no such runtime entry point": struct.pack("<BBHI", 1, 0, 0, 100_000),
+    "runtime signature that is not there": struct.pack("<BBHIQ", 1, 1, 0xFE, 100, 0),
+    "wrong number of runtime words": struct.pack("<BBHI", 1, 0, 13 << 8, 264),
+}
+
+
+@pytest.mark.parametrize("before", ["", "HELLO"])
+def test_garbage_closes_the_connection_with_one_line(before: str, tmp_path: Path) -> None:
+    messages = HOSTILE_AFTER_HELLO if before else HOSTILE
+    with running_device(tmp_path) as device:
+        for message in messages.values():
+            with connect(device) as client:
+                client.sendall((framed(HELLO) if before else b"") + framed(message))
+                assert receive(client) == b""
+        with connect(device) as client:
+            client.sendall(struct.pack("<I", 0xFFFFFFF0))
+            assert receive(client) == b""
+        with connect(device) as client:
+            client.sendall(framed(HELLO) + framed(request("cuInit", 0)))
+            assert receive(client)[0] == Op.RETURN
+        device.process.terminate()
+        assert device.process.stderr is not None
+        lines = device.process.stderr.read().splitlines()
+    assert len(lines) == len(messages) + 1, lines
+    assert all(line.startswith("cuvet.device: ") and line.endswith("; the connection is closed") for line in lines)
+
+
+def test_it_ends_on_request_and_takes_its_socket_away(tmp_path: Path) -> None:
+    with running_device(tmp_path) as device:
+        device.process.terminate()
+        assert device.process.wait(timeout=60) == 0
+        assert not device.socket.exists()
+
+
+def test_bad_options_are_told_in_one_line(device: Device) -> None:
+    ended = device.python(
+        "import sys; from cuvet.device.__main__ import main; sys.exit(main(sys.argv[1:]))", "--socket", os.sep
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
