@@ -1,0 +1,411 @@
+"""Recordings to findings: each call is judged by the model as it was when the call was made.
+
+The driver is the judge of the model too: where a rule says that a call must fail and it succeeded, the rule is wrong about this
+program, and its finding is dropped and counted (``stats["contradicted"]``).
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from cuvet import CuvetError, __version__
+from cuvet.catalog import EntryPoint, Kind
+from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
+from cuvet.findings import Finding, Program, Report, Tool
+from cuvet.model import Model, Outcome, SeenHandle
+from cuvet.recording import Recording, RecordingError
+from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
+from cuvet.recording.ordering import NOT_READY, Ordering, is_notable
+from cuvet.recording.reader import Array
+from cuvet.recording.records import CallRecord, Fault, Fork, Image, SeenObject
+from cuvet.recording.sites import Sites
+from cuvet.rules import all_rules
+from cuvet.rules.error import explain_failure
+from cuvet.rules.exit.leak import leaks as leaks_of
+from cuvet.rules.memory.dereferenced_on_host import explain_fault
+from cuvet.rules.rule import Violation
+
+DEINITIALIZED = 4
+"""CUDA_ERROR_DEINITIALIZED: the driver has shut down."""
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+_ORDINARY = (None, 0, NOT_READY)
+"""Outcomes that are no failure."""
+MOST_SENTENCES = 100
+MOST_FORKS = 256
+MOST_GPUS = 1024
+_NO_IMAGE = Image(0, b"", False)
+_KINDS = {kind.value: kind for kind in Kind}
+
+
+class Meta(msgspec.Struct, kw_only=True):
+    """``meta.json``: what the launcher knows. ``pid`` is the process that it started; ``exit_code`` and ``signal`` are how that
+    ended; ``notes`` are sentences about what could not be seen."""
+
+    argv: tuple[str, ...] = ()
+    pid: int = 0
+    device: Literal["real", "emulated"] = "real"
+    gpus: tuple[str, ...] = ()
+    driver: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+class ProcessAnalysis:
+    """Judges the calls of one process. ``inherit`` gives the model of the parent at the fork that made this process,
+    or None if there is none (yet)."""
+
+    def __init__(self, recording: Recording, findings: Findings, inherit: Callable[[Recording], Model | None]) -> None:
+        self.recording = recording
+        self.stats: Counter[str] = Counter()
+        self.not_checked: dict[str, None] = {}
+        self.model: Model | None = None
+        self._findings = findings
+        self._inherit = inherit
+        self._ordering = Ordering(recording)
+        self._sites = Sites(recording)
+        self._forks: list[tuple[Fork, Model]] = []
+        self._held: list[CallRecord | Fork] = []
+        self._unknown: Counter[str] = Counter()
+        self._faults_in_calls: set[int] = set()
+
+    def advance(self, *, running: bool, death: int | None = None) -> None:
+        """Judge what is new. ``death`` is the signal that ended the process, if somebody saw it."""
+        held, self._held = self._held, []
+        try:
+            for item in chain(held, self._ordering.poll(running=running)):
+                self._take(item, running, death)
+        except RecordingError as error:
+            self._say(f"the recording could not be read to its end: {error}")
+
+    def _take(self, item: CallRecord | Fork, running: bool, death: int | None) -> None:
+        if self.model is None:
+            self.model = self._first_model(running)
+        if self.model is None:
+            self._held.append(item)
+        elif isinstance(item, Fork):
+            self._forks = [*self._forks[1 - MOST_FORKS :], (item, self.model.forked())]
+        else:
+            self._judge(self.model, item, death)
+
+    def model_at_fork_of(self, child: int) -> Model | None:
+        return next((model for fork, model in self._forks if self.recording.child_of(fork) == child), None)
+
+    def _first_model(self, running: bool) -> Model | None:
+        """None while the parent of a forked process has not been followed up to the fork."""
+        if any(note.code == NoteCode.INHERITED_CONTEXT for note in self.recording.notes):
+            inherited = self._inherit(self.recording)
+            if inherited is not None or running:
+                return inherited
+        header = self.recording.header
+        gpus, complete = int(header["gpus"]), self.recording.full and not int(header["dropped"])
+        model = Model(devices=gpus if 0 < gpus <= MOST_GPUS else 1, complete=complete)
+        model.driver_version = int(header["driver_version"])
+        return model
+
+    def _judge(self, model: Model, record: CallRecord, death: int | None) -> None:
+        entry_point = self._ordering.entry_points[record.entry_point]
+        if entry_point is None:
+            self._unknown[self._ordering.entry_points.name(record.entry_point)] += 1
+            return
+        call = self._call(entry_point, record)
+        outcome = call.outcome = self._outcome(record, death)
+        try:
+            explained = is_notable(record) and self._predict(model, call, outcome)
+            model.observe(call, outcome)
+            if not explained and outcome.status not in _ORDINARY:
+                explained = self._explain(model, call, outcome)
+        except Exception as error:
+            self.stats["internal_errors"] += 1
+            self._say(f"{call.name} (call {call.number} of thread {call.thread}) could not be judged: {error!r}")
+            return
+        if outcome.signal and not explained:
+            site = site_of(call)
+            self._say_died(f"{site.api}{at(site)}", outcome.signal, call.thread)
+        self.stats["unexplained_failures"] += not explained and outcome.status not in _ORDINARY
+
+    def _predict(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
+        """Whether a rule says something about the call, if only that the runtime expects its failure."""
+        if outcome.status == DEINITIALIZED and not model.shutdown_by:
+            model.shutdown()
+        lost = model.sticky_error(call)
+        if lost is not None and outcome.status == lost[1]:
+            return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
+        standing = [each for each in model.predict(call).violations if self._stands(each, outcome)]
+        for violation in standing:
+            if not (violation.driver_only and site_of(call).api != call.name):
+                self._report(call, violation)
+        return bool(standing)
+
+    def _explain(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
+        failure = explain_failure(call, outcome, model)
+        if failure is not None:
+            self._report(call, failure)
+        return failure is not None
+
+    def _stands(self, violation: Violation, outcome: Outcome) -> bool:
+        """Whether a violation still holds, given what the driver did."""
+        certain = bool(violation.outcomes) and not violation.undefined
+        if violation.only_if_failed and outcome.status is not None:
+            return outcome.status != 0 and (not certain or outcome.status in violation.outcomes)
+        if outcome.status == 0 and certain and 0 not in violation.outcomes:
+            self.stats["contradicted"] += 1
+            return False
+        return True
+
+    def _report(self, call: RecordedCall, violation: Violation) -> None:
+        blamed = violation.culprit if isinstance(violation.culprit, RecordedCall) else call
+        key = (violation.rule.code, blamed.process, blamed.stack or blamed.thread, blamed.entry_point.id)
+        self._findings.add(key, lambda: finding(blamed, blamed.outcome or Outcome(None), violation))
+
+    def _call(self, entry_point: EntryPoint, record: CallRecord) -> RecordedCall:
+        missing = len(entry_point.parameters) - len(record.args)
+        key = (record.thread, record.number)
+        maps = self.recording.maps.get(key, "") if record.status else ""
+        image = self.recording.images.get(key, _NO_IMAGE) if record.status else _NO_IMAGE
+        call = RecordedCall(
+            entry_point=entry_point,
+            args=record.args + (0,) * missing if missing > 0 else record.args,
+            process=self.recording.pid,
+            thread=record.thread,
+            number=record.number,
+            time_ns=self.recording.clock.ns(record.entered),
+            context=None if record.context == NOT_ASKED else record.context,
+            inputs=record.inputs,
+            seen=_seen(record.objects),
+            pointers=record.pointers,
+            per_thread=record.per_thread,
+            sites=self._sites,
+            stack=record.stack,
+            maps=tuple(maps.splitlines()),
+            image=image.data,
+            image_readable=image.readable,
+            image_terminated=image.terminated,
+        )
+        if record.stack:
+            call.site = make_site(call, self._sites.api(record.stack))
+        return call
+
+    def _outcome(self, record: CallRecord, death: int | None) -> Outcome:
+        if record.status is None:
+            return Outcome(None, signal=self._signal_in(record, death))
+        if record.status:
+            return Outcome(record.status)
+        return Outcome(
+            0,
+            {output.parameter: output.value for output in reversed(record.outputs)},
+            generations={
+                output.parameter: output.generation for output in reversed(record.outputs) if output.generation
+            },
+        )
+
+    def _signal_in(self, record: CallRecord, death: int | None) -> int | None:
+        """The signal of which the process died in this call that did not return."""
+        for number, fault in enumerate(self.recording.faults):
+            if fault.thread == record.thread and fault.ticks >= record.entered and fault.signal in CRASHES:
+                self._faults_in_calls.add(number)
+                return fault.signal
+        return death if death in CRASHES and not self.recording.faults else None
+
+    def _say(self, sentence: str) -> None:
+        if len(self.not_checked) < MOST_SENTENCES:
+            self.not_checked[sentence] = None
+
+    def finish(self, *, leaks: bool) -> None:
+        """After the last call: what is found out once per process."""
+        flight = self.recording.flight()
+        if self.model is not None:
+            self._explain_faults(self.model, flight)
+            if leaks:
+                for violation in leaks_of(self.model):
+                    if isinstance(violation.culprit, RecordedCall):
+                        self._report(violation.culprit, violation)
+        self._count()
+        self._say_what_was_not_seen()
+
+    def _explain_faults(self, model: Model, flight: dict[int, Array]) -> None:
+        """Host code that touched memory of CUDA. A fault in a call that is stored has been told with the call."""
+        for number, fault in enumerate(self.recording.faults):
+            if number in self._faults_in_calls or fault.signal not in CRASHES:
+                continue
+            last = flight[fault.thread][-1:] if fault.thread in flight else None
+            if last is not None and PENDING in last["status"]:
+                self._say_died(
+                    self._ordering.entry_points.name(int(last["entry_point"][0])), fault.signal, fault.thread
+                )
+            elif (violation := explain_fault(fault.address, model)) is not None:
+                self._report_fault(fault, violation)
+
+    def _say_died(self, where: str, number: int, thread: int) -> None:
+        self._say(
+            f"process {self.recording.pid} died of {_signal_name(number)} in {where} (thread {thread}): no rule says why"
+        )
+
+    def _report_fault(self, fault: Fault, violation: Violation) -> None:
+        recording = self.recording
+        self._findings.add(
+            (violation.rule.code, recording.pid, fault.ticks),
+            lambda: fault_finding(
+                fault,
+                violation,
+                self._sites,
+                process=recording.pid,
+                time_ns=recording.clock.ns(fault.ticks),
+                calls=recording.calls_of_thread.get(fault.thread, 0),
+            ),
+        )
+
+    def _count(self) -> None:
+        self.stats["calls"] += max(self.recording.calls_made, self._ordering.counted)
+        self.stats["threads"] += len(self.recording.calls_of_thread)
+        for kind in Kind:
+            objects = self.model.objects(kind, alive=False) if self.model else ()
+            self.stats[_plural(kind)] += max((each.number for each in objects), default=0)
+
+    def _say_what_was_not_seen(self) -> None:
+        recording = self.recording
+        for problem in recording.problems:
+            self._say(f"the recording is damaged: {problem}")
+        dropped = int(recording.header["dropped"])
+        if dropped:
+            self._say(
+                f"{dropped} records of process {recording.pid} were dropped: its recording had reached its size limit"
+            )
+        for note in recording.notes:
+            if note.code == NoteCode.BYPASSED:
+                self._say(f"process {recording.pid} loaded {note.text} past cuvet: calls through it were not seen")
+        for name, count in self._unknown.items():
+            self._say(f"{count} calls of {name} were not judged: this cuvet does not know it")
+
+
+class Analysis:
+    """One recording directory, while it grows or afterwards."""
+
+    def __init__(self, directory: Path) -> None:
+        all_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
+        self.directory = directory
+        self._findings = Findings()
+        self._processes: dict[Path, ProcessAnalysis] = {}
+        self._unreadable: dict[Path, str] = {}
+
+    def advance(self, *, running: bool = False, meta: Meta | None = None) -> list[Finding]:
+        """Judge what is new in all processes; returns the findings that are new."""
+        self._open_new(running)
+        for process in self._processes.values():
+            death = meta.signal if meta and meta.pid == process.recording.pid else None
+            process.advance(running=running, death=death)
+        return self._findings.take_fresh()
+
+    def _open_new(self, running: bool) -> None:
+        for path in sorted(self.directory.glob("*.cuvet"), key=_start):
+            if path in self._processes or path in self._unreadable:
+                continue
+            try:
+                self._processes[path] = ProcessAnalysis(Recording(path), self._findings, self._model_at_fork)
+            except RecordingError as error:
+                if not running:
+                    self._unreadable[path] = str(error)
+
+    def _model_at_fork(self, recording: Recording) -> Model | None:
+        """Every process is asked: the parent may have ended, and another be the parent by then."""
+        models = (process.model_at_fork_of(recording.pid) for process in reversed(self._processes.values()))
+        return next((model for model in models if model is not None), None)
+
+    def _in_order(self) -> tuple[Finding, ...]:
+        """By process and time, whether they were found while the program ran or afterwards."""
+        order = {process.recording.pid: index for index, process in enumerate(self._sorted())}
+        return tuple(
+            sorted(self._findings.all(), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
+        )
+
+    def _sorted(self) -> list[ProcessAnalysis]:
+        return [self._processes[path] for path in sorted(self._processes, key=_start)]
+
+    def still_running(self) -> list[int]:
+        """Processes that have a recording and have not ended."""
+        self._open_new(running=True)
+        return [process.recording.pid for process in self._processes.values() if process.recording.is_running]
+
+    def report(self, meta: Meta, *, leaks: bool = False) -> Report:
+        """Everything, once the last process has ended."""
+        self.advance(meta=meta)
+        stats: Counter[str] = Counter(processes=len(self._processes))
+        not_checked = dict.fromkeys([*meta.notes, *self._unreadable.values()])
+        for process in self._sorted():
+            process.finish(leaks=leaks)
+            stats += process.stats
+            not_checked |= process.not_checked
+        return Report(
+            tool=Tool(version=__version__),
+            program=Program(
+                argv=meta.argv,
+                exit_code=meta.exit_code,
+                signal=meta.signal,
+                device=meta.device,
+                gpus=meta.gpus,
+                driver=meta.driver,
+            ),
+            findings=self._in_order(),
+            not_checked=tuple(not_checked),
+            stats=dict(stats),
+        )
+
+
+def analyze(directories: Sequence[Path], *, leaks: bool = False) -> Report:
+    """The report of one or more recordings. CuvetError if a directory holds none."""
+    reports = [Analysis(directory).report(read_meta(directory), leaks=leaks) for directory in directories]
+    stats: Counter[str] = Counter()
+    for report in reports:
+        stats += Counter(report.stats)
+    return msgspec.structs.replace(
+        reports[0],
+        findings=tuple(finding for report in reports for finding in report.findings),
+        not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),
+        stats=dict(stats),
+    )
+
+
+def read_meta(directory: Path) -> Meta:
+    """``meta.json``; an empty one if there are recordings without it. CuvetError if there is no recording."""
+    path = directory / "meta.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Meta)
+    except FileNotFoundError:
+        if not any(directory.glob("*.cuvet")):
+            raise CuvetError(f"{directory}: no recording here") from None
+        return Meta()
+    except (OSError, msgspec.DecodeError) as error:
+        raise CuvetError(f"{path}: {error}") from None
+
+
+def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:
+    """The shim's view of each parameter; of an array of handles, the first that is not alive."""
+    seen: dict[int, SeenHandle] = {}
+    for each in objects:
+        if each.parameter not in seen or (seen[each.parameter].alive and not each.alive):
+            seen[each.parameter] = SeenHandle(
+                _KINDS.get(each.kind, Kind.NONE), each.handle, each.generation if each.known else 0, each.alive
+            )
+    return seen
+
+
+def _plural(kind: Kind) -> str:
+    noun = {Kind.MEMORY: "allocation", Kind.HOST_MEMORY: "host allocation"}.get(kind, kind.noun).replace(" ", "_")
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _start(path: Path) -> tuple[int, str]:
+    """When the process of a recording began; names of other shapes come first."""
+    start = path.stem.rpartition("-")[2]
+    return (int(start) if start.isdecimal() else 0, path.name)

@@ -1,0 +1,106 @@
+"""The command line: finds the command, parses its arguments, turns the user's mistakes into one line."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, Protocol, cast
+
+from cuvet import CuvetError, __version__
+
+COMMANDS = ("run", "analyze", "rules", "explain", "completion")
+
+DESCRIPTION = (
+    "The validation layer for CUDA: names the object behind a failing call, and where it was created and destroyed."
+)
+EPILOG = """examples:
+  cuvet run -- ./program            check a program while it runs
+  cuvet analyze DIR                 report again from a recording
+  cuvet explain event-use-after-destroy
+"""
+
+
+class Command(Protocol):
+    NAME: str
+    HELP: str
+    EPILOG: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line that says what to do."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.search(r"unrecognized arguments: (\S+)", message)
+        if unknown:
+            message = (
+                f"unknown option {unknown[1]}" if unknown[1].startswith("-") else f"unexpected argument {unknown[1]}"
+            )
+            message += suggestion(unknown[1].partition("=")[0], self._option_string_actions)
+        raise CuvetError(f"{message} (see {self.prog} -h)")
+
+
+def suggestion(word: str, known: Sequence[str] | dict[str, argparse.Action]) -> str:
+    """``; did you mean X?`` for the known word nearest to ``word``, or nothing."""
+    nearest = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
+def load(name: str) -> Command:
+    return cast(Command, importlib.import_module(f"cuvet.commands.{name}"))
+
+
+def make_parser(names: Sequence[str] = COMMANDS) -> Parser:
+    """The command line with these commands."""
+    style = argparse.RawDescriptionHelpFormatter
+    parser = Parser(prog="cuvet", description=DESCRIPTION, epilog=EPILOG, formatter_class=style, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"cuvet {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for command in map(load, names):
+        child = commands.add_parser(
+            command.NAME,
+            help=command.HELP,
+            description=command.HELP,
+            epilog=command.EPILOG,
+            formatter_class=style,
+            allow_abbrev=False,
+        )
+        command.add_arguments(child)
+        child.set_defaults(run=command.run, parser=child)
+    return parser
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    word = next((argument for argument in argv if not argument.startswith("-")), None)
+    if word is not None and word not in COMMANDS:
+        raise CuvetError(f"unknown command {word}{suggestion(word, COMMANDS)} (see cuvet -h)")
+    parser = make_parser(COMMANDS if word is None or word != argv[0] else (word,))
+    args, rest = parser.parse_known_args(argv)
+    if rest:
+        getattr(args, "parser", parser).error(f"unrecognized arguments: {' '.join(rest)}")
+    if args.command is None:
+        raise CuvetError("no command: say cuvet run -- PROGRAM to check a program (see cuvet -h)")
+    return args
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``cuvet``. Returns the exit code; 2 is a mistake in the use of cuvet."""
+    try:
+        args = parse(sys.argv[1:] if argv is None else argv)
+        return cast(int, args.run(args))
+    except CuvetError as error:
+        print(f"cuvet: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130

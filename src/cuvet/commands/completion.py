@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import argparse
+
+import shtab
+
+NAME = "completion"
+HELP = "Print the completion script of a shell."
+EPILOG = """examples:
+  eval "$(cuvet completion bash)"
+  cuvet completion zsh > ~/.zfunc/_cuvet
+  cuvet completion fish > ~/.config/fish/completions/cuvet.fish
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def run(args: argparse.Namespace) -> int:
+    from cuvet.cli import make_parser
+
+    print(shtab.complete(make_parser(), args.shell))
+    return 0

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import argparse
+import sys
+
+import msgspec
+from rich.text import Text
+
+from cuvet.reports import FORMATS, add_color
+from cuvet.reports.terminal import STYLES, console
+from cuvet.rules import all_rules
+
+NAME = "rules"
+HELP = "List the rules."
+EPILOG = """examples:
+  cuvet rules
+  cuvet rules --format json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=FORMATS, default="terminal", help="default: terminal")
+    add_color(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.format == "json":
+        rows = [{"rule": r.code, "name": r.name, "severity": r.severity, "summary": r.summary} for r in all_rules()]
+        print(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        return 0
+    output = console(sys.stdout, args.color)
+    longest = max(len(rule.name) for rule in all_rules())
+    for rule in all_rules():
+        line = Text(f"{rule.code}  ").append(f"{rule.severity:<8}", style=STYLES[rule.severity])
+        output.print(line.append(f" {rule.name:<{longest}}  {rule.summary}"), soft_wrap=True)
+    return 0

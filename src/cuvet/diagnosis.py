@@ -1,0 +1,155 @@
+"""From a broken rule to a Finding: sites with their stacks looked up, objects with the places of their lives, repeats folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cuvet import catalog
+from cuvet.catalog import EntryPoint, Kind, Verb
+from cuvet.findings import Finding, Frame, ObjectReport, Site
+from cuvet.model import Call, Object, Outcome
+from cuvet.recording.records import Fault
+from cuvet.recording.sites import Sites
+from cuvet.rules.rule import Violation
+
+
+@dataclass(slots=True)
+class RecordedCall(Call):
+    """A call that knows where it was recorded and how it ended. Its ``site`` has no frames: ``site_of`` looks them up."""
+
+    sites: Sites | None = None
+    stack: int = 0
+    outcome: Outcome | None = None
+
+
+@dataclass
+class _Fold:
+    finding: Finding
+    repeats: int = 1
+
+
+@dataclass
+class Findings:
+    """Findings of all processes, repeats folded."""
+
+    _folds: list[_Fold] = field(default_factory=list)
+    _fresh: list[Finding] = field(default_factory=list)
+    _by_call: dict[tuple[object, ...], _Fold] = field(default_factory=dict)
+    _by_place: dict[tuple[object, ...], _Fold] = field(default_factory=dict)
+
+    def add(self, key: tuple[object, ...], build: Callable[[], Finding]) -> None:
+        """``key`` tells cheaply that a finding is a repeat; otherwise it is built, and may yet have the place of another."""
+        fold = self._by_call.get(key)
+        if fold is None:
+            new = build()
+            where = (new.rule, new.api, new.site.process, new.site.frames[:1] or new.site.thread)
+            fold = self._by_place.get(where)
+            if fold is None:
+                self._by_call[key] = self._by_place[where] = fold = _Fold(new)
+                self._folds.append(fold)
+                self._fresh.append(new)
+                return
+            self._by_call[key] = fold
+        fold.repeats += 1
+
+    def take_fresh(self) -> list[Finding]:
+        """Those found since it was last asked."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def all(self) -> tuple[Finding, ...]:
+        return tuple(msgspec.structs.replace(fold.finding, repeats=fold.repeats) for fold in self._folds)
+
+
+def site_of(call: Call) -> Site:
+    """Where a recorded call was made."""
+    api, frames = call.sites.of_stack(call.stack) if isinstance(call, RecordedCall) and call.sites else (None, ())
+    return make_site(call, api, frames)
+
+
+def make_site(call: Call, api: str | None, frames: tuple[Frame, ...] = ()) -> Site:
+    return Site(
+        api=api or call.name,
+        call=call.number,
+        process=call.process,
+        thread=call.thread,
+        time_ns=call.time_ns,
+        frames=frames,
+    )
+
+
+def at(site: Site) -> str:
+    """`` at file:line``, or nothing."""
+    frame = site.frames[0] if site.frames else None
+    return f" at {frame.file}:{frame.line}" if frame and frame.file else ""
+
+
+def finding(call: Call, outcome: Outcome, violation: Violation) -> Finding:
+    """The finding of a violation by a call that ended so."""
+    site = site_of(call)
+    return msgspec.structs.replace(
+        _without_call(violation, site),
+        status=outcome.status,
+        signal=outcome.signal,
+        argument=_users_argument(call.entry_point, violation.argument, site.api),
+    )
+
+
+def fault_finding(fault: Fault, violation: Violation, sites: Sites, process: int, time_ns: int, calls: int) -> Finding:
+    """The finding of a violation by ordinary code; ``calls`` is how many calls its thread had made."""
+    frames = sites.of_fault(fault)
+    api = frames[0].function if frames else "the program"
+    site = Site(api=api, call=calls, process=process, thread=fault.thread, time_ns=time_ns, frames=frames)
+    return msgspec.structs.replace(_without_call(violation, site), signal=fault.signal)
+
+
+def _without_call(violation: Violation, site: Site) -> Finding:
+    rule = violation.rule
+    return Finding(
+        rule=rule.code,
+        name=rule.name,
+        severity=rule.severity,
+        message=violation.message,
+        api=site.api,
+        site=site,
+        objects=tuple(_object_report(each) for each in violation.objects),
+        because=violation.because,
+        help=rule.help,
+        evidence=rule.evidence,
+    )
+
+
+def _object_report(it: Object) -> ObjectReport:
+    return ObjectReport(
+        kind=it.kind.noun,
+        handle=f"{it.handle:#x}",
+        generation=it.generation,
+        name=it.name,
+        context=it.context.name if it.context else None,
+        device=it.device,
+        created=site_of(it.created_by) if it.created_by else None,
+        destroyed=site_of(it.destroyed_by) if it.destroyed_by else None,
+    )
+
+
+def _users_argument(entry_point: EntryPoint, argument: int | None, api: str) -> int | None:
+    """The parameter of the API the user called that means what the driver entry point's parameter means; None if unclear."""
+    if argument is None or api == entry_point.name:
+        return argument
+    runtime = catalog.runtime()
+    if api not in runtime or argument >= len(entry_point.parameters):
+        return None
+    wanted = _meanings(entry_point, entry_point.parameters[argument].name)
+    found = [
+        index
+        for index, parameter in enumerate(runtime[api].parameters)
+        if wanted & _meanings(runtime[api], parameter.name)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _meanings(entry_point: EntryPoint, parameter: str) -> set[tuple[Verb, Kind]]:
+    return {(role.verb, role.kind) for role in entry_point.roles if role.parameter == parameter}

@@ -1,0 +1,62 @@
+"""Starts the emulated device's process and ends it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import cuvet
+from cuvet import CuvetError
+
+_START_S = 30.0
+
+
+@contextmanager
+def emulated_device(devices: int, environment: Mapping[str, str], *, crashes: bool) -> Iterator[Path]:
+    """The Unix socket on which a device process answers, until the end of the block. ``crashes``: it raises signals where hardware
+    dies of them."""
+    with tempfile.TemporaryDirectory(prefix="cuvet-") as directory:
+        path = Path(directory) / "device"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cuvet.device", "--socket", str(path), "--devices", str(devices)],
+            env={
+                **environment,
+                "PYTHONPATH": _with_cuvet(environment.get("PYTHONPATH")),
+                **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {}),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            _wait_for(path, process)
+            yield path
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _with_cuvet(python_path: str | None) -> str:
+    source = str(Path(cuvet.__file__).resolve().parent.parent)
+    return os.pathsep.join(filter(None, [source, python_path]))
+
+
+def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + _START_S
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise CuvetError(f"the emulated device did not start (exit code {process.returncode})")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            try:
+                client.connect(str(path))
+                return
+            except (FileNotFoundError, ConnectionRefusedError):
+                time.sleep(0.005)
+    raise CuvetError(f"the emulated device did not start within {_START_S:.0f} s")

@@ -1,0 +1,77 @@
+"""Reads along while the program runs: errors are told when they are found, and a driver loaded past the shim is noticed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from rich.console import Console
+
+from cuvet.analysis import Analysis
+from cuvet.launch.environment import SHIM
+from cuvet.reports import terminal
+
+_POLL_S = 0.2
+_FIRST_POLLS_S = (0.02, 0.05, 0.1)
+_NICENESS = 10
+
+
+class Live:
+    """A thread that polls the recording until ``stop``, and tells errors on the console, if there is one."""
+
+    def __init__(self, analysis: Analysis, pid: int, console: Console | None) -> None:
+        self._analysis = analysis
+        self._pid = pid
+        self._console = console
+        self._stop = threading.Event()
+        self.past_shim: dict[int, str] = {}
+        """Process to the real driver that it loaded, of those that have no recording."""
+        self._thread = threading.Thread(target=self._run, name="cuvet-live", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        waits = iter(_FIRST_POLLS_S)
+        while not self._stop.wait(next(waits, _POLL_S)):
+            for finding in self._analysis.advance(running=True):
+                if finding.severity == "error" and self._console is not None:
+                    self._console.print(terminal.concise(finding), soft_wrap=True)
+            self._look_for_drivers()
+
+    def _look_for_drivers(self) -> None:
+        recorded = {path.name.partition("-")[0] for path in self._analysis.directory.glob("*.cuvet")}
+        for pid in _tree(self._pid):
+            if str(pid) not in recorded and pid not in self.past_shim:
+                path = real_driver_in(pid)
+                if path:
+                    self.past_shim[pid] = path
+
+
+def _tree(pid: int) -> list[int]:
+    """A process and its descendants, as far as they are visible."""
+    found = [pid]
+    for each in found:
+        found += _children(Path(f"/proc/{each}/task"))
+    return found
+
+
+def _children(tasks: Path) -> list[int]:
+    try:
+        return [int(child) for task in os.listdir(tasks) for child in (tasks / task / "children").read_text().split()]
+    except OSError:  # it ended meanwhile
+        return []
+
+
+def real_driver_in(pid: int) -> str | None:
+    """The libcuda.so that the process has mapped, if it is not ours and ours is not there as well."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    paths = {line.split(None, 5)[5] for line in lines if "/libcuda.so" in line}
+    return None if str(SHIM) in paths else next(iter(sorted(paths)), None)

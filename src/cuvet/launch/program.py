@@ -1,0 +1,70 @@
+"""The program to run: where it is, and whether the loader will let the shim in."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import stat
+from dataclasses import dataclass
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+
+_ASAN = ("libasan.so", "libclang_rt.asan")
+
+
+class CannotStart(Exception):
+    """``code`` is what a shell would return: 127 not found, 126 not executable."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Executable:
+    """``preload`` False: AddressSanitizer insists on being first. ``note`` says why nothing may be seen."""
+
+    path: str
+    preload: bool = True
+    note: str | None = None
+
+
+def find(name: str, search: str | None) -> Executable:
+    """Raises CannotStart."""
+    path = shutil.which(name, path=search)
+    if path is None:
+        exists = os.sep in name and os.path.exists(name)
+        raise CannotStart(f"{name}: {'not executable' if exists else 'command not found'}", 126 if exists else 127)
+    status = os.stat(path)
+    if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and status.st_uid != os.getuid():
+        return Executable(
+            path, note=f"{path} is setuid: the loader ignores LD_PRELOAD, and cuvet sees none of its CUDA calls"
+        )
+    return _of_elf(path, _interpreter(path) or path)
+
+
+def _interpreter(path: str) -> str | None:
+    """Of a script: the program that its first line names."""
+    with open(path, "rb") as file:
+        first = file.readline(256)
+    if not first.startswith(b"#!"):
+        return None
+    words = shlex.split(first[2:].decode("utf-8", "replace"))
+    return shutil.which(words[0]) if words else None
+
+
+def _of_elf(path: str, elf_path: str) -> Executable:
+    try:
+        with open(elf_path, "rb") as file:
+            elf = ELFFile(file)
+            if not any(segment["p_type"] == "PT_INTERP" for segment in elf.iter_segments()):
+                return Executable(path, note=f"{elf_path} is statically linked: cuvet sees none of its CUDA calls")
+            dynamic = elf.get_section_by_name(".dynamic")
+            tags = dynamic.iter_tags("DT_NEEDED") if isinstance(dynamic, DynamicSection) else ()
+            needed = [str(getattr(tag, "needed", "")) for tag in tags]
+    except (OSError, ELFError):
+        return Executable(path)
+    return Executable(path, preload=not any(library.startswith(_ASAN) for library in needed))

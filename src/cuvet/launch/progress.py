@@ -1,0 +1,24 @@
+"""Shows on a terminal that a long analysis is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+LONG_BYTES = 64 << 20
+"""Recordings smaller than this are read within a second or two."""
+
+
+@contextmanager
+def shown(directories: Sequence[Path]) -> Iterator[None]:
+    """A spinner on stderr while the block runs, if stderr is a terminal and the recordings are large."""
+    console = Console(stderr=True)
+    size = sum(path.stat().st_blocks * 512 for directory in directories for path in directory.glob("*.cuvet"))
+    if size < LONG_BYTES or not console.is_terminal:
+        yield
+        return
+    with console.status(f"reading {size / 1e6:,.0f} MB of recordings"):
+        yield

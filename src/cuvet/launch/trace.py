@@ -1,0 +1,37 @@
+"""The directory of a recording."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+from cuvet import CuvetError
+from cuvet.analysis import Meta
+
+
+def make(wanted: Path | None) -> Path:
+    """A new private directory: ``wanted``, or one named by the date and our pid. CuvetError if it holds something already."""
+    directory = wanted if wanted is not None else _home() / time.strftime(f"%Y%m%d-%H%M%S-{os.getpid()}")
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=wanted is not None)
+        if any(directory.iterdir()):
+            raise CuvetError(f"{directory} is not empty: recordings are never overwritten, choose another --trace")
+    except OSError as error:
+        raise CuvetError(f"cannot make {directory}: {error.strerror}; choose another directory with --trace") from None
+    return directory.resolve()
+
+
+def _home() -> Path:
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "cuvet"
+
+
+def write_meta(directory: Path, meta: Meta) -> None:
+    """Replaces ``meta.json`` at once, so that a reader sees the old one or the new one."""
+    new = directory / ".meta.json"
+    with open(new, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        file.write(msgspec.json.encode(meta))
+    new.replace(directory / "meta.json")

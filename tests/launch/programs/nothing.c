@@ -1,0 +1,2 @@
+/* Never touches CUDA. */
+int main(void) { return 0; }

@@ -1,0 +1,72 @@
+"""``cuvet run`` over the emulated device, with programs of the CUDA runtime."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+EMULATED = ("--device", "emulated")
+DEVICES = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c ^$TMPDIR/cuvet-.*/device"
+"""Counts the device processes whose socket is below $TMPDIR."""
+
+
+def test_the_name_and_the_argument_are_those_that_the_user_wrote(cuvet, runtime_program) -> None:
+    ran = cuvet.run(EMULATED, [runtime_program("mistakes"), "stale-stream"])
+    assert (ran.code, ran.stdout) == (0, "400\n")
+    assert ran.rules == ["stream-use-after-destroy"]
+    (finding,) = ran.report.findings
+    (stream,) = finding.objects
+    assert (finding.api, finding.argument, finding.status) == ("cudaEventRecord", 1, 400)
+    assert (stream.created.api, stream.destroyed.api) == ("cudaStreamCreate", "cudaStreamDestroy")
+    places = [
+        (site.frames[0].function, site.frames[0].line) for site in (finding.site, stream.destroyed, stream.created)
+    ]
+    assert places == [("main", 27), ("finish", 7), ("main", 21)]
+    assert ran.report.program.device == "emulated"
+
+
+def test_a_correct_program_has_no_finding_and_the_devices_that_were_asked_for(cuvet, runtime_program) -> None:
+    ran = cuvet.run((*EMULATED, "--devices", "3"), [runtime_program("mistakes"), "devices"])
+    assert (ran.code, ran.stdout) == (0, "3\n")
+    assert ran.rules == []
+    assert ran.report.not_checked == ()
+
+
+def test_auto_takes_the_emulated_device_where_there_is_no_gpu(cuvet, runtime_program, tmp_path: Path) -> None:
+    ran = cuvet.run((), [runtime_program("mistakes"), "free-twice"], LD_LIBRARY_PATH=str(tmp_path))
+    assert ran.rules == ["memory-free-twice"]
+    assert ran.report.program.device == "emulated"
+
+
+def test_crashes_are_raised_on_request(cuvet, runtime_program) -> None:
+    ran = cuvet.run((*EMULATED, "--emulate-crashes"), [runtime_program("mistakes"), "stale-stream"])
+    assert (ran.code, ran.stdout) == (128 + signal.SIGSEGV, "")
+    assert ran.rules == ["stream-use-after-destroy"]
+    assert ran.report.findings[0].signal == signal.SIGSEGV
+
+
+def test_host_access_to_device_memory_is_found(cuvet, runtime_program) -> None:
+    ran = cuvet.run(EMULATED, [runtime_program("mistakes"), "host-access"])
+    assert ran.code == 128 + signal.SIGSEGV
+    assert ran.rules == ["memory-dereferenced-on-host"]
+    (finding,) = ran.report.findings
+    assert [(frame.function, frame.line) for frame in finding.site.frames] == [("sum", 11), ("main", 30)]
+    assert finding.objects[0].created.frames[0].line == 23
+
+
+def test_leaks_are_told_on_request(cuvet, runtime_program) -> None:
+    quiet = cuvet.run(EMULATED, [runtime_program("mistakes"), "free-twice"])
+    assert quiet.rules == ["memory-free-twice"]
+    told = cuvet.run((*EMULATED, "--leaks"), [runtime_program("mistakes"), "free-twice"])
+    leaks = [finding for finding in told.report.findings if finding.name == "exit-leak"]
+    assert sorted(finding.site.frames[0].line for finding in leaks) == [21, 22]
+
+
+def test_the_device_process_ends_with_the_run(cuvet, runtime_program) -> None:
+    ran = cuvet.run(EMULATED, ["sh", "-c", f"{DEVICES}; {runtime_program('mistakes')}"], TMPDIR=str(cuvet.tmp_path))
+    assert (ran.code, ran.stdout) == (0, "1\n")
+    after = subprocess.run(
+        ["sh", "-c", DEVICES], capture_output=True, text=True, check=False, env={"TMPDIR": str(cuvet.tmp_path)}
+    )
+    assert after.stdout == "0\n"

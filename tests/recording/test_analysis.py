@@ -1,0 +1,271 @@
+"""Recordings made by hand, judged."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cuvet import CuvetError
+from cuvet.analysis import Analysis, Meta, analyze
+from cuvet.catalog import Kind
+from cuvet.findings import Report
+
+sys.path.insert(0, str(Path(__file__).parent))
+import writing as w
+
+CONTEXT, STREAM = 0xC000, 0x5000
+
+
+class Thread:
+    """Numbers the calls of one thread; each takes 10 ticks and the next begins 90 later, unless ``at`` says otherwise."""
+
+    def __init__(self, number: int = 1, at: int = 1000) -> None:
+        self.number, self.at, self.calls = number, at, 0
+
+    def call(self, name: str, *args: int, at: int | None = None, **fields: object) -> bytes:
+        self.at = at if at is not None else self.at + 100
+        self.calls += 1
+        return w.call(
+            name, args, thread=self.number, number=self.calls, entered=self.at, **{"context": CONTEXT, **fields}
+        )  # type: ignore[arg-type]
+
+    def setup(self) -> bytes:
+        return (
+            self.call("cuInit", 0, context=0)
+            + self.call("cuDevicePrimaryCtxRetain", 1, 0, context=0, outputs=[(0, Kind.CONTEXT, 1, CONTEXT)])
+            + self.call("cuCtxSetCurrent", CONTEXT, context=0, objects=[(0, Kind.CONTEXT, 3, 1, CONTEXT, 0)])
+        )
+
+    def create(self, handle: int = STREAM, generation: int = 1, **fields: object) -> bytes:
+        return self.call("cuStreamCreate", 1, 0, outputs=[(0, Kind.STREAM, generation, handle)], **fields)
+
+    def destroy(self, handle: int = STREAM, generation: int = 1, **fields: object) -> bytes:
+        return self.call(
+            "cuStreamDestroy", handle, objects=[(0, Kind.STREAM, 3, generation, handle, CONTEXT)], **fields
+        )
+
+    def synchronize(self, handle: int = STREAM, generation: int = 1, *, alive: bool = True, **fields: object) -> bytes:
+        objects = [(0, Kind.STREAM, 2 + alive, generation, handle, CONTEXT)]
+        flags = w.ORDER if alive else w.ORDER | w.SUSPECT
+        return self.call("cuStreamSynchronize", handle, objects=objects, flags=flags, **fields)
+
+
+def report(directory: Path, *chunks: bytes, signal: int | None = None, **fields: object) -> Report:
+    w.write(directory, [w.chunk(records, thread=i) for i, records in enumerate(chunks, 1)], **fields)
+    return Analysis(directory).report(Meta(pid=1000, signal=signal))
+
+
+def rules(found: Report) -> list[str]:
+    assert found.stats.get("internal_errors", 0) == 0, found.not_checked
+    return [finding.name for finding in found.findings]
+
+
+def test_use_after_destroy_has_its_sites_and_its_signal(tmp_path: Path) -> None:
+    t = Thread()
+    stacks = w.python_code(1, "/home/me/train.py", "main") + w.stack(1, (), [(1, 10)]) + w.stack(2, (), [(1, 20)])
+    records = stacks + w.stack(3, (), [(1, 30)]) + t.setup() + t.create(stack=1) + t.destroy(stack=2)
+    records += t.synchronize(alive=False, status=w.PENDING, stack=3) + w.fault(11, 1, ticks=t.at + 5)
+    found = report(tmp_path, records, end=0)
+    assert rules(found) == ["stream-use-after-destroy"]
+    (finding,) = found.findings
+    (stream,) = finding.objects
+    assert finding.signal == 11
+    assert finding.status is None
+    assert finding.site.frames[0].line == 30
+    assert stream.created is not None
+    assert stream.destroyed is not None
+    assert (stream.created.frames[0].line, stream.destroyed.frames[0].line) == (10, 20)
+    assert found.stats["calls"] == t.calls
+
+
+def test_a_correct_recording_has_no_finding(tmp_path: Path) -> None:
+    t = Thread()
+    found = report(tmp_path, t.setup() + t.create() + t.synchronize() + t.destroy())
+    assert rules(found) == []
+    assert found.not_checked == ()
+
+
+def test_repeats_at_one_place_are_one_finding(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + t.create() + t.destroy()
+    records += b"".join(t.synchronize(alive=False, status=400, stack=9) for _ in range(5))
+    found = report(tmp_path, records)
+    assert [finding.repeats for finding in found.findings] == [5]
+
+
+def test_a_rule_that_the_driver_contradicts_is_dropped_and_counted(tmp_path: Path) -> None:
+    def destroy_nothing(status: int) -> bytes:
+        t = Thread()
+        return t.setup() + t.call("cuEventDestroy", 0, status=status, flags=w.LIFECYCLE)
+
+    assert rules(report(tmp_path, destroy_nothing(400))) == ["event-null-handle"]
+    (other := tmp_path / "other").mkdir()
+    contradicted = report(other, destroy_nothing(0))
+    assert rules(contradicted) == []
+    assert contradicted.stats["contradicted"] == 1
+
+
+def test_a_rule_about_failures_is_silent_when_the_call_succeeds(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + t.call("cuMemHostRegister", 0x7F0000001000, 0, 0, status=0, flags=w.LIFECYCLE)
+    found = report(tmp_path, records)
+    assert rules(found) == []
+    assert "contradicted" not in found.stats
+
+
+def test_a_creation_counts_from_its_return(tmp_path: Path) -> None:
+    """The handle of a stream is re-issued by a creation that entered before the stream was destroyed by another thread."""
+    one, two = Thread(1), Thread(2, at=3000)
+    first = one.setup() + one.create(at=2000) + one.call("cuCtxGetDevice", 1, at=9000)
+    first += one.synchronize(generation=2, at=9500)
+    second = two.create(generation=2, at=4000, returned=8000)
+    third = Thread(3).destroy(at=5000)
+    assert rules(report(tmp_path, first, second, third)) == []
+
+
+def test_a_wait_that_is_still_blocked_is_not_blamed_for_a_later_destroy(tmp_path: Path) -> None:
+    one, two = Thread(1), Thread(2)
+    first = one.setup() + one.create(at=2000) + one.synchronize(at=3000, status=w.PENDING)
+    assert rules(report(tmp_path, first, two.destroy(at=4000), end=0)) == []
+
+
+def test_a_use_that_enters_after_the_destroy_has_entered_is_after_it(tmp_path: Path) -> None:
+    one, two = Thread(1), Thread(2)
+    first = one.setup() + one.create(at=2000) + one.destroy(at=4000, returned=9000)
+    second = two.synchronize(at=5000, alive=False, status=400)
+    assert rules(report(tmp_path, first, second)) == ["stream-use-after-destroy"]
+
+
+def test_threads_are_merged_by_time_not_by_place_in_the_file(tmp_path: Path) -> None:
+    one, two = Thread(1), Thread(2)
+    late = two.synchronize(at=5000) + two.destroy(at=6000)
+    early = one.setup() + one.create(at=2000)
+    assert rules(report(tmp_path, late, early)) == []
+
+
+def test_live_reading_finds_the_same(tmp_path: Path) -> None:
+    t = Thread()
+    steps = [t.setup(), t.create(), t.destroy(), t.synchronize(alive=False, status=400)]
+    analysis = Analysis(tmp_path)
+    found = []
+    for end in range(1, len(steps) + 1):
+        w.write(tmp_path, [w.chunk(b"".join(steps[:end]))], end=0)
+        found += analysis.advance(running=True)
+    found += analysis.advance(running=True)
+    assert [finding.name for finding in found] == ["stream-use-after-destroy"]
+    assert analysis.report(Meta()).findings == tuple(found)
+
+
+def test_a_call_that_returns_while_it_is_watched_is_judged_with_its_outcome(tmp_path: Path) -> None:
+    t = Thread()
+    start = t.setup()
+    w.write(tmp_path, [w.chunk(start + t.create(at=2000, status=w.PENDING))], end=0)
+    analysis = Analysis(tmp_path)
+    analysis.advance(running=True)
+    analysis.advance(running=True)
+    t.calls -= 1
+    records = start + t.create(at=2000) + t.synchronize(at=3000) + t.destroy(at=4000)
+    w.write(tmp_path, [w.chunk(records)], end=0)
+    found = analysis.report(Meta())
+    assert rules(found) == []
+    assert found.stats["streams"] == 1
+
+
+def test_a_forked_child_has_its_parents_past(tmp_path: Path) -> None:
+    parent, child = Thread(1), Thread(7, at=9000)
+    w.write(tmp_path, [w.chunk(parent.setup() + w.fork(2000, ticks=5000))], pid=1000, start=1)
+    records = w.note(3, "") + child.call("cuStreamCreate", 1, 0, status=3, flags=w.LIFECYCLE | w.FAILED, context=0)
+    w.write(tmp_path, [w.chunk(records)], pid=2000, parent=1000, start=2)
+    found = analyze([tmp_path])
+    assert rules(found) == ["device-use-after-fork"]
+    assert found.findings[0].site.process == 2000
+    assert found.stats["processes"] == 2
+
+
+def test_host_access_to_device_memory_is_told_from_the_fault(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)])
+    found = report(tmp_path, records + w.fault(11, 1, address=0xD010, ticks=5000), end=0, signal=11)
+    assert rules(found) == ["memory-dereferenced-on-host"]
+    assert found.findings[0].signal == 11
+
+
+def test_a_crash_that_no_rule_explains_is_said(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + t.create() + t.synchronize(status=w.PENDING)
+    found = report(tmp_path, records + w.fault(11, 1, ticks=t.at + 1), end=0)
+    assert rules(found) == []
+    assert found.not_checked == ("process 1000 died of SIGSEGV in cuStreamSynchronize (thread 1): no rule says why",)
+
+
+def test_a_crash_in_a_call_that_was_not_stored_is_known_from_the_flight_recorder(tmp_path: Path) -> None:
+    t = Thread()
+    ring = w.flight({4: w.flight_slot("cuLaunchKernel", w.PENDING, 4)})
+    w.write(tmp_path, [w.chunk(t.setup() + w.fault(11, 1, ticks=9000)), ring], end=0)
+    found = analyze([tmp_path])
+    assert found.not_checked == ("process 1000 died of SIGSEGV in cuLaunchKernel (thread 1): no rule says why",)
+
+
+def test_what_was_not_seen_is_said(tmp_path: Path) -> None:
+    records = Thread().setup() + w.note(1, "/opt/libcuda.so.1")
+    broken = records + b"\x0c\0\0\0\x01\0\0\0\0\0\0\0"
+    w.write(tmp_path, [w.chunk(broken)], dropped=17)
+    (tmp_path / "9-9.cuvet").write_bytes(b"something else")
+    said = "\n".join(analyze([tmp_path]).not_checked)
+    assert "17 records of process 1000 were dropped" in said
+    assert "loaded /opt/libcuda.so.1 past cuvet" in said
+    assert "1000-1.cuvet: byte" in said
+    assert "9-9.cuvet: byte 0: not a cuvet recording" in said
+
+
+def test_a_directory_without_a_recording_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CuvetError, match="no recording here"):
+        analyze([tmp_path])
+
+
+def test_unflagged_calls_are_counted_and_their_last_work_is_known(tmp_path: Path) -> None:
+    """Of a full recording, only what the model needs is decoded; the device is reset while the last copy is pending."""
+    t = Thread()
+    start = t.setup() + t.create()
+    chunks = [start]
+    copies = [t.call("cuMemcpyHtoDAsync", 0xD000, 1, 64, STREAM, flags=0) for _ in range(5000)]
+    chunks += [b"".join(copies[i : i + 500]) for i in range(0, 5000, 500)]
+    chunks.append(t.call("cuDevicePrimaryCtxReset", 0))
+    w.write(tmp_path, [w.chunk(records) for records in chunks], flags=2)
+    analysis = Analysis(tmp_path)
+    found = analysis.report(Meta())
+    assert found.stats["calls"] == t.calls
+    assert rules(found) == ["device-reset-pending"]
+
+
+def test_failures_after_a_sticky_error_are_one_finding(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + t.create() + t.synchronize(status=700, stack=5)
+    records += b"".join(t.synchronize(status=700, stack=6 + i) for i in range(4))
+    found = report(tmp_path, records)
+    assert rules(found) == ["error-sticky"]
+    assert found.findings[0].repeats == 5
+    assert found.findings[0].site.call == 5
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mutated_recordings_never_break_the_analysis(tmp_path: Path, data: st.DataObject) -> None:
+    t = Thread()
+    records = (
+        w.stack(3, [0x1100], [(5, 17)]) + w.module(0x1000, 0x2000, 0x1000, "/bin/true") + t.setup() + t.create(stack=3)
+    )
+    records += t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)]) + w.fork(1001, ticks=1500)
+    records += t.call("cuMemcpyHtoDAsync", 0xD000, 1, 64, STREAM) + t.call("cuMemHostRegister", 0x1000, 64, 0, status=1)
+    records += w.maps(6, 1, "1000-2000 rw-p 0 0 0") + t.destroy() + t.synchronize(alive=False, status=w.PENDING)
+    mutated = bytearray(w.recording([w.chunk(records)], end=0))
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = w.HEADER_BYTES + 64 + data.draw(st.integers(0, len(records)))
+        new = data.draw(st.one_of(st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 8, b"\0" * 8])))
+        mutated[at : at + len(new)] = new
+    (tmp_path / "1000-1.cuvet").write_bytes(mutated)
+    analyze([tmp_path])

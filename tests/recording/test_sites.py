@@ -1,0 +1,189 @@
+"""From stacks to the API that the user called and the lines that he wrote."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuvet.recording.records import Module, PythonCode, SideTables, Stack
+from cuvet.recording.sites import Sites, _split, python_library
+from cuvet.recording.symbols import ElfSymbols, NativeFrame, demangle, without_signature
+
+PROGRAM = """
+void leaf(int *);
+static inline __attribute__((always_inline)) void inner(int *p) {
+    leaf(p);
+}
+namespace ns {
+struct Owner {
+    __attribute__((noinline)) void release(int *p) {
+        inner(p);
+        *p += 1;
+    }
+};
+}
+__attribute__((noinline)) void leaf(int *p) { *p += 1; asm volatile(""); }
+int main(int argc, char **) {
+    ns::Owner().release(&argc);
+    return argc;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("symbols")
+    (directory / "program.cpp").write_text(PROGRAM)
+    path = directory / "program"
+    subprocess.run(
+        ["c++", "-g", "-O1", "-fno-optimize-sibling-calls", "-o", path, directory / "program.cpp"], check=True
+    )
+    return path
+
+
+def return_addresses(program: Path) -> dict[str, int]:
+    """Of each function that is called: the address after the first call of it."""
+    listing = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", program], check=True, capture_output=True, text=True
+    ).stdout
+    found = {}
+    for match in re.finditer(r"call +[0-9a-f]+ <(\w+)>\n +([0-9a-f]+):", listing):
+        found.setdefault(match[1], int(match[2], 16))
+    return found
+
+
+def sites_of(program: Path, build_id: str = "") -> Sites:
+    addresses = return_addresses(program)
+    native = (addresses["_Z4leafPi"] + 0x10000, addresses["_ZN2ns5Owner7releaseEPi"] + 0x10000)
+    tables = SideTables(
+        modules=[Module(0x10000, 0x20000, 0x10000, build_id, str(program))], stacks={1: Stack(native, ())}
+    )
+    return Sites(tables)
+
+
+def test_inlined_functions_have_their_own_lines(program: Path) -> None:
+    _, frames = sites_of(program).of_stack(1)
+    assert [(frame.function, frame.line) for frame in frames] == [("inner", 4), ("ns::Owner::release", 9), ("main", 16)]
+    assert all(frame.file is not None and frame.file.endswith("program.cpp") for frame in frames)
+
+
+def test_without_debug_information_the_symbol_table_names_functions(program: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    subprocess.run(["strip", "--strip-debug", "-o", plain, program], check=True)
+    _, frames = sites_of(plain).of_stack(1)
+    assert [(frame.function, frame.line) for frame in frames] == [("ns::Owner::release", None), ("main", None)]
+
+
+def test_separate_debug_information_is_found_by_build_id(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = subprocess.run(["readelf", "-n", program], check=True, capture_output=True, text=True).stdout
+    build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)
+    assert build_id is not None
+    plain = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", plain, program], check=True)
+    debug = tmp_path / ".build-id" / build_id[1][:2] / f"{build_id[1][2:]}.debug"
+    debug.parent.mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    monkeypatch.setattr("cuvet.recording.symbols.DEBUG_DIRECTORY", tmp_path)
+    address = return_addresses(program)["_Z4leafPi"] - 1
+    assert [frame.line for frame in ElfSymbols(str(plain), build_id[1]).frames(address)] == [4, 9]
+
+
+def test_a_file_that_was_rebuilt_since_is_not_believed(program: Path) -> None:
+    _, frames = sites_of(program, build_id="00" * 20).of_stack(1)
+    assert all(frame.line is None and frame.function.startswith("program+0x") for frame in frames)
+
+
+def test_what_is_no_file_has_addresses(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no ELF file")
+    for path in (tmp_path / "text", tmp_path / "absent", tmp_path):
+        (frame,) = ElfSymbols(str(path), "").frames(0x123)
+        assert frame.function == f"{path.name}+0x123"
+
+
+def frames(*symbols: str) -> list[NativeFrame]:
+    modules = {"wrapper": "/x/libcuda.so.1", "shared": "/x/libcudart.so.13", "pthread_once": "/lib/libc.so.6"}
+    return [NativeFrame(symbol, demangle(symbol), None, None, modules.get(symbol, "/x/program")) for symbol in symbols]
+
+
+@pytest.mark.parametrize(
+    ("symbols", "api", "user"),
+    [
+        (["main"], None, "main"),
+        (["libcudart_static_0a1b", "cudaEventRecord", "main"], "cudaEventRecord", "main"),
+        (["shared", "cudaStreamSynchronize_ptsz", "main"], "cudaStreamSynchronize", "main"),
+        (["libcudart_static_0a", "pthread_once", "libcudart_static_0b", "cudaFree", "_ZL4donev"], "cudaFree", "done"),
+        (["libcudart_static_0a", "cudaMalloc", "_Z10cudaMallocIiE9cudaErrorPPT_m", "main"], "cudaMalloc", "main"),
+        (
+            [
+                "__cudaLaunchKernel",
+                "_ZL25__cudaLaunchKernel_helperP9CUkern_st",
+                "_Z23__device_stub__Z4kernPiPi",
+                "_Z4kernPi",
+                "main",
+            ],
+            "cudaLaunchKernel",
+            "main",
+        ),
+        (["cudaLaunchKernel", "_Z21__device_stub__Z2ckPiPi", "ck", "main"], "cudaLaunchKernel", "main"),
+        (
+            ["cudaLaunchKernel", "__device_stub__Z2tkIiEvPT_", "__wrapper__device_stub_tk<int>", "tk<int>", "main"],
+            "cudaLaunchKernel",
+            "main",
+        ),
+        (["__cudaRegisterFatBinary", "_ZL24__sti____cudaRegisterAllv"], None, "__sti____cudaRegisterAll"),
+    ],
+)
+def test_the_api_is_the_one_that_the_user_called(symbols: list[str], api: str | None, user: str) -> None:
+    found, outside = _split(frames(*symbols))
+    assert found == api
+    assert next(outside).function == user
+
+
+def test_the_users_python_frame_is_the_headline_and_the_interpreter_is_left_out() -> None:
+    tables = SideTables(
+        codes={
+            1: PythonCode("/env/lib/python3.11/site-packages/torch/cuda/streams.py", "Stream.wait"),
+            2: PythonCode("/home/me/train.py", "step"),
+            3: PythonCode("/usr/lib/python3.11/threading.py", "Thread.run"),
+        },
+        modules=[Module(0x1000, 0x2000, 0, "", "/usr/bin/python3.11"), Module(0x3000, 0x4000, 0, "", "/x/libtorch.so")],
+        stacks={1: Stack((0x3100, 0x1100), ((1, 30), (2, 7), (3, 900)))},
+    )
+    _, found = Sites(tables).of_stack(1)
+    assert [(frame.function, frame.line, frame.module) for frame in found] == [
+        ("step", 7, None),
+        ("Stream.wait", 30, "torch"),
+        ("Thread.run", 900, "python"),
+        ("libtorch.so+0x30ff", None, "/x/libtorch.so"),
+    ]
+
+
+def test_python_library() -> None:
+    assert python_library(sys.modules["json"].__file__ or "") == "python"
+    assert python_library("<frozen runpy>") == "python"
+    assert python_library("/home/me/python/train.py") is None
+
+
+@pytest.mark.parametrize(
+    ("function", "short"),
+    [
+        ("void ns::f<int>(float*) const", "ns::f<int>"),
+        ("main", "main"),
+        ("A::operator()(int)", "A::operator()"),
+        ("S::operator bool() const", "S::operator bool"),
+        ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
+        ("main::{lambda()#1}::operator()() const", "main::{lambda()#1}::operator()"),
+        (
+            "std::vector<int, std::allocator<int> >::push_back(int const&)",
+            "std::vector<int, std::allocator<int> >::push_back",
+        ),
+    ],
+)
+def test_functions_are_shown_without_their_signature(function: str, short: str) -> None:
+    assert without_signature(function) == short
