@@ -1,0 +1,42 @@
+"""Renderings of a ``Report``, and the options with which every command chooses one. No analysis here."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TextIO
+
+from cuvet import CuvetError
+from cuvet.findings import Report
+
+FORMATS = ("terminal", "json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--format``, ``--output`` and ``--color``."""
+    parser.add_argument("--format", choices=FORMATS, default="terminal", help="form of the report (default: terminal)")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the report to FILE")
+    add_color(parser)
+
+
+def add_color(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+
+
+def write(report: Report, args: argparse.Namespace, file: TextIO | None = None, recording: str | None = None) -> None:
+    """Write the report as the options of ``add_arguments`` say: to ``--output``, else to ``file`` (stderr if None).
+
+    ``recording`` is the directory that the terminal's report names, to look at again.
+    """
+    from cuvet.reports import json, terminal
+
+    try:
+        with open(args.output, "w", encoding="utf-8") if args.output else nullcontext(file or sys.stderr) as out:
+            if args.format == "json":
+                out.write(json.render(report).decode() + "\n")
+            else:
+                terminal.render(report, terminal.console(out, args.color), recording=recording)
+    except OSError as error:
+        raise CuvetError(f"cannot write the report to {args.output or 'the terminal'}: {error.strerror}") from error

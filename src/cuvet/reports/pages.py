@@ -1,0 +1,40 @@
+"""A rule's page: for ``cuvet explain`` and for the documentation."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from cuvet.findings import Evidence
+from cuvet.rules.rule import Example, Rule
+
+HEADINGS = ("What it checks", "Why it is wrong", "Use instead", "Limits")
+
+
+def sections(rule: type[Rule]) -> dict[str, str]:
+    """The headings of the rule's docstring and the text below each."""
+    _, *parts = re.split(r"^## +(.+)$", inspect.cleandoc(rule.__doc__ or ""), flags=re.M)
+    return {heading.strip(): text.strip() for heading, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def page(rule: type[Rule]) -> str:
+    """The page in Markdown."""
+    parts = [f"# {rule.code} {rule.name}", f"**{rule.severity}**: {rule.summary}"]
+    parts += [f"## {heading}\n\n{text}" for heading, text in sections(rule).items()]
+    parts += ["## What is known\n\n" + "\n".join(map(_evidence, rule.evidence))] if rule.evidence else []
+    parts += _examples("Wrong", rule.INVALID) + _examples("Right", rule.VALID)
+    return "\n\n".join(parts) + "\n"
+
+
+def _evidence(evidence: Evidence) -> str:
+    return f"* {evidence.kind}: {evidence.text} ({evidence.source})"
+
+
+def _examples(heading: str, examples: tuple[Example, ...]) -> list[str]:
+    return [f"## {heading}", *map(_example, examples)] if examples else []
+
+
+def _example(example: Example) -> str:
+    needs = f", {example.devices} devices" if example.devices > 1 else ""
+    note = f"\n\n{example.note[0].upper()}{example.note[1:]}." if example.note else ""
+    return f"### {example.name}{needs}\n\n```python\n{example.program.strip()}\n```{note}"

@@ -1,0 +1,136 @@
+"""The source text around a call, and where in it the call's argument stands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_LINES_BEFORE = 12
+"""How far above the line in the debug information a call may begin."""
+_LINES_SHOWN = 4
+_MOST_BYTES = 16 << 20
+
+_LAUNCH_CONFIGURATION = {1: 0, 2: 1, 4: 2, 5: 3}
+"""cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream) is kernel<<<grid, block, shared, stream>>>."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Columns [start, end) of a line, from 0."""
+
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of a file, the first numbered ``first``; ``mark`` is what a report underlines, if it was found."""
+
+    first: int
+    lines: tuple[str, ...]
+    mark: Mark | None
+
+
+def excerpt(file: str, line: int, api: str, argument: int | None = None) -> Excerpt | None:
+    """The call of ``api`` at a line (from 1) of a file. None if the file cannot be read or has no such line."""
+    text = _read(file)
+    if text is None:
+        return None
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        return None
+    mark = find_call(text, line, api, argument, comment="#" if file.endswith(".py") else "//")
+    first, last = sorted((line, mark.line if mark else line))
+    last = min(last, first + _LINES_SHOWN - 1)
+    return Excerpt(first, tuple(lines[first - 1 : last]), mark if mark and mark.line <= last else None)
+
+
+@lru_cache(maxsize=64)
+def _read(file: str) -> str | None:
+    path = Path(file)
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        return path.read_text(encoding="utf-8", errors="replace").expandtabs(4)
+    except OSError:
+        return None
+
+
+def find_call(text: str, line: int, api: str, argument: int | None = None, comment: str = "//") -> Mark | None:
+    """The argument (or, without one, the name) of the call of ``api`` that covers a line of the source text.
+
+    Of several calls on the line the first counts. None if there is no such call, so that nothing is marked wrongly.
+    """
+    code = _blank(text, comment)
+    on_line, after = _offset(code, line), _offset(code, line + 1)
+    for match in _calls(api).finditer(code, _offset(code, line - _LINES_BEFORE), after):
+        pieces, close = _arguments(code, match.end())
+        if close < on_line:
+            continue
+        index = argument
+        if match[0].endswith("<<<"):
+            index = None if argument is None else _LAUNCH_CONFIGURATION.get(argument)
+        if index is not None and index < len(pieces):
+            return _mark(code, *pieces[index])
+        return _mark(code, match.start("name"), match.end("name"))
+    return None
+
+
+def _calls(api: str) -> re.Pattern[str]:
+    if api in ("cudaLaunchKernel", "cuLaunchKernel"):
+        return re.compile(rf"\b(?P<name>{api}(?=\s*\()|[\w:]+(?=\s*<<<))\s*(?:\(|<<<)")
+    return re.compile(rf"\b(?P<name>{re.escape(api)}(?:_v\d+)?(?:_ptds|_ptsz)?)\s*\(")
+
+
+@lru_cache(maxsize=64)
+def _blank(text: str, comment: str) -> str:
+    """The text with spaces for comments, and underscores for literals and template arguments. Offsets stay."""
+    pattern = re.compile(
+        (r"(?P<comment>#[^\n]*)" if comment == "#" else r"(?P<comment>//[^\n]*|/\*.*?\*/)")
+        + r"""|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'"""
+        + r"|(?<=\w)<(?:[\w\s:,*&]|<[\w\s:,*&]*>)*>(?=\s*(?:[({]|<<<))",
+        re.S,
+    )
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " " if match["comment"] else "_", match[0]), text)
+
+
+def _arguments(code: str, start: int) -> tuple[list[tuple[int, int]], int]:
+    """The [start, end) of each argument after an opening bracket at ``start - 1``, and where the call ends."""
+    pieces, begin, depth = [], start, 0
+    for position in range(start, len(code)):
+        character = code[position]
+        if character in "([{":
+            depth += 1
+        elif depth == 0 and (character in ")]}" or code.startswith(">>>", position)):
+            pieces.append((begin, position))
+            return pieces, position
+        elif character in ")]}":
+            depth -= 1
+        elif character == "," and depth == 0:
+            pieces.append((begin, position))
+            begin = position + 1
+    return pieces, len(code)
+
+
+def _mark(code: str, start: int, end: int) -> Mark | None:
+    """Where a piece of the code stands without the space around it; its first line if it has several."""
+    text = code[start:end]
+    start += len(text) - len(text.lstrip())
+    text = text.strip().split("\n")[0].rstrip()
+    if not text:
+        return None
+    line_start = code.rfind("\n", 0, start) + 1
+    return Mark(code.count("\n", 0, start) + 1, start - line_start, start - line_start + len(text))
+
+
+def _offset(code: str, line: int) -> int:
+    """Where a line (from 1) starts."""
+    position = 0
+    for _ in range(line - 1):
+        position = code.find("\n", position) + 1
+        if position == 0:
+            return len(code)
+    return position

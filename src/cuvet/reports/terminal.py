@@ -1,0 +1,259 @@
+"""The report for people.
+
+What was seen (sites, result), what was inferred (because), what is known (measured, documented) and what is advised
+(help) stand under different labels.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from cuvet.catalog import status_name
+from cuvet.findings import Finding, Frame, ObjectReport, Program, Report, Site
+from cuvet.reports.source import excerpt
+
+PLAIN_WIDTH = 110
+"""Columns when the report does not go to a terminal."""
+_MOST_CALLERS = 3
+_SYSTEM_FILES = ("/usr/include/", "/usr/lib/", "/include/c++/", "<frozen ")
+STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+_PLACE = "blue"
+_LABELS = {"because": "magenta", "result": "cyan", "measured": "cyan", "documented": "cyan", "help": "bold green"}
+_ENDS = (("Unregister", "unregistered"), ("Unload", "unloaded"), ("Free", "freed"))
+_MAKES = (("Register", "registered"), ("Alloc", "allocated"), ("Load", "loaded"))
+_CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
+"""What compilers append to the names of the pieces that they split from a function."""
+_COUNTED = ("context", "stream", "event", "thread", "process")
+
+
+def console(file: TextIO, color: str = "auto") -> Console:
+    """A console for reports. ``color`` is auto (a terminal, and no ``NO_COLOR``), always or never."""
+    width = None if file.isatty() else PLAIN_WIDTH
+    if color == "auto":
+        return Console(file=file, width=width, highlight=False)
+    return Console(
+        file=file,
+        width=width,
+        highlight=False,
+        force_terminal=color == "always",
+        no_color=color == "never",
+        color_system="standard" if color == "always" else None,
+    )
+
+
+def render(report: Report, console: Console, recording: str | None = None) -> None:
+    """Print every finding, then the summary. ``recording`` is the directory to look at again."""
+    for finding in report.findings:
+        render_finding(finding, report.program, console)
+        console.print()
+    for line in _summary(report, recording):
+        _print(console, line)
+
+
+def render_finding(finding: Finding, program: Program, console: Console) -> None:
+    style = STYLES[finding.severity]
+    _print(console, headline(finding))
+    _site(finding.site, finding.argument, style, console)
+    _history(finding, console)
+    for label, text in _explanation(finding, program):
+        _labelled(label, text, console)
+
+
+def _history(finding: Finding, console: Console) -> None:
+    """Where each object was destroyed and created; a call that did it to several is shown once."""
+    shown: set[tuple[int, int, int]] = set()
+    for thing in finding.objects:
+        for site, verbs, usual in ((thing.destroyed, _ENDS, "destroyed"), (thing.created, _MAKES, "created")):
+            if site is None:
+                continue
+            verb = next((verb for part, verb in verbs if part in site.api), usual)
+            key = (site.process, site.thread, site.call)
+            _print(console, _note(thing, verb, site, finding.site, again=key in shown))
+            if key not in shown:
+                _site(site, None, _PLACE, console)
+            shown.add(key)
+
+
+def headline(finding: Finding) -> Text:
+    """The first line of a finding; it makes sense alone."""
+    message = finding.message
+    if not message.startswith(finding.api):
+        message = f"{finding.api}: {message}"
+    text = Text(f"{finding.severity}[{finding.rule}]", style=STYLES[finding.severity])
+    text.append(f": {printable(message)}", style="bold")
+    return text.append(f" ({finding.name})", style="not bold")
+
+
+def concise(finding: Finding) -> Text:
+    """A finding in one line: the headline and where."""
+    place = _place(located(finding.site))
+    return headline(finding).append(f" at {place}", style=_PLACE) if place else headline(finding)
+
+
+def printable(text: str) -> str:
+    """The text without characters that would control a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def located(site: Site) -> list[Frame]:
+    """The frames that a person can open, innermost first; all frames if there are none."""
+    own = [f for f in site.frames if f.file and f.line and not any(part in f.file for part in _SYSTEM_FILES)]
+    return own or [f for f in site.frames if f.file and f.line] or list(site.frames)
+
+
+def _print(console: Console, text: Text | str) -> None:
+    console.print(text, soft_wrap=True, markup=False)
+
+
+def _place(frames: list[Frame]) -> str:
+    if not frames:
+        return ""
+    frame = frames[0]
+    where = f"{_short(frame.file)}:{frame.line}" if frame.file else _short(frame.module or "?")
+    return printable(f"{where} in {_CLONE.sub('', frame.function)}")
+
+
+def _short(file: str) -> str:
+    """The path from the working directory, if the file is below it."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except ValueError:
+        return file
+
+
+def _site(site: Site, argument: int | None, style: str, console: Console) -> None:
+    frames = located(site)
+    where = Text("  --> ", style=_PLACE)
+    where.append(_place(frames) or "no stack was recorded")
+    where.append(f"  [thread {site.thread}, call #{site.call}]", style="dim")
+    _print(console, where)
+    if frames and frames[0].file and frames[0].line:
+        _source(frames[0].file, frames[0].line, site.api, argument, style, console)
+    for caller in frames[1 : 1 + _MOST_CALLERS]:
+        if caller.file:
+            _print(console, Text(f"   by {_place([caller])}", style="dim"))
+
+
+def _source(file: str, line: int, api: str, argument: int | None, style: str, console: Console) -> None:
+    found = excerpt(file, line, api, argument)
+    if found is None:
+        return
+    gutter = len(str(found.first + len(found.lines) - 1))
+    room = max(console.width - gutter - 3, 20)
+    shift = max(0, found.mark.end - room) if found.mark else 0
+    for number, text in enumerate(found.lines, found.first):
+        row = Text(f"{number:>{gutter}} | ", style=_PLACE)
+        _print(console, row.append(printable(text[shift : shift + room]), style="default"))
+        if found.mark and found.mark.line == number:
+            carets = " " * (found.mark.start - shift) + "^" * (found.mark.end - found.mark.start)
+            _print(console, Text(f"{'':>{gutter}} | ", style=_PLACE).append(carets, style=style))
+
+
+def _note(thing: ObjectReport, verb: str, site: Site, use: Site, again: bool) -> Text:
+    text = Text("note", style=STYLES["note"])
+    name = f": {thing.name} ({thing.handle})"
+    if again:
+        return text.append(f"{name} was {verb} by the same {site.api}", style="bold")
+    text.append(f"{name} was {verb} here by {site.api}", style="bold")
+    before = use.time_ns - site.time_ns
+    if site.process == use.process and before >= 0:
+        text.append(f", {duration(before)} before", style="not bold")
+    return text
+
+
+def duration(duration_ns: int) -> str:
+    """A length of time in the unit that suits it: ``4.1 ms``."""
+    for unit, factor in (("s", 10**9), ("ms", 10**6), ("µs", 10**3)):
+        if duration_ns >= factor:
+            return (
+                f"{duration_ns / factor:.3g} {unit}"
+                if duration_ns < 1000 * factor
+                else f"{duration_ns / factor:,.0f} {unit}"
+            )
+    return f"{duration_ns} ns"
+
+
+def _explanation(finding: Finding, program: Program) -> Iterable[tuple[str, str]]:
+    for reason in finding.because:
+        yield "because", reason
+    yield "result", result(finding, program)
+    for evidence in finding.evidence:
+        yield evidence.kind, f"{evidence.text} ({evidence.source})"
+    if finding.help:
+        yield "help", finding.help
+    if finding.repeats > 1:
+        yield "repeats", f"and {finding.repeats - 1:,} more at this place"
+    yield "more", f"cuvet explain {finding.rule}"
+
+
+def result(finding: Finding, program: Program) -> str:
+    """What the call did, in words, and whether a real GPU did it."""
+    by = " on the emulated device" if program.device == "emulated" else ""
+    if finding.signal is not None:
+        return f"the process died of {signal.Signals(finding.signal).name} in {finding.api}{by}"
+    if finding.status is None:
+        return f"{finding.api} had not returned when the recording ended{by}"
+    name = status_name("runtime" if finding.api.startswith("cuda") else "driver", finding.status)
+    silent = "; CUDA did not report the mistake" if finding.status == 0 else ""
+    return f"{finding.api} returned {name} ({finding.status}){by}{silent}"
+
+
+def _labelled(label: str, text: str, console: Console) -> None:
+    prefix = f"   = {label}: "
+    lines = textwrap.wrap(
+        printable(text), max(console.width - len(prefix), 30), break_long_words=False, break_on_hyphens=False
+    )
+    for number, line in enumerate(lines):
+        row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
+        _print(console, row.append(line, style="default"))
+
+
+def _summary(report: Report, recording: str | None) -> Iterable[Text | str]:
+    yield totals(report)
+    if report.program.signal is not None:
+        yield f"program: died of {signal.Signals(report.program.signal).name}"
+    elif report.program.exit_code:
+        yield f"program: exit code {report.program.exit_code}"
+    for sentence in report.not_checked:
+        yield Text("not checked: ", style="bold yellow").append(printable(sentence), style="default not bold")
+    yield f"device: {device(report.program)}"
+    if recording is not None:
+        yield f"look again: cuvet analyze {shlex.quote(recording)}"
+
+
+def totals(report: Report) -> Text:
+    """``1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)``."""
+    severities = [finding.severity for finding in report.findings]
+    errors, warnings, notes = (severities.count(name) for name in ("error", "warning", "note"))
+    parts = [_count(errors, "error"), _count(warnings, "warning"), *([_count(notes, "note")] if notes else [])]
+    calls = report.stats.get("calls", 0)
+    seen = [_count(report.stats[_plural(n)], n) for n in _COUNTED if report.stats.get(_plural(n))]
+    text = f"{', '.join(parts)} in {_count(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")
+    if calls == 0:
+        text = "the program made no CUDA call that cuvet could see"
+    return Text(text, style="bold red" if errors else "bold")
+
+
+def device(program: Program) -> str:
+    """Which device answered the calls."""
+    if program.device == "emulated":
+        return "emulated; kernels were checked and ordered, but not run"
+    driver = f", driver for CUDA {program.driver}" if program.driver else ""
+    return (", ".join(program.gpus) or "real GPU") + driver
+
+
+def _plural(noun: str) -> str:
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else _plural(noun)}"

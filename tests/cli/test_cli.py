@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import cuvet
+from cuvet.cli import COMMANDS, main
+from cuvet.rules import all_rules
+
+
+def cuvet_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cuvet", *arguments], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+
+
+def test_version() -> None:
+    process = cuvet_process("--version")
+    assert (process.returncode, process.stdout, process.stderr) == (0, f"cuvet {cuvet.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "cuvet: no command: say cuvet run -- PROGRAM to check a program (see cuvet -h)"),
+        (("explian",), "cuvet: unknown command explian; did you mean explain? (see cuvet -h)"),
+        (("frobnicate",), "cuvet: unknown command frobnicate (see cuvet -h)"),
+        (("rules", "--fromat", "json"), "cuvet: unknown option --fromat; did you mean --format? (see cuvet rules -h)"),
+        (("rules", "--form", "json"), "cuvet: unknown option --form; did you mean --format? (see cuvet rules -h)"),
+        (("rules", "extra"), "cuvet: unexpected argument extra (see cuvet rules -h)"),
+        (("explain", "CV999999"), "cuvet: no rule is called CV999999 (see cuvet rules)"),
+        (
+            ("explain", "stream-use-after-destry"),
+            "cuvet: no rule is called stream-use-after-destry; did you mean stream-use-after-destroy",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line: str) -> None:
+    process = cuvet_process(*arguments)
+    assert process.returncode == 2
+    assert process.stdout == ""
+    assert process.stderr.startswith(line)
+    assert process.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main([command, "-h"])
+    out = capsys.readouterr().out
+    assert exit_.value.code == 0
+    assert f"cuvet {command}" in out.split("examples:")[1]
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["-h"])
+    out = capsys.readouterr().out
+    assert [command for command in COMMANDS if f"\n    {command}" in out] == list(COMMANDS)
+
+
+def test_rules_are_listed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines] == [[rule.code, rule.severity, rule.name] for rule in all_rules()]
+
+
+def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == [rule.name for rule in all_rules()]
+
+
+@pytest.mark.parametrize("word", ["CV201", "cv201", "stream-use-after-destroy"])
+def test_explain(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", word]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# CV201 stream-use-after-destroy\n")
+    for heading in ("What it checks", "Why it is wrong", "Use instead", "Limits", "What is known", "Wrong", "Right"):
+        assert f"\n## {heading}\n" in out
+    assert "# error: [stream-use-after-destroy]" in out
+
+
+def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "CV201", "--format", "json"]) == 0
+    rule = json.loads(capsys.readouterr().out)
+    assert rule["name"] == "stream-use-after-destroy"
+    assert list(rule["sections"]) == ["What it checks", "Why it is wrong", "Use instead", "Limits"]
+    assert rule["valid"]
+    assert rule["invalid"]
+
+
+def test_explain_with_colour_is_rendered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "CV201", "--color", "always"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b[" in out
+    assert "## What it checks" not in out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert [command for command in COMMANDS if command in script] == list(COMMANDS)
+
+
+def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["completion", "bash"])
+    script = (
+        capsys.readouterr().out
+        + '\nCOMP_WORDS=(cuvet ru); COMP_CWORD=1; _shtab_cuvet; printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    done = subprocess.run(["bash", "--norc"], input=script, capture_output=True, text=True)
+    assert done.stdout.split() == ["run", "rules"]
+
+
+def test_a_closed_pipe_is_silent() -> None:
+    command = f"{sys.executable} -m cuvet rules | true"
+    assert subprocess.run(["bash", "-c", command], capture_output=True, text=True).stderr == ""

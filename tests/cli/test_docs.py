@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from cuvet.cli import COMMANDS
+from cuvet.reports.pages import HEADINGS, sections
+from cuvet.rules import all_rules
+from cuvet.rules.rule import Rule
+
+ROOT = Path(__file__).parents[2]
+
+
+def names(rule: type[Rule]) -> str:
+    return rule.name
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=names)
+def test_a_rule_is_documented(rule: type[Rule]) -> None:
+    assert tuple(sections(rule)) == HEADINGS
+    assert all(sections(rule).values())
+    assert rule.evidence
+
+
+def test_the_pages_are_up_to_date() -> None:
+    pages = runpy.run_path(str(ROOT / "tools/generate_docs.py"))["pages"]()
+    for path, text in pages.items():
+        assert (ROOT / "docs" / path).read_text(encoding="utf-8") == text
+    assert {path.name for path in pages} == {"rules.md", *(page.name for page in ROOT.glob("docs/rules/*.md"))}
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_names_every_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [command for command in COMMANDS if f"`cuvet {command}" in readme] == list(COMMANDS)

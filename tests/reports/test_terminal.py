@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import io
+import pty
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.text import Text
+
+from cuvet.findings import Evidence, Finding, Frame, ObjectReport, Program, Report, Site, Tool
+from cuvet.reports import terminal
+
+SOURCE = """\
+void Pool::grow() {
+    cudaStreamCreate(&streams_[n]);
+}
+void Pool::shrink() {
+    cudaStreamDestroy(streams_.back());
+}
+void Pipeline::flush() {
+    check(cudaEventRecord(flushed_,
+                          stream_));
+}
+"""
+
+EXPECTED = """\
+error[CV201]: cudaEventRecord: stream#3 was already destroyed (stream-use-after-destroy)
+  --> pool.cpp:8 in Pipeline::flush()  [thread 71, call #1342]
+8 |     check(cudaEventRecord(flushed_,
+9 |                           stream_));
+  |                           ^^^^^^^
+   by pool.cpp:40 in main
+note: stream#3 (0x55d0) was destroyed here by cudaStreamDestroy, 4.1 ms before
+  --> pool.cpp:5 in Pool::shrink()  [thread 72, call #7]
+5 |     cudaStreamDestroy(streams_.back());
+  |     ^^^^^^^^^^^^^^^^^
+note: stream#3 (0x55d0) was created here by cudaStreamCreate, 2.5 s before
+  --> pool.cpp:2 in Pool::grow()  [thread 71, call #17]
+2 |     cudaStreamCreate(&streams_[n]);
+  |     ^^^^^^^^^^^^^^^^
+   = because: stream#3 was destroyed by thread 72 at call #7
+   = result: the process died of SIGSEGV in cudaEventRecord
+   = measured: SIGSEGV in the driver (NVIDIA H200, driver 580.159)
+   = documented: Use of the handle is undefined. (CUDA Runtime API, cudaStreamDestroy)
+   = help: destroy the stream after its last use
+   = repeats: and 41 more at this place
+   = more: cuvet explain CV201
+
+1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)
+program: died of SIGSEGV
+not checked: 12 calls were lost
+device: NVIDIA H200, driver for CUDA 13.0
+look again: cuvet analyze /tmp/trace
+"""
+
+
+def site(api: str, call: int, thread: int, time_ns: int, *frames: Frame) -> Site:
+    return Site(api=api, call=call, process=70, thread=thread, time_ns=time_ns, frames=frames)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pool.cpp").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def report(folder: Path) -> Report:
+    file = str(folder / "pool.cpp")
+    stream = ObjectReport(
+        kind="stream",
+        handle="0x55d0",
+        generation=1,
+        name="stream#3",
+        created=site("cudaStreamCreate", 17, 71, 0, Frame(function="Pool::grow()", file=file, line=2)),
+        destroyed=site("cudaStreamDestroy", 7, 72, 2_495_900_000, Frame(function="Pool::shrink()", file=file, line=5)),
+    )
+    finding = Finding(
+        rule="CV201",
+        name="stream-use-after-destroy",
+        severity="error",
+        message="stream#3 was already destroyed",
+        api="cudaEventRecord",
+        signal=11,
+        argument=1,
+        site=site(
+            "cudaEventRecord",
+            1342,
+            71,
+            2_500_000_000,
+            Frame(function="cudaEventRecord", module="/usr/lib/libcudart.so.13"),
+            Frame(function="std::invoke", file="/usr/include/c++/12/invoke.h", line=60),
+            Frame(function="Pipeline::flush()", file=file, line=8),
+            Frame(function="main.part.0.cold", file=file, line=40),
+        ),
+        objects=(stream,),
+        because=("stream#3 was destroyed by thread 72 at call #7",),
+        help="destroy the stream after its last use",
+        evidence=(
+            Evidence(kind="measured", text="SIGSEGV in the driver", source="NVIDIA H200, driver 580.159"),
+            Evidence(
+                kind="documented", text="Use of the handle is undefined.", source="CUDA Runtime API, cudaStreamDestroy"
+            ),
+        ),
+        repeats=42,
+    )
+    return Report(
+        tool=Tool(version="0.1.0"),
+        program=Program(argv=("./pipeline",), signal=11, gpus=("NVIDIA H200",), driver="13.0"),
+        findings=(finding,),
+        not_checked=("12 calls were lost",),
+        stats={"calls": 5120, "streams": 3, "threads": 2, "processes": 1},
+    )
+
+
+def rendered(report: Report, color: str = "auto", recording: str | None = None) -> str:
+    out = io.StringIO()
+    terminal.render(report, terminal.console(out, color), recording=recording)
+    return out.getvalue()
+
+
+def changed(report: Report, **fields: object) -> Report:
+    return msgspec.structs.replace(report, findings=(msgspec.structs.replace(report.findings[0], **fields),))
+
+
+def test_the_whole_report(report: Report) -> None:
+    assert rendered(report, recording="/tmp/trace") == EXPECTED
+
+
+def test_a_file_gets_no_colour_and_always_does(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in rendered(report, "never")
+    monkeypatch.delenv("FORCE_COLOR")
+    assert "\x1b" not in rendered(report)
+    assert "\x1b[1;31merror[CV201]" in rendered(report, "always")
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_a_terminal_gets_colour_unless_no_color(
+    report: Report, monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    controller, terminal_end = pty.openpty()
+    with open(terminal_end, "w") as file, open(controller, "rb", buffering=0) as reader:
+        terminal.console(file).print(terminal.concise(report.findings[0]))
+        file.flush()
+        assert (b"31m" in reader.read(4096)) == coloured
+
+
+def test_colour_changes_no_character(report: Report) -> None:
+    assert Text.from_ansi(rendered(report, "always")).plain.rstrip("\n") == rendered(report).rstrip("\n")
+
+
+def test_without_sources_only_the_place_is_printed(report: Report, folder: Path) -> None:
+    (folder / "pool.cpp").unlink()
+    text = rendered(report)
+    assert "--> pool.cpp:8 in Pipeline::flush()" in text
+    assert "^" not in text
+
+
+def test_a_stack_without_files_names_the_module(report: Report) -> None:
+    frame = Frame(function="flush", module="/opt/libpipe.so")
+    assert "--> /opt/libpipe.so in flush" in rendered(changed(report, site=site("cudaEventRecord", 1, 1, 1, frame)))
+
+
+def test_a_call_that_ended_several_objects_is_shown_once(report: Report) -> None:
+    (stream,) = report.findings[0].objects
+    context = msgspec.structs.replace(stream, name="context#1", handle="0x10", created=None)
+    text = rendered(changed(report, objects=(stream, context)))
+    assert "note: context#1 (0x10) was destroyed by the same cudaStreamDestroy\n   = because" in text
+    assert text.count("pool.cpp:5") == 1
+
+
+@pytest.mark.parametrize(
+    ("api", "expected"),
+    [("cuMemHostUnregister", "unregistered"), ("cudaFreeAsync", "freed"), ("cuModuleUnload", "unloaded")],
+)
+def test_the_end_of_an_object_is_called_what_it_was(report: Report, api: str, expected: str) -> None:
+    (stream,) = report.findings[0].objects
+    ended = msgspec.structs.replace(stream, destroyed=site(api, 7, 72, 0))
+    assert f"stream#3 (0x55d0) was {expected} here by {api}" in rendered(changed(report, objects=(ended,)))
+
+
+def test_a_missing_stack_is_said(report: Report) -> None:
+    assert "--> no stack was recorded" in rendered(changed(report, site=site("cudaEventRecord", 1, 1, 1)))
+
+
+def test_control_characters_cannot_reach_the_terminal(report: Report) -> None:
+    frame = Frame(function="evil\x1b]0;x\x07", file="/tmp/\x1b[31m.cpp", line=1)
+    text = rendered(changed(report, message="a\x1b[2Jb", site=site("cudaEventRecord", 1, 1, 1, frame)))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+@pytest.mark.parametrize(
+    ("status", "signal", "device", "expected"),
+    [
+        (400, None, "real", "cudaEventRecord returned cudaErrorInvalidResourceHandle (400)"),
+        (0, None, "real", "cudaEventRecord returned cudaSuccess (0); CUDA did not report the mistake"),
+        (None, 11, "emulated", "the process died of SIGSEGV in cudaEventRecord on the emulated device"),
+        (None, None, "real", "cudaEventRecord had not returned when the recording ended"),
+    ],
+)
+def test_result(report: Report, status: int | None, signal: int | None, device: str, expected: str) -> None:
+    finding = changed(report, status=status, signal=signal).findings[0]
+    assert terminal.result(finding, msgspec.structs.replace(report.program, device=device)) == expected
+
+
+def test_concise_is_one_line_with_the_place(report: Report) -> None:
+    assert terminal.concise(report.findings[0]).plain == (
+        "error[CV201]: cudaEventRecord: stream#3 was already destroyed (stream-use-after-destroy)"
+        " at pool.cpp:8 in Pipeline::flush()"
+    )
+
+
+def test_long_explanations_are_wrapped_under_their_label(report: Report) -> None:
+    out = io.StringIO()
+    console = terminal.console(out)
+    console.width = 60
+    terminal.render(changed(report, help="word " * 30), console)
+    lines = [line for line in out.getvalue().split("\n") if line.rstrip().endswith("word")]
+    assert len(lines) == 3
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[1].startswith(" " * len("   = help: ") + "word")
+
+
+def test_an_empty_report_says_that_nothing_was_seen(report: Report) -> None:
+    empty = msgspec.structs.replace(report, findings=(), stats={"calls": 0})
+    assert rendered(empty).startswith("the program made no CUDA call that cuvet could see\n")
+
+
+def test_the_emulated_device_is_named(report: Report) -> None:
+    program = Program(argv=("./pipeline",), device="emulated")
+    assert "device: emulated; kernels were checked" in rendered(msgspec.structs.replace(report, program=program))
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "expected"), [(7, "7 ns"), (4_100, "4.1 µs"), (4_123_456, "4.12 ms"), (3_600 * 10**9, "3,600 s")]
+)
+def test_duration(duration_ns: int, expected: str) -> None:
+    assert terminal.duration(duration_ns) == expected
