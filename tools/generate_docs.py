@@ -1,0 +1,48 @@
+"""Write docs/rules.md and docs/rules/*.md from the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuvet.reports.pages import page
+from cuvet.rules import all_rules
+from cuvet.rules.rule import Rule
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+INDEX = """# Rules
+
+Generated from `src/cuvet/rules`: one rule is one file, with its documentation, its evidence and the programs that test it.
+The programs on the pages are Python over the driver API: `cu.cuStreamCreate(0)` takes the input parameters and returns
+the output. Before them, `cuInit(0)` was called and the primary context of `device` made current.
+An **error** is wrong whatever the timing, a **warning** may go wrong, a **note** is allowed and worth knowing.
+"""
+
+
+def pages() -> dict[Path, str]:
+    """Path below docs/ and text of every generated page."""
+    nouns: dict[str, list[type[Rule]]] = {}
+    for rule in all_rules():
+        nouns.setdefault(rule.__module__.split(".")[2].replace("_", " "), []).append(rule)
+    index = "\n".join([INDEX, *(_table(noun, rules) for noun, rules in nouns.items())])
+    return {Path("rules.md"): index, **{Path("rules", f"{rule.name}.md"): page(rule) for rule in all_rules()}}
+
+
+def _table(noun: str, rules: list[type[Rule]]) -> str:
+    rows = [
+        f"| [{rule.code}](rules/{rule.name}.md) | {rule.name} | {rule.severity} | {rule.summary} |" for rule in rules
+    ]
+    return "\n".join([f"## {noun}", "", "| rule | name | severity | finds |", "|---|---|---|---|", *rows, ""])
+
+
+def main() -> None:
+    folder = DOCS / "rules"
+    folder.mkdir(exist_ok=True)
+    for stale in folder.glob("*.md"):
+        stale.unlink()
+    for path, text in pages().items():
+        (DOCS / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
