@@ -1,0 +1,108 @@
+"""What cuvet costs, measured on this machine: paired, interleaved runs, medians with quartiles.
+
+Every round runs each mode once, in shuffled order, so that drift of the machine meets all modes alike; differences are taken
+within a round. Modes: ``bare`` (no shim), ``passing`` (the shim without a recording), ``checked`` (`--record lifecycle`), ``full``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import cuvet
+from cuvet.launch import driver as real_driver
+
+HERE = Path(__file__).parent
+NATIVE = Path(cuvet.__file__).parent / "_native"
+MODES = ("bare", "passing", "checked", "full")
+
+
+def environment(mode: str, driver: str, trace: str) -> dict[str, str]:
+    env = dict(os.environ)
+    if mode == "bare":
+        return env
+    env |= {"LD_PRELOAD": str(NATIVE / "libcuda.so.1"), "CUVET_DRIVER": driver}
+    if mode != "passing":
+        env |= {"CUVET_TRACE": trace, "CUVET_RECORD": "full" if mode == "full" else "lifecycle"}
+    return env
+
+
+def measure(command: list[str], mode: str, driver: str) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as trace:
+        done = subprocess.run(command, env=environment(mode, driver, trace), capture_output=True, text=True, check=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) -> list[dict[str, dict[str, float]]]:
+    """One dictionary a round: mode → what → figure."""
+    found = []
+    for number in range(count):
+        order = list(modes)
+        random.Random(number).shuffle(order)
+        found.append({mode: measure(command, mode, driver) for mode in order})
+        print(f"  round {number + 1} of {count}", file=sys.stderr)
+    return found
+
+
+def spread(values: list[float], form: str) -> str:
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:{form}} [{low:{form}}, {high:{form}}]"
+
+
+def table(found: list[dict[str, dict[str, float]]], compare: Callable[[float, float], float], form: str) -> list[str]:
+    """A row a figure: the bare one, then each mode compared with the bare run of its round."""
+    modes = [mode for mode in MODES if mode in found[0] and mode != "bare"]
+    lines = ["| | bare | " + " | ".join(modes) + " |", "|---|---" + "|---" * len(modes) + "|"]
+    for what in found[0]["bare"]:
+        bare = spread([row["bare"][what] for row in found], ".1f")
+        cells = [spread([compare(row[mode][what], row["bare"][what]) for row in found], form) for mode in modes]
+        lines.append(f"| {what} | {bare} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def report(calls_rounds: int, torch_rounds: int) -> list[str]:
+    driver = real_driver.find(dict(os.environ)).path
+    gpu = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True
+    ).stdout.splitlines()[0]
+    lines = [f"{gpu}; {calls_rounds} and {torch_rounds} paired rounds; median [quartiles]", ""]
+    with tempfile.TemporaryDirectory() as folder:
+        calls = str(Path(folder, "calls"))
+        subprocess.run(["nvcc", "-O2", "-std=c++17", "-arch=sm_90", "-o", calls, str(HERE / "calls.cu")], check=True)
+        lines += ["Nanoseconds per call; the modes as difference to bare:", ""]
+        lines += table(rounds([calls], MODES, calls_rounds, driver), lambda a, b: a - b, "+.1f")
+        lines += ["", "64 threads, nanoseconds per call of all together; the modes as difference to bare:", ""]
+        lines += table(rounds([calls, "64"], MODES, calls_rounds, driver), lambda a, b: a - b, "+.1f")
+    lines += ["", "PyTorch; the modes as ratio to bare:", ""]
+    found = rounds([sys.executable, str(HERE / "torch_step.py")], ("bare", "checked"), torch_rounds, driver)
+    return lines + table(found, lambda a, b: a / b, ".3f")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure what cuvet costs on this machine's GPU.")
+    parser.add_argument("--rounds", type=int, default=7, help="paired rounds of the single calls")
+    parser.add_argument("--torch-rounds", type=int, default=7, help="paired rounds of PyTorch")
+    parser.add_argument("--output", type=Path, help="also write the tables to this file")
+    args = parser.parse_args()
+    if not shutil.which("nvcc") or not shutil.which("nvidia-smi"):
+        print("make bench needs nvcc and an NVIDIA GPU: nothing was measured", file=sys.stderr)
+        return 1
+    text = "\n".join(report(args.rounds, args.torch_rounds)) + "\n"
+    print(text)
+    if args.output:
+        args.output.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
