@@ -52,16 +52,18 @@ uint64_t load(const char* memory, uint32_t bytes) {
     return value;
 }
 
-// Calls `visit` with each handle that the role names.
+// Calls `visit` with each handle that the role names and that can be read: the driver may refuse the call before it
+// looks at a wild pointer.
 template <class Visit>
-void each_handle(const Role& role, const uint64_t* words, Visit visit) {
+void each_handle(Thread* thread, const Role& role, const uint64_t* words, Visit visit) {
     uint64_t word = words[role.parameter];
     if (!(role.flags & IN_STRUCT) && role.count == NO_PARAMETER) return visit(word);
     if (!word) return;
-    const char* memory = reinterpret_cast<const char*>(word) + role.offset;
-    if (role.count == NO_PARAMETER) return visit(load(memory, role.bytes));
-    const uint64_t count = words[role.count];
-    for (uint64_t i = 0; i < count && i < MOST_ELEMENTS; i++) visit(load(memory + i * role.bytes, role.bytes));
+    const uint64_t address = word + role.offset, asked = role.count == NO_PARAMETER ? 1 : words[role.count];
+    const uint64_t count = asked < MOST_ELEMENTS ? asked : MOST_ELEMENTS;
+    if (!count || !is_readable(thread, address, count * role.bytes)) return;
+    const char* memory = reinterpret_cast<const char*>(address);
+    for (uint64_t i = 0; i < count; i++) visit(load(memory + i * role.bytes, role.bytes));
 }
 
 // A CUkernel may stand wherever a CUfunction is asked for.
@@ -98,11 +100,12 @@ Object* parent_of(const Role& role, const uint64_t* words, uint64_t context) {
     if (!(role.flags & IN_CONTEXT) || !context || context == NOT_ASKED) return nullptr;
     Object* object = add_object(Kind::CONTEXT, context);
     // What lives in a context shows that it lives: its creation was not seen, or a reset has revived it.
+    const uint64_t seen = object ? object->state.load(std::memory_order_relaxed) : 0;
     if (object && !is_alive(object)) {
-        if (object->state.load(std::memory_order_relaxed) == 0)
+        if (seen == 0)
             adopt(object);
         else
-            give_birth(object, nullptr, 0, 0);
+            give_birth(object, seen, nullptr, 0, 0);
     }
     return object;
 }
@@ -153,12 +156,12 @@ void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
 }
 
 // Handles before the call, and room for what it will write.
-void describe(const EntryPoint& entry_point, const uint64_t* words, Fields* fields) {
+void describe(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, Fields* fields) {
     fields->object_count = fields->output_count = 0;
     for (int i = 0; i < entry_point.before_count; i++) {
         const Role& role = entry_point.roles[i];
         if (role.kind == Kind::NONE || role.kind == Kind::DEVICE) continue;
-        each_handle(role, words, [&](uint64_t handle) { add_object_field(fields, role, handle); });
+        each_handle(thread, role, words, [&](uint64_t handle) { add_object_field(fields, role, handle); });
     }
     for (int i = 0; i < entry_point.parameter_count && fields->output_count < MOST_OUTPUTS; i++)
         if (entry_point.parameters[i].out_bytes && words[i])
@@ -180,11 +183,12 @@ const Role* role_of_output(const EntryPoint& entry_point, uint8_t parameter) {
     return nullptr;
 }
 
-void fill_output(const EntryPoint& entry_point, const uint64_t* words, OutputField* output) {
+void fill_output(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, OutputField* output) {
     const Role* role = role_of_output(entry_point, output->parameter);
     if (!role) {
         const uint8_t bytes = entry_point.parameters[output->parameter].out_bytes;
-        output->value = load(reinterpret_cast<const char*>(words[output->parameter]), bytes);
+        const uint64_t address = words[output->parameter];
+        if (is_readable(thread, address, bytes)) output->value = load(reinterpret_cast<const char*>(address), bytes);
         return;
     }
     output->value = output_of(*role, words);
@@ -216,9 +220,8 @@ Call::Call(uint32_t symbol, const uint64_t* words, const Blob* structs)
         thread_ = nullptr;
         return;
     }
-    thread_->busy = true;
+    const Busy busy(thread_);
     enter();
-    thread_->busy = false;
 }
 
 bool Call::emulated() const { return mode.load(std::memory_order_relaxed) == Mode::EMULATED; }
@@ -228,7 +231,7 @@ uint32_t Call::ask_emulated() const {
 }
 
 void* Call::real_function() const {
-    void* function = real_functions[symbol_];
+    void* function = real_functions[symbol_].load(std::memory_order_relaxed);
     return function ? function : reinterpret_cast<void*>(&answer_not_supported);
 }
 
@@ -267,11 +270,16 @@ void Call::look_at_handles() {
         if (!(role.flags & IN_STRUCT) && role.count == NO_PARAMETER)
             look_at(role, words_[role.parameter]);
         else
-            each_handle(role, words_, [&](uint64_t handle) { look_at(role, handle); });
+            look_at_all(role);
     }
 }
 
-void Call::look_at(const Role& role, uint64_t handle) {
+// Apart, so that calls whose handles are arguments do not pay for it.
+__attribute__((noinline)) void Call::look_at_all(const Role& role) {
+    each_handle(thread_, role, words_, [&](uint64_t handle) { look_at(role, handle); });
+}
+
+__attribute__((always_inline)) inline void Call::look_at(const Role& role, uint64_t handle) {
     if (role.action == Action::TOUCHES) return look_at_memory(handle, false);
     if (role.action == Action::RESETS) return kill_primary_context(handle);
     if (is_builtin(role.kind, handle)) return;
@@ -311,16 +319,16 @@ void Call::look_at_memory(uint64_t address, bool argument) {
 
 void Call::look_at_arguments() {
     uint64_t words[MOST_ARGUMENTS];
-    const int count = pointer_arguments(entry_point_, words_, words);
+    const int count = pointer_arguments(thread_, entry_point_, words_, words);
     for (int i = 0; i < count; i++) look_at_memory(words[i], true);
 }
 
-uint64_t Call::stream() const {
+__attribute__((noinline)) uint64_t Call::stream() const {
     for (int i = 0; i < entry_point_.before_count; i++) {
         const Role& role = entry_point_.roles[i];
         if (role.action != Action::STREAM) continue;
         uint64_t stream = 0;
-        each_handle(role, words_, [&](uint64_t handle) { stream = handle; });
+        each_handle(thread_, role, words_, [&](uint64_t handle) { stream = handle; });
         return stream;
     }
     return flags_ & CALL_PER_THREAD ? LAST_BUILTIN_STREAM : 0;
@@ -350,17 +358,15 @@ void Call::note_death(Object* object) {
 void Call::store(uint32_t status, uint32_t stack) {
     if (!entered_) entered_ = ticks();
     Fields fields;
-    describe(entry_point_, words_, &fields);
+    describe(thread_, entry_point_, words_, &fields);
     const uint64_t context = current_context(thread_);
-    Inputs inputs;
-    gather_inputs(entry_point_, words_, structs_, &inputs);
     const uint32_t arguments_bytes = entry_point_.parameter_count * 8u;
     const uint32_t objects_bytes = static_cast<uint32_t>(fields.object_count) * sizeof(ObjectField);
     const uint32_t outputs_bytes = static_cast<uint32_t>(fields.output_count) * sizeof(OutputField);
     const uint32_t pointers_bytes = pointer_count_ * 8u;
-    const uint32_t bytes =
-        sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes + inputs.bytes;
-    CallRecord* record = static_cast<CallRecord*>(reserve(thread_, bytes));
+    const uint32_t bytes = sizeof(CallRecord) + arguments_bytes + objects_bytes + outputs_bytes + pointers_bytes;
+    const uint32_t most_bytes = bytes + most_input_bytes(entry_point_, words_);
+    CallRecord* record = static_cast<CallRecord*>(reserve(thread_, most_bytes));
     dropped_ = !record;
     if (dropped_) return;
     record->entry_point = entry_point_.id;
@@ -375,23 +381,23 @@ void Call::store(uint32_t status, uint32_t stack) {
     record->objects = static_cast<uint8_t>(fields.object_count);
     record->outputs = static_cast<uint8_t>(fields.output_count);
     record->pointers = pointer_count_;
-    record->input_bytes = inputs.bytes;
     char* at = reinterpret_cast<char*>(record + 1);
     memcpy(at, words_, arguments_bytes);
     memcpy(at += arguments_bytes, fields.objects, objects_bytes);
     memcpy(at += objects_bytes, fields.outputs, outputs_bytes);
     memcpy(at += outputs_bytes, pointers_, pointers_bytes);
-    write_inputs(inputs, at + pointers_bytes);
-    publish(thread_, record, bytes, RecordType::CALL, flags_);
+    record->input_bytes = write_inputs(entry_point_, words_, structs_, at + pointers_bytes);
+    publish(thread_, record, bytes + record->input_bytes, RecordType::CALL, flags_);
     if (enqueues_work(entry_point_)) work_recorded.store(true, std::memory_order_relaxed);
     record_ = record;
 }
 
 uint32_t Call::leave(uint32_t status) {
-    if (!thread_) return status;
-    thread_->busy = true;
-    finish(status);
-    thread_->busy = false;
+    if (!thread_ || thread_->busy) return status;  // busy: this is the child of a callback that forked
+    {
+        const Busy busy(thread_);
+        finish(status);
+    }
     if (--thread_->depth == 0 && thread_->retired_count) release_retired(thread_);
     return status;
 }
@@ -434,7 +440,7 @@ void Call::adopt_unknown_handles() {
     for (int i = 0; i < entry_point_.before_count; i++) {
         const Role& role = entry_point_.roles[i];
         if (role.action == Action::DESTROYS || !is_surely_a_handle(role)) continue;
-        each_handle(role, words_, [&](uint64_t handle) {
+        each_handle(thread_, role, words_, [&](uint64_t handle) {
             if (!handle || is_builtin(role.kind, handle)) return;
             Object* object = find_named(role.kind, handle);
             if (!object) object = add_object(role.kind, handle);
@@ -456,12 +462,13 @@ void Call::begin_life(const Role& role) {
     const uint64_t handle = output_of(role, words_);
     Object* object = handle && !is_builtin(role.kind, handle) ? add_object(role.kind, handle) : nullptr;
     if (!object) return;
+    const uint64_t seen = object->state.load(std::memory_order_relaxed);
     const bool may_be_known = role.action == Action::RETURNS;
     if (may_be_known && (is_alive(object) || is_known_context(object, role, entry_point_))) return;
     uint64_t context = 0;
     if (role.kind != Kind::CONTEXT) context = record_ ? record_->context : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
-    give_birth(object, parent_of(role, words_, context), context, ordered ? ORDERED : 0);
+    give_birth(object, seen, parent_of(role, words_, context), context, ordered ? ORDERED : 0);
     if (ordered) {
         object->last_stream.store(stream(), std::memory_order_relaxed);
         stream_ordered_memory_exists.store(true, std::memory_order_relaxed);
@@ -478,7 +485,7 @@ void Call::finish_record(uint32_t status, bool failed) {
         if (entry_point_.flags & ORDER_ON_SUCCESS) record_->header.flags |= CALL_ORDER;
         OutputField* outputs = reinterpret_cast<OutputField*>(
             reinterpret_cast<char*>(record_ + 1) + record_->arguments * 8u + record_->objects * sizeof(ObjectField));
-        for (int i = 0; i < record_->outputs; i++) fill_output(entry_point_, words_, &outputs[i]);
+        for (int i = 0; i < record_->outputs; i++) fill_output(thread_, entry_point_, words_, &outputs[i]);
     }
     record_->returned = ticks();
     __atomic_store_n(&record_->status, status, __ATOMIC_RELEASE);

@@ -38,6 +38,7 @@ class Call {
     void enter();
     void mark_recorded();
     void look_at_handles();
+    void look_at_all(const Role& role);
     void look_at(const Role& role, uint64_t handle);
     void look_at_memory(uint64_t address, bool argument);
     void look_at_arguments();

@@ -26,32 +26,28 @@ struct Wrapper {
 
 Table<Wrapper> wrappers;  // by address of the real function
 char path_of_driver[PATH_MAX];
-uint64_t bias_of_driver;
-void* driver_library;
+std::atomic<uint64_t> bias_of_driver;
+std::atomic<void*> driver_library;
+
+extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
 
 const char* base_name(const char* path) {
     const char* slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-uint64_t own_bias() {
-    static const uint64_t bias = [] {
-        Dl_info info;
-        link_map* map = nullptr;
-        const bool found =
-            dladdr1(reinterpret_cast<void*>(&own_bias), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
-        return found && map ? static_cast<uint64_t>(map->l_addr) : 0;
-    }();
-    return bias;
-}
+uint64_t own_bias() { return reinterpret_cast<uint64_t>(&__ehdr_start); }
 
+// Threads that ask first at the same time write the same bytes.
 const char* own_path() {
     static char path[PATH_MAX];
-    if (path[0]) return path;
+    static std::atomic<bool> known;
+    if (known.load(std::memory_order_acquire)) return path;
     Dl_info info;
     char found[PATH_MAX];
-    if (dladdr(reinterpret_cast<void*>(&own_path), &info) && info.dli_fname && realpath(info.dli_fname, found))
-        strcpy(path, found);
+    if (!dladdr(&__ehdr_start, &info) || !info.dli_fname || !realpath(info.dli_fname, found)) return "";
+    strcpy(path, found);
+    known.store(true, std::memory_order_release);
     return path;
 }
 
@@ -64,18 +60,19 @@ const char* own_runtime(const char* name) {
         if (strcmp(name, RUNTIMES[i]) != 0) continue;
         const char* shim = own_path();
         const size_t directory = static_cast<size_t>(base_name(shim) - shim);
-        if (!paths[i][0] && directory + strlen(name) < PATH_MAX) {
-            strcpy(paths[i] + directory, name);
-            memcpy(paths[i], shim, directory);
-        }
+        if (directory + strlen(name) >= PATH_MAX) return nullptr;
+        memcpy(paths[i], shim, directory);
+        strcpy(paths[i] + directory, name);
         return paths[i];
     }
     return nullptr;
 }
 
 Dlopen real_dlopen() {
-    static const Dlopen function = reinterpret_cast<Dlopen>(dlsym(RTLD_NEXT, "dlopen"));
-    return function;
+    static std::atomic<Dlopen> function;  // not `const`: its guard would be held while the loader's lock is waited for
+    Dlopen known = function.load(std::memory_order_relaxed);
+    if (!known) function.store(known = reinterpret_cast<Dlopen>(dlsym(RTLD_NEXT, "dlopen")), std::memory_order_relaxed);
+    return known;
 }
 
 void* try_driver(const char* path) {
@@ -110,11 +107,11 @@ const Symbol* symbol_named(const char* name) {
 // A function that the driver hands out but does not export.
 void* bind_unexported(const char* name, void* function) {
     const Symbol* symbol = symbol_named(name);
-    if (!symbol || real_functions[symbol - symbols]) return nullptr;
+    if (!symbol || real_functions[symbol - symbols].load(std::memory_order_relaxed)) return nullptr;
     for (uint32_t i = 0; i < symbol_count; i++)  // with one signature only: nothing tells which of several this is
         if (symbols[i].entry_point->id == symbol->entry_point->id && symbols[i].entry_point != symbol->entry_point)
             return nullptr;
-    real_functions[symbol - symbols] = function;
+    real_functions[symbol - symbols].store(function, std::memory_order_relaxed);
     return symbol->wrapper;
 }
 
@@ -125,9 +122,10 @@ bool open_driver() {
     void* library = find_driver();
     if (!library) return false;
     for (uint32_t i = 0; i < symbol_count; i++) {
-        real_functions[i] = dlsym(library, symbols[i].name);
-        if (!real_functions[i]) continue;
-        if (Wrapper* wrapper = wrappers.insert(key_of(real_functions[i]))) wrapper->address.store(symbols[i].wrapper);
+        void* function = dlsym(library, symbols[i].name);
+        if (!function) continue;
+        real_functions[i].store(function, std::memory_order_relaxed);
+        if (Wrapper* wrapper = wrappers.insert(key_of(function))) wrapper->address.store(symbols[i].wrapper);
     }
     driver_library = library;
     return true;
@@ -140,7 +138,7 @@ uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b, uint64_t c, uint64_
         return static_cast<uint32_t>(cuvet_emulate(*symbols[symbol].entry_point, words, &none, false));
     }
     const auto function =
-        reinterpret_cast<uint32_t (*)(uint64_t, uint64_t, uint64_t, uint64_t)>(real_functions[symbol]);
+        reinterpret_cast<uint32_t (*)(uint64_t, uint64_t, uint64_t, uint64_t)>(real_functions[symbol].load());
     return function ? function(a, b, c, d) : NOT_SUPPORTED;
 }
 

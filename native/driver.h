@@ -1,6 +1,7 @@
 // The real driver: where it is, and its entry points.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "entry_points.h"
@@ -8,7 +9,7 @@
 namespace cuvet {
 
 // The real driver's functions, by index into `symbols`; null where it has none. Filled by open_driver().
-extern void* real_functions[];
+extern std::atomic<void*> real_functions[];
 
 // Asks the backend, real or emulated, past the wrappers: nothing is checked or recorded. For functions of at most four
 // words.
@@ -20,6 +21,7 @@ uint64_t address_of(Value& value) {
 }
 
 // Opens $CUVET_DRIVER, or the first libcuda.so.1 on the system's own path that is not the shim. False if there is none.
+// Several threads may do so at once: they find the same. The loader's lock is taken, so no other may be held.
 bool open_driver();
 const char* driver_path();
 

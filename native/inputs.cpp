@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@ namespace cuvet {
 namespace {
 
 constexpr uint64_t PAGE = 4096;
+constexpr uint32_t MOST_INPUT_BYTES = 512;
 constexpr uint64_t MOST_STRING = 256;
 constexpr uint64_t MOST_ELEMENTS = 64;
 constexpr uint64_t MOST_IMAGE = uint64_t{64} << 20;
@@ -19,17 +21,43 @@ constexpr uint32_t STORED_MAPS = 4096;
 
 uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
 
-uint32_t read_string(uint64_t address, char* text) {
+// Works where process_vm_readv is forbidden: the kernel reads the set before it refuses what to do with it.
+bool can_be_read(uint64_t address) {
+    const int before = errno;
+    syscall(SYS_rt_sigprocmask, -1, address & ~uint64_t{7}, nullptr, 8);
+    const bool readable = errno != EFAULT;
+    errno = before;
+    return readable;
+}
+
+// Copies memory of this process that may not be readable; how many bytes could be read.
+uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes) {
+    const iovec local = {to, bytes};
+    const iovec remote = {reinterpret_cast<void*>(address), bytes};
+    const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (got >= 0 || (errno != ENOSYS && errno != EPERM)) return got > 0 ? static_cast<uint64_t>(got) : 0;
+    uint64_t done = 0;  // a sandbox forbids the call
+    while (done < bytes && can_be_read(address + done)) {
+        const uint64_t from = address + done, to_page_end = PAGE - from % PAGE;
+        const uint64_t part = to_page_end < bytes - done ? to_page_end : bytes - done;
+        memcpy(static_cast<char*>(to) + done, reinterpret_cast<const void*>(from), part);
+        done += part;
+    }
+    return done;
+}
+
+uint32_t read_string(uint64_t address, char* to) {
+    char text[MOST_STRING];
     uint64_t length = 0;
     while (length < MOST_STRING) {
         const uint64_t to_page_end = PAGE - (address + length) % PAGE;
         const uint64_t wanted = to_page_end < MOST_STRING - length ? to_page_end : MOST_STRING - length;
         const uint64_t got = read_carefully(address + length, text + length, wanted);
-        if (const void* end = memchr(text + length, 0, got))
-            return static_cast<uint32_t>(static_cast<const char*>(end) - text);
-        length += got;
-        if (got < wanted) break;
+        const void* end = memchr(text + length, 0, got);
+        length = end ? static_cast<uint64_t>(static_cast<const char*>(end) - text) : length + got;
+        if (end || got < wanted) break;
     }
+    memcpy(to, text, length);
     return static_cast<uint32_t>(length);
 }
 
@@ -42,6 +70,21 @@ uint64_t array_bytes(const Parameter& parameter, const uint64_t* words) {
 const Blob* struct_of(const Blob* structs, int parameter) {
     while (structs->data && structs->parameter != parameter) structs++;
     return structs->data ? structs : nullptr;
+}
+
+uint64_t most_bytes(const Parameter& parameter, const uint64_t* words) {
+    switch (parameter.capture) {
+        case Capture::NONE:
+            return 0;
+        case Capture::STRUCT:
+        case Capture::VALUE:
+            return parameter.bytes;
+        case Capture::STRING:
+            return MOST_STRING;
+        case Capture::ARRAY:
+            return array_bytes(parameter, words);
+    }
+    return 0;
 }
 
 uint32_t read_input(const Parameter& parameter, int position, const uint64_t* words, const Blob* structs, char* data) {
@@ -57,7 +100,7 @@ uint32_t read_input(const Parameter& parameter, int position, const uint64_t* wo
             return address ? static_cast<uint32_t>(read_carefully(address, data, array_bytes(parameter, words))) : 0;
         case Capture::VALUE: {
             const Blob* blob = struct_of(structs, position);
-            const uint32_t bytes = blob && blob->bytes <= MOST_INPUT_BYTES ? blob->bytes : 0;
+            const uint32_t bytes = blob && blob->bytes <= parameter.bytes ? blob->bytes : 0;
             if (bytes) memcpy(data, blob->data, bytes);
             return bytes;
         }
@@ -128,7 +171,7 @@ class Maps {
 
     int file_;
     uint32_t at_ = 0, end_ = 0;
-    char buffer_[4096];
+    char buffer_[1024];
 };
 
 uint64_t hexadecimal(const char* text, const char** end) {
@@ -176,55 +219,49 @@ uint32_t lines_around(uint64_t start, uint64_t end, char* text) {
 }
 
 void write_maps(Thread* thread, uint64_t address, uint64_t size, uint64_t number) {
-    char text[STORED_MAPS];
+    const Uncancellable uncancellable;
     const uint64_t end = address + size < address ? ~uint64_t{0} : address + size;
-    const uint32_t length = lines_around(address, end, text);
-    const uint32_t bytes = padded(sizeof(RecordHeader) + 16 + length);
-    char* record = static_cast<char*>(reserve(thread, bytes));
+    char* record = static_cast<char*>(reserve(thread, sizeof(RecordHeader) + 16 + STORED_MAPS));
     if (!record) return;
+    const uint32_t length = lines_around(address, end, record + 24);
     const uint32_t fields[2] = {thread->id, length};
     memcpy(record + 8, &number, 8);
     memcpy(record + 16, fields, 8);
-    memcpy(record + 24, text, length);
-    publish(thread, record, bytes, RecordType::MAPS, 0);
+    publish(thread, record, padded(sizeof(RecordHeader) + 16 + length), RecordType::MAPS, 0);
 }
 
 }  // namespace
 
-uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes) {
-    const iovec local = {to, bytes};
-    const iovec remote = {reinterpret_cast<void*>(address), bytes};
-    const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    if (got >= 0 || (errno != ENOSYS && errno != EPERM)) return got > 0 ? static_cast<uint64_t>(got) : 0;
-    // A sandbox that forbids the call: trust pointers that may be some, as the driver does.
-    if (address < PAGE) return 0;
-    memcpy(to, remote.iov_base, bytes);
+bool probe(Thread* thread, uint64_t address, uint64_t bytes) {
+    const uint64_t last = page_of(address + bytes - 1);
+    for (uint64_t page = page_of(address); page <= last; page++) {
+        uint64_t& known = thread->readable[page % READABLE_PAGES];
+        if (known == page) continue;
+        if (!can_be_read((page - 1) * PAGE)) return false;
+        known = page;
+    }
+    return address + bytes > address;
+}
+
+uint32_t most_input_bytes(const EntryPoint& entry_point, const uint64_t* words) {
+    uint32_t bytes = 0;
+    for (int i = 0; i < entry_point.parameter_count; i++)
+        if (const uint64_t most = most_bytes(entry_point.parameters[i], words))
+            bytes += 8 + padded(static_cast<uint32_t>(most));
     return bytes;
 }
 
-void gather_inputs(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Inputs* inputs) {
-    inputs->count = 0;
-    inputs->bytes = 0;
-    for (int i = 0; i < entry_point.parameter_count && inputs->count < MOST_INPUTS; i++) {
-        auto& item = inputs->items[inputs->count];
-        item.length = read_input(entry_point.parameters[i], i, words, structs, item.data);
-        if (!item.length) continue;
-        item.parameter = static_cast<uint16_t>(i);
-        inputs->bytes += 8 + padded(item.length);
-        inputs->count++;
-    }
-}
-
-void write_inputs(const Inputs& inputs, char* at) {
-    for (int i = 0; i < inputs.count; i++) {
-        const uint32_t length = inputs.items[i].length;
-        const uint16_t parameter[2] = {inputs.items[i].parameter, 0};
+uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, char* at) {
+    const char* start = at;
+    for (int i = 0; i < entry_point.parameter_count; i++) {
+        const uint32_t length = read_input(entry_point.parameters[i], i, words, structs, at + 8);
+        if (!length) continue;
+        const uint16_t parameter[2] = {static_cast<uint16_t>(i), 0};
         memcpy(at, parameter, 4);
         memcpy(at + 4, &length, 4);
-        memcpy(at + 8, inputs.items[i].data, length);
-        memset(at + 8 + length, 0, padded(length) - length);
         at += 8 + padded(length);
     }
+    return static_cast<uint32_t>(at - start);
 }
 
 void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {

@@ -8,27 +8,23 @@
 
 namespace cuvet {
 
-constexpr int MOST_INPUTS = 12;
-constexpr uint32_t MOST_INPUT_BYTES = 512;
-
-struct Inputs {
-    int count;
-    uint32_t bytes;  // as written, with headers and padding
-    struct {
-        uint16_t parameter;
-        uint32_t length;
-        char data[MOST_INPUT_BYTES];
-    } items[MOST_INPUTS];
-};
-
-// Reads with care: a wild pointer must fail in the driver, not here.
-void gather_inputs(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Inputs* inputs);
-void write_inputs(const Inputs& inputs, char* at);
+// Room that write_inputs() needs at most.
+uint32_t most_input_bytes(const EntryPoint& entry_point, const uint64_t* words);
+// Reads with care: a wild pointer must fail in the driver, not here. How many bytes it wrote; those after them stay
+// zero.
+uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, char* at);
 
 // Stores what a failed load was given as its image, and the mappings around what could not be registered.
 void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);
 
-// Copies memory of this process that may not be readable; how many bytes could be read.
-uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes);
+// Asks the kernel whether memory of this process can be read, and remembers the pages of which it said so.
+bool probe(Thread* thread, uint64_t address, uint64_t bytes);
+
+// The same for what is read at every call. A page that could be read once is trusted: the kernel is not asked again.
+inline bool is_readable(Thread* thread, uint64_t address, uint64_t bytes) {
+    const uint64_t page = page_of(address);
+    if (thread->readable[page % READABLE_PAGES] == page && page_of(address + bytes - 1) == page) return true;
+    return probe(thread, address, bytes);
+}
 
 }  // namespace cuvet

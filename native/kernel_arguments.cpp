@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "inputs.h"
 #include "liveness.h"
 #include "symbols.h"
 #include "table.h"
@@ -11,14 +12,10 @@ namespace cuvet {
 
 namespace {
 
-struct Argument {
-    uint16_t index;
-    uint16_t offset;
-};
-
+// Where an 8-byte argument is: index << 16 | offset.
 struct Arguments {
     std::atomic<uint32_t> known;  // count + 1
-    Argument eight_bytes[MOST_ARGUMENTS];
+    std::atomic<uint32_t> places[MOST_ARGUMENTS];
 };
 
 constexpr uint64_t PARAM_BUFFER_END = 0, PARAM_BUFFER_POINTER = 1;
@@ -28,8 +25,9 @@ Table<Arguments> kernels;
 const Arguments* arguments_of(uint64_t function) {
     const Object* object = find_object(Kind::FUNCTION, function);
     const bool is_kernel = !object && (object = find_object(Kind::KERNEL, function));
-    const uint64_t generation = object ? generation_of(object->state.load(std::memory_order_relaxed)) : 0;
-    Arguments* arguments = kernels.insert(function ^ generation << 56);
+    if (!object || !is_alive(object)) return nullptr;  // the driver must not be asked about what is none
+    const uint64_t generation = generation_of(object->state.load(std::memory_order_relaxed));
+    Arguments* arguments = kernels.insert(function ^ generation << 48);
     if (!arguments || arguments->known.load(std::memory_order_acquire)) return arguments;
     const uint32_t symbol = is_kernel ? SYMBOL_cuKernelGetParamInfo : SYMBOL_cuFuncGetParamInfo;
     uint32_t count = 0;
@@ -38,17 +36,26 @@ const Arguments* arguments_of(uint64_t function) {
         return ask_driver(symbol, function, i, address_of(offset), address_of(size)) == 0;
     };
     for (uint16_t i = 0; count < MOST_ARGUMENTS && known_parameter(i); i++)
-        if (size == 8) arguments->eight_bytes[count++] = {i, static_cast<uint16_t>(offset)};
+        if (size == 8)
+            arguments->places[count++].store(uint32_t{i} << 16 | static_cast<uint16_t>(offset),
+                                             std::memory_order_relaxed);
     arguments->known.store(count + 1, std::memory_order_release);
     return arguments;
 }
 
-const char* packed_arguments(const uint64_t* extra) {
-    while (extra && *extra != PARAM_BUFFER_END) {
-        if (*extra == PARAM_BUFFER_POINTER) return reinterpret_cast<const char*>(extra[1]);
-        extra += 2;
+uint64_t packed_arguments(Thread* thread, uint64_t extra) {
+    for (; extra && is_readable(thread, extra, 16); extra += 16) {
+        const uint64_t* pair = reinterpret_cast<const uint64_t*>(extra);
+        if (pair[0] == PARAM_BUFFER_END) return 0;
+        if (pair[0] == PARAM_BUFFER_POINTER) return pair[1];
     }
-    return nullptr;
+    return 0;
+}
+
+uint64_t word_at(Thread* thread, uint64_t address) {
+    uint64_t value = 0;
+    if (address && is_readable(thread, address, 8)) memcpy(&value, reinterpret_cast<const void*>(address), 8);
+    return value;
 }
 
 uint64_t launched_function(const EntryPoint& entry_point, const uint64_t* words) {
@@ -59,21 +66,23 @@ uint64_t launched_function(const EntryPoint& entry_point, const uint64_t* words)
 
 }  // namespace
 
-int pointer_arguments(const EntryPoint& entry_point, const uint64_t* words, uint64_t arguments[MOST_ARGUMENTS]) {
+int pointer_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words,
+                      uint64_t arguments[MOST_ARGUMENTS]) {
     const uint64_t function = launched_function(entry_point, words);
     const uint64_t list = words[entry_point.kernel_params];
-    const char* packed = nullptr;
+    uint64_t packed = 0;
     if (!list && entry_point.launch_extra != NO_PARAMETER)
-        packed = packed_arguments(reinterpret_cast<const uint64_t*>(words[entry_point.launch_extra]));
+        packed = packed_arguments(thread, words[entry_point.launch_extra]);
     if (!function || (!list && !packed)) return 0;
     const Arguments* known = arguments_of(function);
     if (!known) return 0;
     const int count = static_cast<int>(known->known.load(std::memory_order_relaxed)) - 1;
+    const uint32_t last = count ? known->places[count - 1].load(std::memory_order_relaxed) >> 16 : 0;
+    if (!count || (!packed && !is_readable(thread, list, 8 * (last + 1)))) return 0;
     for (int i = 0; i < count; i++) {
-        const Argument& argument = known->eight_bytes[i];
-        const char* at = packed ? packed + argument.offset : reinterpret_cast<char* const*>(list)[argument.index];
-        arguments[i] = 0;
-        if (at) memcpy(&arguments[i], at, 8);
+        const uint32_t place = known->places[i].load(std::memory_order_relaxed);
+        const uint64_t at = packed ? packed + (place & 0xffff) : reinterpret_cast<const uint64_t*>(list)[place >> 16];
+        arguments[i] = word_at(thread, at);
     }
     return count;
 }

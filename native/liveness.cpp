@@ -29,15 +29,16 @@ bool is_alive(const Object* object) {
     return true;
 }
 
-uint32_t give_birth(Object* object, Object* parent, uint64_t context, uint64_t flags) {
-    const uint64_t generation = generation_of(object->state.load(std::memory_order_relaxed)) + 1;
+void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags) {
+    const uint32_t last = generation_of(seen);
     object->parent.store(parent, std::memory_order_relaxed);
     object->parent_generation.store(parent ? generation_of(parent->state.load(std::memory_order_relaxed)) : 0,
                                     std::memory_order_relaxed);
     object->context.store(context, std::memory_order_relaxed);
     object->last_stream.store(0, std::memory_order_relaxed);
-    object->state.store(generation << 32 | ALIVE | flags, std::memory_order_release);
-    return static_cast<uint32_t>(generation);
+    const uint64_t born = uint64_t{last + 1} << 32 | ALIVE | flags;
+    while (generation_of(seen) == last && !object->state.compare_exchange_weak(seen, born)) {
+    }
 }
 
 void adopt(Object* object) {
@@ -48,8 +49,10 @@ void adopt(Object* object) {
 uint64_t kill(Object* object) { return object->state.fetch_and(~ALIVE); }
 
 void revive(Object* object, uint64_t state_before) {
-    uint64_t killed = state_before & ~ALIVE;
-    object->state.compare_exchange_strong(killed, state_before);
+    uint64_t now = object->state.load(std::memory_order_relaxed);
+    while (generation_of(now) == generation_of(state_before) &&
+           !object->state.compare_exchange_weak(now, now | (state_before & ALIVE))) {
+    }
 }
 
 }  // namespace cuvet

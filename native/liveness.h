@@ -33,8 +33,8 @@ Object* add_object(Kind kind, uint64_t handle);
 
 bool is_alive(const Object* object);
 
-// A new object has this handle now. Returns its generation.
-uint32_t give_birth(Object* object, Object* parent, uint64_t context, uint64_t flags);
+// A new object has this handle now, unless another thread has said so since the state was `seen`.
+void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags);
 // An object whose creation was not seen was used with success.
 void adopt(Object* object);
 // Returns the state before, for revive().

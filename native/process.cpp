@@ -58,7 +58,7 @@ pthread_key_t thread_key;
 bool initialised;                         // cuInit succeeded in this process or in the one that it was forked from
 bool inherited;                           // … in the latter, which the new file does not say yet
 Thread unrecorded = unrecorded_thread();  // stands in for each thread of which nothing is recorded
-ForkRecord* pending_fork;
+__thread ForkRecord* pending_fork __attribute__((tls_model("initial-exec")));
 
 bool is_emulated() {
     const char* socket = getenv("CUVET_DEVICE_SOCKET");
@@ -67,7 +67,7 @@ bool is_emulated() {
 
 // ---- threads that end
 
-// Other destructors may make CUDA calls still, so ours waits for the last round.
+// Other destructors may make CUDA calls still, so ours waits for the last round but one: the last is the sanitizers'.
 void end_thread(void* round) {
     const intptr_t number = reinterpret_cast<intptr_t>(round);
     if (number < LAST_ROUND) {
@@ -81,12 +81,8 @@ void end_thread(void* round) {
 
 // ---- fork
 
-void before_fork() {
-    pthread_mutex_lock(&start_lock);
-    pending_fork = nullptr;
-    Thread* thread = current_thread;
-    if (!thread || thread->busy) return;
-    thread->busy = true;
+void record_fork(Thread* thread) {
+    const Busy busy(thread);
     const uint32_t stack = capture_stack(thread);
     ForkRecord* record = static_cast<ForkRecord*>(reserve(thread, sizeof(ForkRecord)));
     if (record) {
@@ -98,7 +94,12 @@ void before_fork() {
         publish(thread, record, sizeof(ForkRecord), RecordType::FORK, 0);
         pending_fork = record;
     }
-    thread->busy = false;
+}
+
+void before_fork() {
+    pending_fork = nullptr;
+    if (current_thread && !current_thread->busy) record_fork(current_thread);
+    pthread_mutex_lock(&start_lock);
 }
 
 void after_fork_in_parent() { pthread_mutex_unlock(&start_lock); }
@@ -106,6 +107,7 @@ void after_fork_in_parent() { pthread_mutex_unlock(&start_lock); }
 // The mapping of the parent's file is shared: only the child knows its own number in time.
 void after_fork_in_child() {
     if (pending_fork) __atomic_store_n(&pending_fork->child, static_cast<uint32_t>(getpid()), __ATOMIC_RELEASE);
+    if (current_thread) current_thread->busy = true;  // for calls under way, which belong to the parent's recording
     current_thread = nullptr;
     forget_recording();
     forget_stacks();
@@ -127,17 +129,17 @@ uint64_t instruction_of(const void* context) {
 
 void record_fault(Thread* thread, int signal, const siginfo_t* info, const void* context) {
     const uint64_t time = ticks();
-    const uint32_t stack = capture_stack(thread);
     FaultRecord* record = static_cast<FaultRecord*>(reserve(thread, sizeof(FaultRecord)));
     if (!record) return;
     record->signal = static_cast<uint32_t>(signal);
     record->thread = thread->id;
     record->code = info->si_code;
-    record->stack = stack;
+    record->stack = 0;
     record->address = reinterpret_cast<uint64_t>(info->si_addr);
     record->instruction = instruction_of(context);
     record->time = time;
     publish(thread, record, sizeof(FaultRecord), RecordType::FAULT, 0);
+    record->stack = capture_stack(thread);  // last: on a stack that is destroyed or too small it may fault
 }
 
 // Records the fault, then lets the process die of it: the instruction is executed again, or the signal sent again.
@@ -165,11 +167,19 @@ void watch_faults() {
 
 // ---- the first call
 
+// Takes the loader's lock. A thread that has it, in a constructor, may wait for start_lock: so this comes before.
+Mode find_libraries() {
+    if (wants_recording()) {
+        find_unwinder();
+        find_python();
+    }
+    return is_emulated() ? Mode::EMULATED : open_driver() ? Mode::REAL : Mode::NO_DRIVER;
+}
+
 void start_recording(bool emulated) {
     const char* record = getenv("CUVET_RECORD");
     record_everything = record && strcmp(record, "full") == 0;
     if (!open_recording(emulated, record_everything)) return;
-    find_python();
     set_driver_path(driver_path());
     static bool handlers_installed;
     if (handlers_installed) return;
@@ -181,8 +191,7 @@ void start_recording(bool emulated) {
 
 __attribute__((destructor)) void end_process() {
     char path[PATH_MAX];
-    const bool wants_recording = getenv("CUVET_TRACE") != nullptr;
-    if (wants_recording && driver_past_shim(path, sizeof path)) {
+    if (wants_recording() && driver_past_shim(path, sizeof path)) {
         start();
         Thread* thread = current_thread ? current_thread : start_thread();
         if (thread != &unrecorded) write_note(thread, Note::DRIVER_PAST_SHIM, path);
@@ -192,22 +201,21 @@ __attribute__((destructor)) void end_process() {
 
 }  // namespace
 
-Mode start() {
+void start() {
+    if (mode.load(std::memory_order_acquire) != Mode::UNKNOWN) return;
+    const Uncancellable uncancellable;
+    const Mode found = find_libraries();
     pthread_mutex_lock(&start_lock);
-    Mode now = mode.load(std::memory_order_relaxed);
-    if (now == Mode::UNKNOWN) {
-        const bool emulated = is_emulated();
-        now = emulated ? Mode::EMULATED : open_driver() ? Mode::REAL : Mode::NO_DRIVER;
-        start_recording(emulated);
-        may_be_quiet.store(now == Mode::REAL && !record_everything, std::memory_order_relaxed);
-        mode.store(now, std::memory_order_release);
+    if (mode.load(std::memory_order_relaxed) == Mode::UNKNOWN) {
+        start_recording(found == Mode::EMULATED);
+        may_be_quiet.store(found == Mode::REAL && !record_everything, std::memory_order_relaxed);
+        mode.store(found, std::memory_order_release);
     }
     pthread_mutex_unlock(&start_lock);
-    return now;
 }
 
 Thread* start_thread() {
-    if (mode.load(std::memory_order_acquire) == Mode::UNKNOWN) start();
+    start();
     Thread* thread = is_recording() ? attach_thread() : nullptr;
     if (!thread) return current_thread = &unrecorded;
     current_thread = thread;

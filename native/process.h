@@ -8,11 +8,11 @@ namespace cuvet {
 enum class Mode : int { UNKNOWN, REAL, EMULATED, NO_DRIVER };
 
 // Prepares everything at the process's first CUDA call.
-Mode start();
+void start();
 extern std::atomic<Mode> mode;
 extern bool record_everything;
 
-// Above the real driver, and not everything is recorded: calls that name no object need not be looked at.
+// Above the real driver, and not everything is recorded: calls of which nothing would be stored need no closer look.
 extern std::atomic<bool> may_be_quiet;
 
 // First CUDA call of this thread: its recorder, or one that is busy for ever if nothing is recorded.

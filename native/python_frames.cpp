@@ -47,7 +47,7 @@ struct DebugOffsets {
 constexpr DebugOffsets OFFSETS_3_13 = {23, 29, 30, 31, 35, 37, 39, 43, 45};
 constexpr DebugOffsets OFFSETS_3_14 = {26, 32, 33, 34, 40, 42, 44, 48, 51};
 
-enum State { UNKNOWN, FOUND, UNSUPPORTED };
+enum State { UNKNOWN, LOOKING, FOUND, UNSUPPORTED };
 
 std::atomic<State> state;
 Layout layout;
@@ -158,9 +158,10 @@ int instruction_offset(const char* frame, const char* code) {
 }  // namespace
 
 void find_python() {
-    if (state.load(std::memory_order_acquire) != UNKNOWN) return;
+    State before = UNKNOWN;
+    if (!state.compare_exchange_strong(before, LOOKING)) return;
     const auto version = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
-    if (!version) return;
+    if (!version) return state.store(UNKNOWN);
     this_thread_state = reinterpret_cast<void* (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
     address_to_line = reinterpret_cast<int (*)(const void*, int)>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
     code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");

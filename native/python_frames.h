@@ -11,7 +11,7 @@ struct PythonFrame {
     int offset;        // of the instruction, in bytes
 };
 
-// Looks for an interpreter of a known version (CPython 3.10 to 3.14) in the process. Cheap once found.
+// Looks for an interpreter of a known version (CPython 3.10 to 3.14) in the process. Takes the loader's lock.
 void find_python();
 
 // Innermost first; how many there are, at most `most`. 0 without an interpreter.

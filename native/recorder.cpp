@@ -140,10 +140,13 @@ bool allocate(uint64_t offset, uint64_t bytes) {
     return pwrite(file, zeros, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
 }
 
+// glibc has a symbol for fstat since 2.33 only. The kernel fills the same structure.
+bool describe(int descriptor, struct stat* status) { return syscall(SYS_fstat, descriptor, status) == 0; }
+
 // The program may have closed our descriptor, and may own its number now.
 bool file_is_ours() {
     struct stat status;
-    return file >= 0 && fstat(file, &status) == 0 && status.st_dev == file_device && status.st_ino == file_inode;
+    return file >= 0 && describe(file, &status) && status.st_dev == file_device && status.st_ino == file_inode;
 }
 
 bool file_is_open() {
@@ -152,19 +155,38 @@ bool file_is_open() {
     return file_is_ours();
 }
 
+// Bytes before the offset that must be mapped with it: pages may be larger than the file's header.
+uint64_t bytes_before(uint64_t offset) { return offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+
 void* map(uint64_t offset, uint64_t bytes) {
-    void* memory =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, static_cast<off_t>(offset));
-    return memory == MAP_FAILED ? nullptr : memory;
+    const uint64_t before = bytes_before(offset);
+    void* memory = mmap(nullptr, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file,
+                        static_cast<off_t>(offset - before));
+    return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory) + before;
+}
+
+void unmap(ChunkHeader* chunk) {
+    const uint64_t before = bytes_before(reinterpret_cast<uint64_t>(chunk));
+    munmap(reinterpret_cast<char*>(chunk) - before, before + CHUNK_BYTES);
+}
+
+// Never past the limit: the kernel may send SIGXFSZ there.
+bool claim_place(uint64_t* offset) {
+    const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES : 0;
+    uint64_t place = header->chunks.load(std::memory_order_relaxed);
+    while (place < largest && !limit_reached.load(std::memory_order_relaxed)) {
+        *offset = HEADER_BYTES + place * CHUNK_BYTES;
+        if (header->chunks.compare_exchange_weak(place, place + 1)) return true;
+    }
+    return false;
 }
 
 ChunkHeader* claim_chunk(uint32_t kind, uint32_t thread) {
-    const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES : 0;
-    if (header->chunks.load(std::memory_order_relaxed) >= largest) limit_reached.store(true, std::memory_order_relaxed);
-    if (limit_reached.load(std::memory_order_relaxed)) return nullptr;
-    const uint64_t offset = HEADER_BYTES + header->chunks.fetch_add(1) * CHUNK_BYTES;
+    const Uncancellable uncancellable;
+    uint64_t offset;
     ChunkHeader* chunk = nullptr;
-    if (file_is_open() && allocate(offset, CHUNK_BYTES)) chunk = static_cast<ChunkHeader*>(map(offset, CHUNK_BYTES));
+    if (claim_place(&offset) && file_is_open() && allocate(offset, CHUNK_BYTES))
+        chunk = static_cast<ChunkHeader*>(map(offset, CHUNK_BYTES));
     if (!chunk) {
         limit_reached.store(true, std::memory_order_relaxed);
         return nullptr;
@@ -192,14 +214,14 @@ bool next_chunk(Thread* thread) {
         write_limit_note(thread);
         return false;
     }
-    if (thread->chunk) {
-        if (thread->depth == 0)
-            munmap(thread->chunk, CHUNK_BYTES);
-        else if (thread->retired_count < MOST_RETIRED)
-            thread->retired[thread->retired_count++] = thread->chunk;
-    }
+    ChunkHeader* full = thread->chunk;
     thread->chunk = chunk;
     thread->used = CHUNK_HEADER_BYTES;
+    if (!full) return true;
+    if (thread->depth == 0)
+        unmap(full);
+    else if (thread->retired_count < MOST_RETIRED)
+        thread->retired[thread->retired_count++] = full;
     return true;
 }
 
@@ -274,13 +296,13 @@ uint64_t size_limit() {
 }
 
 bool create_file(const char* directory) {
-    char absolute[PATH_MAX];
-    if (!realpath(directory, absolute)) return false;
-    const int length = snprintf(file_path, sizeof file_path, "%s/%d-%llu.cuvet", absolute, getpid(),
-                                static_cast<unsigned long long>(now_ns(CLOCK_REALTIME)));
-    if (length < 0 || static_cast<size_t>(length) >= sizeof file_path) return false;
+    if (!realpath(directory, file_path)) return false;
     const uint64_t start = process_start();
-    mark_replaced(absolute, start);
+    mark_replaced(file_path, start);
+    const size_t used = strlen(file_path), room = sizeof file_path - used;
+    const int length = snprintf(file_path + used, room, "/%d-%llu.cuvet", getpid(),
+                                static_cast<unsigned long long>(now_ns(CLOCK_REALTIME)));
+    if (length < 0 || static_cast<size_t>(length) >= room) return false;
     file = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return false;
     const int high = fcntl(file, F_DUPFD_CLOEXEC, LOWEST_FD);
@@ -289,7 +311,7 @@ bool create_file(const char* directory) {
         file = high;
     }
     struct stat status;
-    if (fstat(file, &status) != 0 || !allocate(0, HEADER_BYTES)) return false;
+    if (!describe(file, &status) || !allocate(0, HEADER_BYTES)) return false;
     file_device = status.st_dev;
     file_inode = status.st_ino;
     header = static_cast<FileHeader*>(map(0, HEADER_BYTES));
@@ -300,9 +322,14 @@ bool create_file(const char* directory) {
 
 }  // namespace
 
-bool open_recording(bool emulated, bool full) {
+bool wants_recording() {
     const char* directory = getenv("CUVET_TRACE");
-    if (!directory || !*directory) return false;
+    return directory && *directory;
+}
+
+bool open_recording(bool emulated, bool full) {
+    if (!wants_recording()) return false;
+    const char* directory = getenv("CUVET_TRACE");
     if (!create_file(directory)) {
         dprintf(STDERR_FILENO, "cuvet: cannot record in %s: %s\n", directory, strerror(errno));
         return false;
@@ -336,6 +363,7 @@ Thread* attach_thread() {
     thread->calls = thread->flushed = 0;
     thread->busy = thread->context_known = false;
     thread->depth = 0;
+    memset(thread->readable, 0, sizeof thread->readable);
     if (!prepare_ring(thread)) return nullptr;
     {
         const PoolLock lock;
@@ -349,9 +377,9 @@ Thread* attach_thread() {
 
 void detach_thread(Thread* thread) {
     if (!header) return;
-    flush(thread);
     sample_clock();
     const PoolLock lock;
+    flush(thread);
     for (Thread** at = &all_threads; *at; at = &(*at)->next) {
         if (*at != thread) continue;
         *at = thread->next;
@@ -380,7 +408,7 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
 }
 
 void release_retired(Thread* thread) {
-    while (thread->retired_count) munmap(thread->retired[--thread->retired_count], CHUNK_BYTES);
+    while (thread->retired_count) unmap(thread->retired[--thread->retired_count]);
 }
 
 void write_note(Thread* thread, Note note, const char* text) {
@@ -393,6 +421,8 @@ void write_note(Thread* thread, Note note, const char* text) {
     memcpy(record + sizeof(RecordHeader) + sizeof fields, text, length);
     publish(thread, record, bytes, RecordType::NOTE, 0);
 }
+
+const char* executable() { return header->executable; }
 
 void set_driver_path(const char* path) {
     if (header) strncpy(header->driver, path, sizeof header->driver - 1);

@@ -1,6 +1,8 @@
 // Writes the recording of this process: src/cuvet/recording/FORMAT.md is the contract.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -101,6 +103,10 @@ struct ChunkHeader {
 static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
 
 constexpr int MOST_RETIRED = 16;
+constexpr uint64_t READABLE_PAGES = 16;
+
+// Never 0.
+inline uint64_t page_of(uint64_t address) { return (address >> 12) + 1; }
 
 // What a thread needs to record its calls. Only the thread itself touches it.
 struct Thread {
@@ -116,7 +122,38 @@ struct Thread {
     uint32_t used;  // bytes of the chunk
     int retired_count;
     ChunkHeader* retired[MOST_RETIRED];  // full chunks that hold a call which has not returned
+    uint64_t readable[READABLE_PAGES];   // see is_readable()
     Thread* next;
+};
+
+// While it lives, the thread is busy. Its signal handlers must see it so.
+class Busy {
+  public:
+    explicit Busy(Thread* thread) : thread_(thread) {
+        thread_->busy = true;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~Busy() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        thread_->busy = false;
+    }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+  private:
+    Thread* thread_;
+};
+
+// While it lives, pthread_cancel cannot end the thread: files are used, perhaps under a lock.
+class Uncancellable {
+  public:
+    Uncancellable() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    ~Uncancellable() { pthread_setcancelstate(before_, nullptr); }
+    Uncancellable(const Uncancellable&) = delete;
+    Uncancellable& operator=(const Uncancellable&) = delete;
+
+  private:
+    int before_;
 };
 
 inline Slot* slot_of(Thread* thread, uint64_t number) {
@@ -133,6 +170,8 @@ inline uint64_t ticks() {
 #endif
 }
 
+// Whether the environment asks for a recording.
+bool wants_recording();
 // Opens the recording of this process. False: nothing is to be recorded, or it cannot be.
 bool open_recording(bool emulated, bool full);
 bool is_recording();
@@ -152,6 +191,8 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
 void release_retired(Thread* thread);
 
 void write_note(Thread* thread, Note note, const char* text);
+// Path of the program.
+const char* executable();
 void set_driver_path(const char* path);
 void set_device_facts(uint32_t gpus, int32_t driver_version);
 

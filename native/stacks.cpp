@@ -4,9 +4,7 @@
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend.h"
 #include "driver.h"
@@ -26,7 +24,6 @@ struct Id {
 };
 
 struct Frames {
-    int skipped;  // innermost frames that belong to the shim
     int native;
     int python;
     uint64_t addresses[MOST_FRAMES];
@@ -41,35 +38,26 @@ using GetAddress = uintptr_t (*)(void* context);
 constexpr int GO_ON = 0, STOP = 5;
 
 std::atomic<Backtrace> backtrace;
-GetAddress get_address;
+std::atomic<GetAddress> get_address;
 Table<Id> stack_ids;
 Table<Id> code_ids;
 Table<Id> modules;
 std::atomic<uint32_t> last_stack_id;
 std::atomic<uint32_t> last_code_id;
+std::atomic<bool> python_loaded;     // and perhaps not found yet: dlsym would take the loader's lock each time
 std::atomic<uint64_t> modules_seen;  // dl_iterate_phdr's count of loads when they were last looked at
-uintptr_t own_start, own_end;
 
 extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
 extern "C" const char _end __attribute__((visibility("hidden")));
 
-bool find_unwinder() {
-    if (backtrace.load(std::memory_order_acquire)) return true;
-    void* library = cuvet_real_dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return false;
-    get_address = reinterpret_cast<GetAddress>(dlsym(library, "_Unwind_GetIP"));
-    own_start = reinterpret_cast<uintptr_t>(&__ehdr_start);
-    own_end = reinterpret_cast<uintptr_t>(&_end);
-    const auto found = reinterpret_cast<Backtrace>(dlsym(library, "_Unwind_Backtrace"));
-    if (!get_address || !found) return false;
-    backtrace.store(found, std::memory_order_release);
-    return true;
+bool is_own(uintptr_t address) {
+    return address >= reinterpret_cast<uintptr_t>(&__ehdr_start) && address < reinterpret_cast<uintptr_t>(&_end);
 }
 
 int add_frame(void* context, void* argument) {
     Frames* frames = static_cast<Frames*>(argument);
-    const uintptr_t address = get_address(context);
-    if (frames->native == 0 && address >= own_start && address < own_end) return GO_ON;
+    const uintptr_t address = get_address.load(std::memory_order_relaxed)(context);
+    if (frames->native == 0 && is_own(address)) return GO_ON;
     if (!address || frames->native == MOST_FRAMES) return STOP;
     frames->addresses[frames->native++] = address;
     return GO_ON;
@@ -162,12 +150,8 @@ int record_module(dl_phdr_info* info, size_t, void* argument) {
     for (uint32_t i = 0; i < module.build_id_bytes; i++) key = mix(key, module.build_id[i]);
     Id* known = modules.insert(key ? key : 1);
     if (!known || known->number.exchange(1)) return 0;
-    char executable[PATH_MAX];
-    if (!module.path || !*module.path) {
-        const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-        executable[length < 0 ? 0 : length] = 0;
-        module.path = executable;
-    }
+    if (!module.path || !*module.path) module.path = executable();
+    if (strncmp(base_name(module.path), "libpython", 9) == 0) python_loaded.store(true, std::memory_order_relaxed);
     write_module(thread, module);
     if (is_foreign_driver(info)) write_note(thread, Note::DRIVER_PAST_SHIM, info->dlpi_name);
     return 0;
@@ -183,11 +167,12 @@ void record_new_modules(Thread* thread) {
     dl_iterate_phdr(count_loads, &loads);
     if (modules_seen.load(std::memory_order_relaxed) == loads) return;
     dl_iterate_phdr(record_module, thread);
-    find_python();
+    if (python_loaded.exchange(false, std::memory_order_relaxed)) find_python();
     modules_seen.store(loads, std::memory_order_relaxed);
 }
 
-uint32_t code_id(Thread* thread, const char* code) {
+// Apart, for its buffer is large and not needed where stacks are deep: in the unwinder.
+__attribute__((noinline)) uint32_t code_id(Thread* thread, const char* code) {
     Id* id = code_ids.insert(python_code_key(code));
     if (!id) return 0;
     if (const uint32_t known = id->number.load(std::memory_order_acquire)) return known;
@@ -243,11 +228,23 @@ int look_for_driver(dl_phdr_info* info, size_t, void* argument) {
 
 }  // namespace
 
+void find_unwinder() {
+    if (backtrace.load(std::memory_order_relaxed)) return;
+    void* library = cuvet_real_dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    const auto address = reinterpret_cast<GetAddress>(dlsym(library, "_Unwind_GetIP"));
+    const auto found = reinterpret_cast<Backtrace>(dlsym(library, "_Unwind_Backtrace"));
+    if (!address || !found) return;
+    get_address.store(address, std::memory_order_relaxed);
+    backtrace.store(found, std::memory_order_release);
+}
+
 uint32_t capture_stack(Thread* thread) {
-    if (recording_is_full() || !find_unwinder()) return 0;
+    const Backtrace unwind = backtrace.load(std::memory_order_acquire);
+    if (recording_is_full() || !unwind) return 0;
     Frames frames;
     frames.native = 0;
-    backtrace.load(std::memory_order_relaxed)(add_frame, &frames);
+    unwind(add_frame, &frames);
     frames.python = python_frames(frames.code, MOST_FRAMES);
     Id* id = stack_ids.insert(hash_of(frames));
     if (!id) return 0;

@@ -7,6 +7,9 @@
 
 namespace cuvet {
 
+// Opens the unwinder; takes the loader's lock. Without it no stacks are stored.
+void find_unwinder();
+
 // Stores the calling thread's stack, unless it is stored already, and the modules that it may run through. 0 if that is
 // impossible.
 uint32_t capture_stack(Thread* thread);

@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "driver.h"
+#include "liveness.h"
 #include "process.h"
 #include "symbols.h"
 
@@ -26,7 +27,7 @@ struct Bytes {
 constexpr Blob NO_STRUCTS[] = {{0, 0, nullptr}};
 constexpr uint64_t PER_THREAD_STREAM = 2;
 constexpr uint64_t ASK_PER_THREAD = 2;  // flag of cuGetProcAddress
-constexpr uint32_t NOT_FOUND = 500;
+constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500;
 
 uint64_t word(int32_t value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
 
@@ -47,13 +48,21 @@ uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Argum
     return call.leave(status);
 }
 
-// A call that changes nothing and, if `quiet`, names no object: it is only counted, unless it fails.
+bool lives(Kind kind, uint64_t handle) {
+    const Object* object = find_object(kind, handle);
+    return object && is_alive(object);
+}
+
+// A call that ends and makes no object and, if `quiet`, names only living ones: it is counted, and stored only if it
+// fails.
 template <class... Arguments>
 uint32_t pass_quietly(bool quiet, uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
     Thread* thread = current_thread;
-    if (!quiet || !thread || thread->busy || !may_be_quiet.load(std::memory_order_relaxed) || !real_functions[symbol])
+    if (!quiet || !thread || thread->busy || !may_be_quiet.load(std::memory_order_relaxed))
         return pass(symbol, words, structs, arguments...);
-    const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(real_functions[symbol])(arguments...);
+    void* function = real_functions[symbol].load(std::memory_order_relaxed);
+    if (!function) return pass(symbol, words, structs, arguments...);
+    const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     if (__builtin_expect(status != 0, 0)) {
         Call call(symbol, words, structs);
         return call.leave(status);
@@ -69,6 +78,7 @@ uint32_t pass_quietly(bool quiet, uint32_t symbol, const uint64_t* words, const 
 namespace {
 
 uint32_t emulated_proc_address(const char* name, void** function, int32_t version, uint64_t flags, uint32_t* found) {
+    if (!name || !function) return INVALID_VALUE;
     *function = wrapper_for(name, static_cast<uint32_t>(version), flags & ASK_PER_THREAD);
     if (found) *found = *function ? 0 : 1;
     return *function ? 0 : NOT_FOUND;
@@ -129,6 +139,6 @@ namespace cuvet {
 
 const uint32_t symbol_count = SYMBOL_COUNT;
 const uint32_t entry_point_count = sizeof entry_point_names / sizeof *entry_point_names;
-void* real_functions[SYMBOL_COUNT];
+std::atomic<void*> real_functions[SYMBOL_COUNT];
 
 }  // namespace cuvet

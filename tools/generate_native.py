@@ -414,19 +414,28 @@ def word_of(row: Row, symbol: str, position: int, own: tuple[Parameter, ...]) ->
 
 
 def quiet_if(catalog: Catalog, row: Row) -> str:
-    """C++ condition under which a call needs no look, empty if there is none: it changes nothing and names no object."""
+    """C++ condition under which a call needs no closer look, empty if there is none: it ends and makes no object, and
+    those that it names are alive."""
     before, after = role_lists(catalog, row)
     if after or set(entry_flags(row, before)) - {"PROBING"}:
         return ""
-    if not all(is_optional(fields) for fields in before):
+    if not all(is_single_use(fields) for fields in before):
         return ""
-    return " && ".join(f"!words[{fields['parameter']}]" for fields in before) or "true"
+    return " && ".join(lives(fields) for fields in before) or "true"
 
 
-def is_optional(fields: dict[str, object]) -> bool:
-    """Whether a role is about a single handle that may be zero."""
-    flags = str(fields["flags"])
-    return "NULLABLE" in flags and "IN_STRUCT" not in flags and fields["count"] == "NO_PARAMETER"
+def is_single_use(fields: dict[str, object]) -> bool:
+    """Whether a role is about the use of one handle, given by value."""
+    by_value = "IN_STRUCT" not in str(fields["flags"]) and fields["count"] == "NO_PARAMETER"
+    return fields["action"] == "USES" and by_value
+
+
+def lives(fields: dict[str, object]) -> str:
+    kind = fields["kind"]
+    assert isinstance(kind, Kind)
+    word = f"words[{fields['parameter']}]"
+    alive = f"lives(Kind::{kind.name}, {word})"
+    return f"(!{word} || {alive})" if "NULLABLE" in str(fields["flags"]) else alive
 
 
 def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:

@@ -8,12 +8,12 @@ set(CUVET_EMULATED_SOURCES
 foreach(major 12 13)
   set(target cudart${major})
   set(map ${CMAKE_CURRENT_LIST_DIR}/cudart_${major}.map)
-  add_library(${target} SHARED ${CMAKE_CURRENT_LIST_DIR}/cudart.cpp)
+  add_library(${target} SHARED ${CMAKE_CURRENT_LIST_DIR}/cudart.cpp ${CMAKE_SOURCE_DIR}/native/runtime.cpp)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME cudart SUFFIX .so.${major} NO_SONAME ON LINK_DEPENDS ${map})
   target_compile_definitions(${target} PRIVATE CUDART_MAJOR=${major})
   # Each wrapper keeps its own frame: the report's stacks begin with the function that the program called.
   target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti -fno-optimize-sibling-calls -fno-omit-frame-pointer)
-  target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PRIVATE old_glibc)
   target_link_options(${target} PRIVATE -Wl,-soname,libcudart.so.${major} -Wl,--version-script=${map} -Wl,--no-undefined
     -static-libgcc -static-libstdc++)
   if(SKBUILD)

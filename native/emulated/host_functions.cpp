@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -14,7 +13,7 @@ namespace {
 
 struct Queue {
     std::mutex mutex;
-    std::condition_variable changed;
+    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
     std::deque<HostFunction> waiting;
     uint64_t unfinished = 0;
 };
@@ -48,14 +47,14 @@ void* work(void* argument) {
     Queue& queue = *static_cast<Queue*>(argument);
     for (;;) {
         std::unique_lock<std::mutex> lock(queue.mutex);
-        queue.changed.wait(lock, [&] { return !queue.waiting.empty(); });
+        while (queue.waiting.empty()) pthread_cond_wait(&queue.changed, queue.mutex.native_handle());
         HostFunction task = queue.waiting.front();
         queue.waiting.pop_front();
         lock.unlock();
         call(task);
         lock.lock();
         --queue.unfinished;
-        queue.changed.notify_all();
+        pthread_cond_broadcast(&queue.changed);
     }
 }
 
@@ -76,7 +75,7 @@ Queue* queue_of(uint64_t key) {
 
 uint64_t outstanding_in(Queue& queue, bool wait) {
     std::unique_lock<std::mutex> lock(queue.mutex);
-    if (wait) queue.changed.wait(lock, [&] { return queue.unfinished == 0; });
+    while (wait && queue.unfinished != 0) pthread_cond_wait(&queue.changed, queue.mutex.native_handle());
     return queue.unfinished;
 }
 
@@ -88,7 +87,7 @@ bool enqueue(uint64_t key, const HostFunction& function) {
     std::lock_guard<std::mutex> lock(queue->mutex);
     queue->waiting.push_back(function);
     ++queue->unfinished;
-    queue->changed.notify_all();
+    pthread_cond_broadcast(&queue->changed);
     return true;
 }
 

@@ -1,0 +1,7 @@
+extern "C" {
+void dladdr() {}
+void dladdr1() {}
+void dlinfo() {}
+void dlopen() {}
+void dlsym() {}
+}
