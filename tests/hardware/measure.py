@@ -66,11 +66,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what the driver does in the programs of programs.txt.")
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--from", dest="first", metavar="NAME", help="leave out the programs before this one")
     args = parser.parse_args()
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     gpus = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
     gpu, driver = (part.strip() for part in gpus[0].split(","))
-    chosen = [program for program in programs((HERE / "programs.txt").read_text()) if program.devices <= len(gpus)]
+    known = programs((HERE / "programs.txt").read_text())
+    start = next((i for i, program in enumerate(known) if program.id == args.first), 0)
+    chosen = [program for program in known[start:] if program.devices <= len(gpus)]
     binary = compile_programs("nvcc", source(chosen), ["-std=c++17", "-arch=native", "-w", "-lcuda"])
     with ThreadPoolExecutor(8) as pool, args.output.open("w") as out:
         results = pool.map(lambda program: measure(binary, program.id, args.repeats), chosen)
