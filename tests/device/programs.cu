@@ -118,7 +118,23 @@ static void array_copy() {
     cudaTextureDesc texture = {};
     cudaTextureObject_t object;
     OK(cudaCreateTextureObject(&object, &resource, &texture, nullptr));
+    cudaResourceDesc of_texture;
+    OK(cudaGetTextureObjectResourceDesc(&of_texture, object));
+    CHECK(of_texture.resType == cudaResourceTypeArray && of_texture.res.array.array == array);
     OK(cudaDestroyTextureObject(object));
+
+    void* memory;
+    OK(cudaMalloc(&memory, 4096));
+    resource = {};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear = {memory, cudaCreateChannelDesc<float2>(), 4096};
+    OK(cudaCreateTextureObject(&object, &resource, &texture, nullptr));
+    OK(cudaGetTextureObjectResourceDesc(&of_texture, object));
+    auto& linear = of_texture.res.linear;
+    CHECK(of_texture.resType == cudaResourceTypeLinear && linear.devPtr == memory && linear.sizeInBytes == 4096);
+    CHECK(linear.desc.x == 32 && linear.desc.y == 32 && linear.desc.z == 0 && linear.desc.f == cudaChannelFormatKindFloat);
+    OK(cudaDestroyTextureObject(object));
+    OK(cudaFree(memory));
     OK(cudaFreeArray(array));
 }
 

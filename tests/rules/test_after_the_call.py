@@ -126,3 +126,8 @@ def test_leaks_are_what_the_program_made_and_did_not_end(cu: Failing) -> None:
     (leak,) = leaks(cu.model)
     assert (leak.message, leak.culprit) == ("device-memory#2 was never freed (128 bytes)", made)
     assert leak.objects == (cu.model.find(Kind.MEMORY, memory),)
+
+
+def test_a_memory_pool_that_cuda_owns_is_no_leak(cu: Failing) -> None:
+    cu.cuDeviceGetMemPool(0)
+    assert list(leaks(cu.model)) == []

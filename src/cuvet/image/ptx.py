@@ -20,6 +20,7 @@ _VARIABLE = re.compile(
     re.MULTILINE,
 )
 _MAX_THREADS = re.compile(r"\.(?:maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1f]")
 _LABEL = re.compile(r"^[\w$%]+\s*:")
 _STRING = re.compile(r'"[^"]*"')
 _PREDICATE = re.compile(r"^@!?[\w$%]+\s*")
@@ -65,6 +66,8 @@ def header(text: str) -> PtxHeader:
 def parse(text: str) -> DeviceCode:
     """ImageError if it is no PTX, or has an instruction that PTX lacks."""
     plain = _STRING.sub('""', _COMMENT.sub(" ", text))
+    if _CONTROL.search(plain):
+        raise ImageError("the PTX has characters that are not text")
     code = DeviceCode(header(text).arch)
     _check_instructions(plain)
     for entry in _ENTRY.finditer(plain):

@@ -29,6 +29,9 @@ _MADE_IN_CONTEXT = frozenset(
 )
 
 
+_ENDED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
+"""Kinds whose handles are numbers that only a context makes sense of."""
+
 _ABOUT_STREAM = (Verb.ON, Verb.BLOCKS)
 
 
@@ -44,6 +47,7 @@ class CurrentContextRule(Rule):
     def applies_to(cls, entry_point: EntryPoint) -> bool:
         return any(
             (role.verb in (Verb.CREATES, Verb.ALLOCATES) and role.kind in _MADE_IN_CONTEXT and not role.parent)
+            or (role.verb is Verb.DESTROYS and role.kind in _ENDED_IN_CONTEXT)
             or (role.kind in (Kind.CONTEXT, Kind.STREAM) and role.verb is Verb.BLOCKS)
             or (role.kind is Kind.CONTEXT and role.verb is Verb.USES and not role.parameter)
             for role in entry_point.roles

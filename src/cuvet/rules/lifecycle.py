@@ -73,6 +73,11 @@ def place(call: Call) -> str:
     return f"thread {call.thread} at call #{call.number}"
 
 
+def written(call: Call) -> str:
+    """The name of the call as the program wrote it, as far as it is known: of the runtime, or of the driver."""
+    return call.site.api if call.site else call.name
+
+
 def ending(call: Call) -> str:
     """The word for what the call did to the objects that it ended: destroyed, unloaded, freed, reset."""
     if call.name in ("cuModuleUnload", "cuLibraryUnload"):
@@ -98,8 +103,10 @@ def chain(dead: Object) -> tuple[str, ...]:
     """How a dead object ended, from the object itself to the one whose end began it."""
     lines = []
     while dead.killed_by is not None and dead.destroyed_by is not None:
-        lines.append(f"{dead.name} died because {dead.killed_by.name} was {ending(dead.destroyed_by)}")
-        dead = dead.killed_by
+        parent = dead.killed_by
+        how = "destroyed" if parent.killed_by is not None and by_reset(dead.destroyed_by) else ending(dead.destroyed_by)
+        lines.append(f"{dead.name} died because {parent.name} was {how}")
+        dead = parent
     if dead.destroyed_by is not None:
         lines.append(f"{dead.name} was {ending(dead.destroyed_by)} by {place(dead.destroyed_by)}")
     return tuple(lines)

@@ -144,7 +144,7 @@ def _mapping(call: Call) -> Refusal | None:
             else f"{size} bytes from {address:#x} on reach past their mapping, which ends at {hole:#x}"
         )
         return Refusal(Case.UNMAPPED, what, "p" if hole == address else "bytesize")
-    lines = tuple(f"{m.start:#x}-{m.end:#x} {m.access} {m.path}".rstrip() for m in touched)
+    lines = tuple(f"/proc/self/maps: {m.start:#x}-{m.end:#x} {m.access} {m.path}".rstrip() for m in touched)
     if any(not mapping.readable for mapping in touched):
         return Refusal(Case.UNMAPPED, f"{address:#x} is mapped without access", because=lines)
     if flags & IO_MEMORY and not any(mapping.device for mapping in touched):

@@ -34,7 +34,7 @@ CRASH = -11
 class Example:
     """A program. ``devices`` is how many GPUs it needs; ``note`` says what it shows, in a few words;
     with ``setup`` it starts with the primary context of device 0 current (see ``cuvet.rules.programs``). ``hardware``: what it shows
-    comes from kernels that run or from the driver's own shutdown, so that the emulated device does not show it."""
+    comes from kernels that run, so that the emulated device does not show it."""
 
     name: str
     program: str
@@ -87,6 +87,8 @@ class Rule(ABC):
     kinds: ClassVar[frozenset[Kind] | None] = None
     verbs: ClassVar[frozenset[Verb] | None] = None
     entry_points: ClassVar[frozenset[str] | None] = None
+    of_process: ClassVar[bool] = False
+    """It is about the state of the process: it is reported once for each, and instead of what else is wrong with the calls."""
     only_for_dead: ClassVar[bool] = False
     """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.lifecycle import place
+from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class UnfinishedWork(Rule):
             message=f"{context.name} is {ending} while nobody has waited for the work of {names}",
             objects=(context, *(stream for stream, _ in unfinished[:3])),
             because=tuple(
-                f"{work.name} was enqueued on {stream.name} by {place(work)} and not waited for"
+                f"{written(work)} was enqueued on {stream.name} by {place(work)} and not waited for"
                 for stream, work in unfinished[:3]
             ),
         )

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from cuvet.device import facts, status
 from cuvet.device.driver.function import Kernel, dynamic_limit
 from cuvet.device.driver.graph import Node, enqueue
-from cuvet.device.invocation import BadAddress, Invocation, read, tell
+from cuvet.device.invocation import BadAddress, Invocation, read
 from cuvet.device.protocol import Steps
-
-_NOT_COMPUTED = "the emulated device does not run kernels: launches are checked, results are not computed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,6 @@ def _launch(call: Invocation, configuration: _Configuration, stream: int | None 
     refused = refusal(configuration.grid, configuration.block, configuration.shared_bytes, kernel)
     if refused:
         return refused
-    yield from tell(call.process, _NOT_COMPUTED)
     queue = call.queue(call["hStream"] if stream is None else stream)
 
     def run() -> Steps[int]:

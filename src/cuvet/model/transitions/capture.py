@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
 
-UNSUPPORTED, INVALIDATED, MERGE, UNJOINED, ISOLATION, IMPLICIT, WRONG_THREAD = 900, 901, 902, 904, 905, 906, 908
+UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT = 900, 901, 902, 903, 904, 905, 906
 """CUDA_ERROR_STREAM_CAPTURE_…"""
 
-CAPTURED_EVENT = 907
-"""CUDA_ERROR_CAPTURED_EVENT."""
+CAPTURED_EVENT, WRONG_THREAD = 907, 908
+"""CUDA_ERROR_CAPTURED_EVENT and CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD."""
 
 RELAXED = 2
 """CU_STREAM_CAPTURE_MODE_RELAXED."""
@@ -83,19 +83,24 @@ def exchange_mode(model: Model, call: Call, outcome: Outcome) -> None:
 
 
 def observe_failure(model: Model, call: Call, status: int) -> None:
-    """A call that is refused on account of a capture breaks it; a failed end still ends it."""
+    """A call that is refused on account of a capture breaks it, as does an end on a stream that only joined; other failed ends
+    still end it."""
     if status in _BREAKS:
         for capture in _disturbed(model, call):
             if capture.invalidated_by is None:
                 capture.invalidated_by = call
-    elif status in (INVALIDATED, UNJOINED, WRONG_THREAD) and _ends(call):
+    elif status in (INVALIDATED, UNMATCHED, UNJOINED, WRONG_THREAD) and _ends(call):
         stream = _stream(model, call)
-        if stream is not None and stream.capture is not None:
+        if stream is None or stream.capture is None:
+            return
+        if status != UNMATCHED:
             finish(model, call, stream.capture)
+        elif stream.capture.invalidated_by is None:
+            stream.capture.invalidated_by = call
 
 
 def _disturbed(model: Model, call: Call) -> list[Capture]:
-    """Captures of the streams and events that the call names, else the one that forbids the call."""
+    """Captures of the streams and events that the call names, or of the context that it waits for, else the one that forbids it."""
     named = []
     for role in call.entry_point.roles:
         if role.parameter and role.kind is Kind.STREAM and role.verb is not Verb.CREATES:
@@ -106,6 +111,9 @@ def _disturbed(model: Model, call: Call) -> list[Capture]:
             event = model.object_of(call, call.entry_point.index[role.parameter], Kind.EVENT)
             if isinstance(event, Event) and event.captured is not None and event.captured.ended_by is None:
                 named.append(event.captured)
+        elif role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS:
+            context = model.current_context(call)
+            named += [capture for capture in model.captures() if capture.origin.context is context][:1]
     forbidding = model.capture_forbidding(call)
     return named or ([] if forbidding is None else [forbidding])
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
 
@@ -32,6 +32,11 @@ class ArrayUseAfterContextDestroy(ParentGone):
     kind = Kind.ARRAY
     outcomes = (709,)
     evidence = (
+        measured(
+            "asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "context_gone_array",
+            "context_gone_array_destroy",
+        ),
         documented(
             "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
             "to ensure that the context or its resources are not accessed or passed in subsequent API calls and "

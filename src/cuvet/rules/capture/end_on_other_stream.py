@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class CaptureEndOnOtherStream(Rule):
 
     ## Why it is wrong
     `cuStreamEndCapture` must be called on the stream on which the capture was begun; the call returns
-    CUDA_ERROR_STREAM_CAPTURE_UNMATCHED.
+    CUDA_ERROR_STREAM_CAPTURE_UNMATCHED and invalidates the capture.
 
     ## Use instead
     Join the other streams to the first (`cuEventRecord` on them, `cuStreamWaitEvent` on it) and end the capture there.
@@ -35,6 +35,10 @@ class CaptureEndOnOtherStream(Rule):
     help = "end the capture on the stream on which it was begun"
     verbs = frozenset({Verb.ENDS_CAPTURE})
     evidence = (
+        measured(
+            "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, and the capture is invalidated",
+            "capture_end_on_other_stream",
+        ),
         documented(
             "When cross-stream dependencies are present in stream capture, cudaStreamEndCapture() must still be called in the same "
             "stream where cudaStreamBeginCapture() was called.",

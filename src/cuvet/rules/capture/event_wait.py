@@ -40,6 +40,10 @@ class CaptureEventWait(Rule):
     verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
     evidence = (
         measured(
+            "queried or waited for after the capture: CUDA_ERROR_INVALID_VALUE, until it is recorded again",
+            "capture_event_afterwards",
+        ),
+        measured(
             "during the capture: CUDA_ERROR_CAPTURED_EVENT, and the capture is invalidated; after it: CUDA_ERROR_INVALID_VALUE",
             "capture_event_sync_of_captured",
             "capture_calls_global",

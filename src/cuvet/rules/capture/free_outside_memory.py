@@ -37,6 +37,10 @@ class CaptureFreeOutsideMemory(Rule):
     help = "free the memory outside of the capture, or allocate it on the capturing stream"
     entry_points = frozenset({"cuMemFreeAsync"})
     evidence = (
+        measured(
+            "memory of cudaMallocAsync: CUDA_ERROR_INVALID_VALUE, and the capture ends well",
+            "capture_free_outside_async",
+        ),
         measured("memory of cudaMalloc: CUDA_ERROR_INVALID_VALUE, and the capture ends well", "capture_calls_global"),
         documented(
             "During stream capture, this function results in the creation of a free node and must therefore be passed the address "
@@ -57,16 +61,16 @@ cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 """,
         ),
         Example(
-            "freed on another stream",
+            "freed after the capture",
             """
-non_blocking = 1
-stream, other = cu.cuStreamCreate(0), cu.cuStreamCreate(non_blocking)
-memory = cu.cuMemAllocAsync(4096, other)
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuStreamBeginCapture(stream, 0)
-cu.cuMemFreeAsync(memory, other)
-cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuGraphDestroy(graph)
 """,
-            note="a stream that does not take part frees as always",
         ),
     )
     INVALID = (

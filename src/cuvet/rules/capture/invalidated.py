@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.lifecycle import place
+from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class CaptureInvalidated(Rule):
     name = "capture-invalidated"
     severity = "error"
     summary = "a capture is used that an earlier call invalidated"
-    help = "mend the earlier call that invalidated the capture"
+    help = "correct the earlier call that invalidated the capture"
     kinds = frozenset({Kind.STREAM})
     verbs = frozenset({Verb.ON, Verb.ENDS_CAPTURE})
     evidence = (
@@ -115,7 +115,7 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
                 message=f"the capture of {capture.origin.name} was invalidated before this call",
                 objects=(stream,),
                 argument=argument,
-                because=(f"the capture was invalidated by {culprit.name}, {place(culprit)}", begun(capture)),
+                because=(f"the capture was invalidated by {written(culprit)}, {place(culprit)}", begun(capture)),
                 outcomes=(901,),
             )
             return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class CaptureMerge(Rule):
     help = "begin one capture only and let the other stream join it through an event"
     entry_points = frozenset({"cuStreamWaitEvent"})
     evidence = (
+        measured(
+            "CUDA_ERROR_STREAM_CAPTURE_MERGE, and both captures are invalidated",
+            "capture_merge",
+        ),
         documented(
             "It is invalid to merge two separate capture graphs by waiting on a captured event from a stream which is being "
             "captured and is associated with a different capture graph than the event.",

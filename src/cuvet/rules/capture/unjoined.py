@@ -36,6 +36,10 @@ class CaptureUnjoined(Rule):
     verbs = frozenset({Verb.ENDS_CAPTURE})
     evidence = (
         measured(
+            "a stream that joined without work of its own: no error",
+            "capture_join_without_work",
+        ),
+        measured(
             "CUDA_ERROR_STREAM_CAPTURE_UNJOINED; with an event back to the first stream: no error",
             "capture_unjoined",
             "capture_joined",

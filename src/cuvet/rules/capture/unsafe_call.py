@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
+_ON_STREAM = frozenset({(Kind.MEMORY, Verb.ALLOCATES), (Kind.MEMORY, Verb.FREES)})
+"""Forbidden as well when the work goes to a stream, if that one is not captured."""
+
 _UNSAFE = frozenset(
     {
         *((kind, verb) for kind in (Kind.MEMORY, Kind.HOST_MEMORY) for verb in (Verb.ALLOCATES, Verb.FREES)),
@@ -25,9 +28,9 @@ _UNSAFE = frozenset(
 class CaptureUnsafeCall(Rule):
     """
     ## What it checks
-    Memory is allocated, freed or registered outside of a stream, or another stream or event is waited for or queried, and the call
-    fails, while a capture forbids calls that are potentially unsafe: a capture of this thread that was not begun in relaxed mode, or
-    one of another thread that was begun in global mode.
+    Memory is allocated, freed or registered, on no stream or on one that is not captured, a memory pool is trimmed, or another
+    stream or event is waited for or queried, and the call fails, while a capture forbids calls that are potentially unsafe: a
+    capture of this thread that was not begun in relaxed mode, or one of another thread that was begun in global mode.
 
     ## Why it is wrong
     The call is not part of the graph, so replaying the graph would not repeat it. It returns
@@ -53,6 +56,15 @@ class CaptureUnsafeCall(Rule):
             "during a global capture of the same thread: cudaMalloc, cudaMallocHost, cudaFree and cudaFreeHost (also of NULL), "
             "cudaHostRegister, synchronising or querying other streams and events: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
             "capture_calls_global",
+        ),
+        measured(
+            "cudaMallocAsync and cudaFreeAsync on a stream that is not captured, during a global capture: the same; cudaFreeAsync "
+            "there during a relaxed one: allowed",
+            "capture_free_on_other_stream",
+        ),
+        measured(
+            "cudaHostUnregister and cudaMemPoolTrimTo: the same; cuModuleLoadData and cudaMemGetInfo: allowed",
+            "capture_more_calls",
         ),
         measured(
             "cudaMalloc on another thread: the same during a global capture, allowed during a thread-local one; on the same thread: "
@@ -93,6 +105,17 @@ cu.cuMemFree(memory)
 """,
         ),
         Example(
+            "memory freed on another stream in a relaxed capture",
+            """
+relaxed, non_blocking = 2, 1
+captured, other = cu.cuStreamCreate(0), cu.cuStreamCreate(non_blocking)
+memory = cu.cuMemAllocAsync(4096, other)
+cu.cuStreamBeginCapture(captured, relaxed)
+cu.cuMemFreeAsync(memory, other)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(captured))
+""",
+        ),
+        Example(
             "another thread during a thread-local capture",
             """
 thread_local = 1
@@ -129,6 +152,26 @@ cu.cuMemFree(0)  # error: [capture-unsafe-call]
 """,
         ),
         Example(
+            "memory freed on a stream that is not captured",
+            """
+non_blocking = 1
+captured, other = cu.cuStreamCreate(0), cu.cuStreamCreate(non_blocking)
+memory = cu.cuMemAllocAsync(4096, other)
+cu.cuStreamBeginCapture(captured, 0)
+cu.cuMemFreeAsync(memory, other)  # error: [capture-unsafe-call]
+cu.cuStreamEndCapture(captured)  # error: [capture-invalidated]
+""",
+        ),
+        Example(
+            "memory pool trimmed",
+            """
+stream, pool = cu.cuStreamCreate(0), cu.cuDeviceGetDefaultMemPool(device)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemPoolTrimTo(pool, 0)  # error: [capture-unsafe-call]
+cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
+""",
+        ),
+        Example(
             "allocation on another thread",
             """
 stream = cu.cuStreamCreate(0)
@@ -146,7 +189,10 @@ cu.in_thread(work)
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:
         on_stream = any(role.verb is Verb.ON for role in entry_point.roles)
-        return not on_stream and any((role.kind, role.verb) in _UNSAFE and not role.field for role in entry_point.roles)
+        unsafe = _ON_STREAM if on_stream else _UNSAFE
+        return entry_point.name == "cuMemPoolTrimTo" or any(
+            (role.kind, role.verb) in unsafe and not role.field for role in entry_point.roles
+        )
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
@@ -165,13 +211,13 @@ cu.in_thread(work)
 
 
 def _names_captured(call: Call, model: Model) -> bool:
-    """Whether the call is about what is being captured itself, which other rules tell."""
+    """Whether the call is about what is being captured itself, or about a default stream, which other rules tell."""
     for role in call.entry_point.roles:
         if role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS:
             return any(capture.origin.context is model.current_context(call) for capture in model.captures())
         if role.kind is Kind.STREAM:
             stream = model.stream_of(call, call.entry_point.index[role.parameter])
-            return stream is not None and stream.capture is not None
+            return stream is not None and (stream.capture is not None or stream.builtin)
         if role.kind is Kind.EVENT:
             event = model.object_named(call, role)
             return isinstance(event, Event) and event.captured is not None

@@ -37,6 +37,10 @@ class CaptureWait(Rule):
     verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
     evidence = (
         measured(
+            "cuStreamQuery and cuCtxSynchronize, on this thread and on another, during a relaxed capture: the same as during a global one",
+            "capture_wait_relaxed",
+        ),
+        measured(
             "cuStreamSynchronize, cuStreamQuery and cuCtxSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the capture is "
             "invalidated",
             "capture_invalid_sync",

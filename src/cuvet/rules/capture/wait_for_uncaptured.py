@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Example, Rule, Violation
 
@@ -40,6 +40,10 @@ class CaptureWaitForUncaptured(Rule):
     help = "wait before the capture begins, or record the event on a stream of the capture"
     entry_points = frozenset({"cuStreamWaitEvent"})
     evidence = (
+        measured(
+            "CUDA_ERROR_STREAM_CAPTURE_ISOLATION, and the capture is invalidated; an event that was never recorded: no error",
+            "capture_wait_for_uncaptured",
+        ),
         documented(
             "It is invalid to wait on a non-captured event from a stream which is being captured.",
             "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",

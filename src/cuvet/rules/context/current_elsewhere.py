@@ -35,6 +35,10 @@ class ContextCurrentElsewhere(CurrentContextRule):
     help = "call cuCtxSetCurrent with that context at the start of this thread"
     outcomes = (201,)
     evidence = (
+        measured(
+            "cuTexObjectDestroy on a thread without a context: CUDA_ERROR_INVALID_CONTEXT, and the object lives on",
+            "texture_destroy_without_context",
+        ),
         documented(
             "Binds the specified CUDA context to the calling CPU thread.",
             "CUDA Driver API, Context Management, cuCtxSetCurrent",

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import CRASH, Example
 
 
 class ContextNeverCreated(NeverCreated):
@@ -19,7 +19,8 @@ class ContextNeverCreated(NeverCreated):
 
     ## Limits
     Silent when the call succeeds: the context may have been made in a way that cannot be seen. The CUDA runtime learns the
-    handle of a primary context before it retains it.
+    handle of a primary context before it retains it. A live stream given to `cuCtxPushCurrent`
+    was measured to be accepted; the process then died of SIGSEGV in the driver, in the `cuCtxPopCurrent` that followed.
     """
 
     code = "CV104"
@@ -28,8 +29,16 @@ class ContextNeverCreated(NeverCreated):
     summary = "a context is named that was never created"
     help = "initialise the variable, and look at the status of the call that should have made the context"
     kind = Kind.CONTEXT
-    outcomes = (201,)
+    outcomes = (CRASH, 201)
     evidence = (
+        measured(
+            "a number from nowhere, given to cuCtxPushCurrent: SIGSEGV in the driver",
+            "context_from_nowhere",
+        ),
+        measured(
+            "a live stream, given to cuCtxPushCurrent: accepted; SIGSEGV in the driver in cuCtxPopCurrent",
+            "stream_handle_of_event",
+        ),
         documented(
             "This can also be returned if the context passed to an API call is not a valid handle.",
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
@@ -58,13 +67,6 @@ cu.cuStreamDestroy(stream)
             "a number from nowhere",
             """
 cu.cuCtxPushCurrent(0x1234567000)  # error: [context-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
-stream = cu.cuStreamCreate(0)
-cu.cuCtxPushCurrent(stream)  # error: [context-never-created]
 """,
         ),
     )

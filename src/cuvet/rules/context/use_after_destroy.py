@@ -13,6 +13,9 @@ from cuvet.rules.rule import Example, Violation
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
+_OUTCOMES: dict[str, tuple[int, ...]] = {"cuCtxSetCurrent": (), "cuCtxPushCurrent": (), "cuCtxGetId": (709,)}
+"""Where they are others than those of most calls."""
+
 
 class ContextUseAfterDestroy(UseAfterDestroy):
     """
@@ -49,6 +52,10 @@ class ContextUseAfterDestroy(UseAfterDestroy):
             "cuCtxSetCurrent and cuCtxPushCurrent accept a destroyed context; in 2 of 5 runs the process then aborted",
             "ctx_destroy_twice",
             "context_destroy_then_push",
+        ),
+        measured(
+            "cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId: CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "context_destroyed_asked",
         ),
     )
     VALID = (
@@ -107,5 +114,4 @@ cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
         for violation in super().check(call, model):
             context = violation.objects[0]
             if isinstance(context, Context) and not context.primary:
-                accepted = call.name in ("cuCtxSetCurrent", "cuCtxPushCurrent")
-                yield replace(violation, outcomes=()) if accepted else violation
+                yield replace(violation, outcomes=_OUTCOMES.get(call.name, cls.outcomes))

@@ -32,6 +32,7 @@ class DeviceUseAfterFork(Rule):
     code = "CV122"
     name = "device-use-after-fork"
     severity = "error"
+    of_process = True
     summary = "a forked child uses CUDA that its parent initialised"
     help = "fork before CUDA is initialised, or start the worker with exec (multiprocessing: spawn or forkserver)"
     evidence = (

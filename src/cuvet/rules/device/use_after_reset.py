@@ -20,6 +20,7 @@ _OUTCOMES = {
     (Kind.MEMORY, False): (1,),
     (Kind.MODULE, True): (400,),
     (Kind.FUNCTION, False): (400,),
+    (Kind.ARRAY, True): (201, CRASH),
 }
 """What the driver was measured to do, by kind and whether the object is destroyed or freed."""
 
@@ -76,6 +77,8 @@ class DeviceUseAfterReset(Rule):
             "register_after_reset",
         ),
         measured("launch of a function and unloading of a module: CUDA_ERROR_INVALID_HANDLE", "module_after_reset"),
+        measured("cudaFreeArray: CUDA_ERROR_INVALID_CONTEXT, SIGSEGV in 1 of 5 runs", "reset_then_array"),
+        measured("cudaDestroyTextureObject: accepted without an error", "reset_then_texture"),
         documented(
             "It is the caller's responsibility to ensure that the resources are not accessed or passed in subsequent API "
             "calls and doing so will result in undefined behavior.",

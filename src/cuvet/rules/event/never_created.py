@@ -30,8 +30,12 @@ class EventNeverCreated(NeverCreated):
     summary = "an event is named that was never created"
     help = "initialise the variable, and look at the status of the call that should have made the event"
     kind = Kind.EVENT
-    outcomes = (CRASH, 400)
+    outcomes = (CRASH, 709, 400)
     evidence = (
+        measured(
+            "cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "stream_handle_of_event",
+        ),
         measured(
             "cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver",
             "event_garbage",

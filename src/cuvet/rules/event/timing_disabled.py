@@ -33,7 +33,7 @@ class EventTimingDisabled(Rule):
     name = "event-timing-disabled"
     severity = "error"
     summary = "the elapsed time of an event without timing is asked for"
-    help = "create the event without CU_EVENT_DISABLE_TIMING"
+    help = "create the event without CU_EVENT_DISABLE_TIMING (cudaEventDisableTiming)"
     entry_points = frozenset({"cuEventElapsedTime"})
     evidence = (
         measured(
@@ -96,14 +96,21 @@ cu.cuEventElapsedTime(start, end)  # error: [event-timing-disabled]
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in named(call, model, Kind.EVENT):
-            event = use.object
-            if isinstance(event, Event) and event.alive and event.created_by is not None and not event.timing:
-                yield Violation(
-                    rule=cls,
-                    message=f"{event.name} was created without timing",
-                    objects=(event,),
-                    argument=use.argument,
-                    because=(f"{event.name} was created with CU_EVENT_DISABLE_TIMING",),
-                    outcomes=(400,),
-                )
+        untimed = {
+            event: use.argument
+            for use in named(call, model, Kind.EVENT)
+            if isinstance(event := use.object, Event)
+            and event.alive
+            and event.created_by is not None
+            and not event.timing
+        }
+        if untimed:
+            names = " and ".join(event.name for event in untimed)
+            yield Violation(
+                rule=cls,
+                message=f"{names} {'were' if len(untimed) > 1 else 'was'} created without timing",
+                objects=tuple(untimed),
+                argument=next(iter(untimed.values())),
+                because=tuple(f"{event.name} was created with CU_EVENT_DISABLE_TIMING" for event in untimed),
+                outcomes=(400,),
+            )

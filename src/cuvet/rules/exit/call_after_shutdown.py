@@ -88,12 +88,18 @@ memory = cu.cuMemAlloc(64)
             "exit handler from before the initialisation",
             """
 import ctypes
-ctypes.CDLL(None).atexit(ctypes.CDLL("libcuda.so.1").cuCtxSynchronize)  # warning: [exit-call-after-shutdown]
+
+def late(status, data):
+    cu.cuCtxSynchronize()  # warning: [exit-call-after-shutdown]
+
+handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)(late)
+library = ctypes.CDLL(None)
+library.on_exit(handler, None)
 cu.cuInit(0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
+library.exit(0)
 """,
             setup=False,
-            hardware=True,
         ),
     )
 

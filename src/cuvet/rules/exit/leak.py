@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
@@ -121,7 +121,13 @@ def _given(found: Object) -> bool:
         or (isinstance(found, MemoryPool) and found.default)
         or (isinstance(found, Allocation) and found.variant in ("global", "graph"))
         or bool(getattr(found, "child", False))
+        or (found.created_by is not None and _returns(found.created_by, found.kind))
     )
+
+
+def _returns(call: Call, kind: Kind) -> bool:
+    """Whether the call only hands out an object that CUDA owns."""
+    return any(role.kind is kind and role.verb is Verb.RETURNS for role in call.entry_point.roles)
 
 
 def _ended(found: Object) -> str:

@@ -33,6 +33,10 @@ class FunctionUseAfterUnload(ParentGone):
     outcomes = (400,)
     evidence = (
         measured(
+            "cuFuncGetAttribute: CUDA_ERROR_INVALID_HANDLE",
+            "function_asked_after_unload",
+        ),
+        measured(
             "launching a function of an unloaded module: CUDA_ERROR_INVALID_HANDLE",
             "use_function_after_unload",
         ),

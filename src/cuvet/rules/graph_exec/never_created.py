@@ -3,7 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import CRASH, Example
 
 
 class GraphExecNeverCreated(NeverCreated):
@@ -30,8 +30,12 @@ class GraphExecNeverCreated(NeverCreated):
     summary = "an executable graph is named that was never created"
     help = "initialise the variable, and look at the status of the call that should have made the executable graph"
     kind = Kind.GRAPH_EXEC
-    outcomes = (1,)
+    outcomes = (CRASH, 1)
     evidence = (
+        measured(
+            "a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver",
+            "graph_exec_from_nowhere",
+        ),
         measured(
             'NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid '
             'executable graph"',

@@ -56,17 +56,9 @@ cu.cuModuleUnload(cu.cuModuleLoadData(cu.ptx.rstrip(b"\\0") + b"\\0"))
     )
     INVALID = (
         Example(
-            "PTX at the end of mapped memory",
+            "other data right behind the PTX",
             """
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-memory = libc.mmap(None, 8192, 3, 0x22, -1, 0)
-libc.munmap(memory + 4096, 4096)
-ptx = cu.ptx.rstrip(b"\\0")
-ctypes.memmove(memory + 4096 - len(ptx), ptx, len(ptx))
-cu.cuModuleLoadData(memory + 4096 - len(ptx))  # error: [image-ptx-not-terminated]
+cu.cuModuleLoadData(cu.ptx.rstrip(b"\\0") + b"\\x01\\x02\\0")  # error: [image-ptx-not-terminated]
 """,
         ),
     )

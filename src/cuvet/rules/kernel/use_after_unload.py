@@ -33,6 +33,10 @@ class KernelUseAfterUnload(ParentGone):
     outcomes = (CRASH,)
     evidence = (
         measured(
+            "cuKernelGetFunction: SIGSEGV in the driver",
+            "kernel_asked_after_unload",
+        ),
+        measured(
             "launching it: SIGSEGV in the driver, no error code",
             "library_kernel_after_unload",
         ),

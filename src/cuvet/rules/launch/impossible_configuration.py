@@ -42,7 +42,10 @@ class LaunchImpossibleConfiguration(Rule):
     name = "launch-impossible-configuration"
     severity = "error"
     summary = "a kernel is launched with a grid, block or shared memory that is not possible"
-    help = "check the dimensions: at most 1024 threads in a block, none of them zero"
+    help = (
+        "at most 1024 threads in a block, and no dimension zero; before a launch with more than 48 KiB of dynamic shared memory, "
+        "allow it with cudaFuncSetAttribute (cuFuncSetAttribute)"
+    )
     entry_points = frozenset({"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"})
     evidence = (
         measured(

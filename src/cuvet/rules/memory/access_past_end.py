@@ -124,15 +124,14 @@ cu.cuMemFree(memory)
             if access.address + access.size <= memory.end:
                 continue
             at = access.address - memory.handle
+            past = access.address + access.size - memory.end
             yield Violation(
                 rule=cls,
                 message=f"{access.work} of {access.shape} {access.where} {memory.name} of {memory.size} bytes"
                 + (f" at byte {at}" if at else ""),
                 objects=(memory,),
                 argument=access.argument,
-                because=(
-                    f"the {access.work} ends {access.address + access.size - memory.end} bytes behind {memory.name}",
-                ),
+                because=(f"the {access.work} ends {past} byte{'s' if past > 1 else ''} past the end of {memory.name}",),
                 outcomes=(1,),
                 only_if_failed=True,
             )

@@ -135,7 +135,7 @@ cu.cuMemFree(managed)
         outcomes = _outcomes(call, found)
         yield Violation(
             rule=cls,
-            message=f"{found.name} is {what}, which {counterpart} frees",
+            message=f"{found.name} is {what}, which is for {counterpart}",
             objects=(found,),
             argument=given.argument,
             outcomes=outcomes,
@@ -145,19 +145,19 @@ cu.cuMemFree(managed)
 
 
 def _kind(found: Object) -> tuple[str, str]:
-    """What the memory is, and the function that frees it."""
+    """What the memory is, and the function that frees or unregisters it: of the driver, and of the runtime."""
     if isinstance(found, HostMemory):
         return (
-            ("registered host memory", "cuMemHostUnregister")
+            ("registered host memory", "cuMemHostUnregister (cudaHostUnregister)")
             if found.registered
-            else ("pinned host memory", "cuMemFreeHost")
+            else ("pinned host memory", "cuMemFreeHost (cudaFreeHost)")
         )
     if isinstance(found, Allocation):
-        return _COUNTERPARTS.get(found.variant, ("device memory", "cuMemFree"))
+        return _COUNTERPARTS.get(found.variant, ("device memory", "cuMemFree (cudaFree)"))
     return (
-        ("a mipmapped array", "cuMipmappedArrayDestroy")
+        ("a mipmapped array", "cuMipmappedArrayDestroy (cudaFreeMipmappedArray)")
         if found.kind is Kind.MIPMAPPED_ARRAY
-        else ("an array", "cuArrayDestroy")
+        else ("an array", "cuArrayDestroy (cudaFreeArray)")
     )
 
 

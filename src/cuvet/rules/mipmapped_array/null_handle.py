@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NullHandle
 from cuvet.rules.rule import Example
 
@@ -20,7 +20,7 @@ class MipmappedArrayNullHandle(NullHandle):
     test them before the call.
 
     ## Limits
-    What the driver does was not measured, so it is reported only when the call fails or crashes.
+    Not every call was measured, so it is reported only when the call fails or crashes.
     """
 
     code = "CV473"
@@ -35,6 +35,10 @@ class MipmappedArrayNullHandle(NullHandle):
     undefined = True
     only_if_failed = True
     evidence = (
+        measured(
+            "cuMipmappedArrayGetLevel and cuMipmappedArrayDestroy of NULL: CUDA_ERROR_INVALID_HANDLE",
+            "mipmapped_null",
+        ),
         documented(
             "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
             "opaque types like CUstream and CUevent.",

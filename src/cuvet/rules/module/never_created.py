@@ -3,7 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import CRASH, Example
 
 
 class ModuleNeverCreated(NeverCreated):
@@ -29,8 +29,12 @@ class ModuleNeverCreated(NeverCreated):
     summary = "a module is named that was never created"
     help = "initialise the variable, and look at the status of the call that should have made the module"
     kind = Kind.MODULE
-    outcomes = (400,)
+    outcomes = (CRASH, 400)
     evidence = (
+        measured(
+            "a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver",
+            "module_from_nowhere",
+        ),
         documented(
             "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
             "opaque types like CUstream and CUevent.",

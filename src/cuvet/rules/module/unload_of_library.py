@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ class ModuleUnloadOfLibrary(Rule):
     help = "call cuLibraryUnload for its library instead"
     entry_points = frozenset({"cuModuleUnload"})
     evidence = (
+        measured(
+            "CUDA_ERROR_NOT_PERMITTED; the library can be unloaded afterwards",
+            "module_of_library_unloaded",
+        ),
         documented(
             "Attempting to unload a module which was obtained from the Library Management API such as cuLibraryGetModule will "
             "return CUDA_ERROR_NOT_PERMITTED.",

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import CRASH, Example
 
 
 class PoolNeverCreated(NeverCreated):
@@ -30,8 +30,12 @@ class PoolNeverCreated(NeverCreated):
     summary = "a memory pool is named that was never created"
     help = "initialise the variable, and look at the status of the call that should have made the memory pool"
     kind = Kind.MEMORY_POOL
-    outcomes = (1, 400)
+    outcomes = (CRASH, 1, 400)
     evidence = (
+        measured(
+            "a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver",
+            "pool_from_nowhere",
+        ),
         documented(
             "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
             "opaque types like CUstream and CUevent.",

@@ -30,7 +30,7 @@ class StreamNeverCreated(NeverCreated):
     summary = "a stream is named that was never created"
     help = "initialise the variable, and look at the status of the call that should have made the stream"
     kind = Kind.STREAM
-    outcomes = (CRASH, 400)
+    outcomes = (CRASH, 400, 709)
     evidence = (
         measured(
             "cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver",

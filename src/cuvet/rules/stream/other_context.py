@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Verb
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
 from cuvet.rules.rule import Example, Rule, Violation
@@ -18,15 +18,17 @@ class StreamOtherContext(Rule):
     A kernel is launched, and the launch fails, on a stream of another device or context than the current one.
 
     ## Why it is wrong
-    A stream belongs to the context (with the runtime: the device) that was current when it was created. A kernel launch on a
-    stream that is not associated with the current device fails; copies and sets on such a stream are allowed.
+    A stream belongs to the context (with the runtime: the device) that was current when it was created. A launch of a module's
+    function on a stream of another context fails; copies and sets on such a stream are allowed. Where it was measured, so are
+    kernels of libraries (`CUkernel`, among them those that the runtime launches), although the documentation says otherwise.
 
     ## Use instead
     Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`), and keep one set of streams per
     device.
 
     ## Limits
-    Reported only when the launch fails. Streams of which it was not seen where they came from are not judged.
+    Reported only for functions of modules, and only when the launch fails. Streams of which it was not seen where they came from
+    are not judged.
     """
 
     code = "CV206"
@@ -37,10 +39,13 @@ class StreamOtherContext(Rule):
     kinds = FUNCTIONS
     verbs = frozenset({Verb.LAUNCHES})
     evidence = (
-        measured("launch on a stream of another device: CUDA_ERROR_INVALID_HANDLE", "stream_of_other_device"),
         measured(
             "launch on a stream of another context of the device: CUDA_ERROR_INVALID_HANDLE",
             "context_function_of_other",
+        ),
+        measured(
+            "a kernel that the runtime launches on a stream of another context of the device: no error",
+            "launch_on_stream_of_other_context",
         ),
         documented(
             "A kernel launch will fail if it is issued to a stream that is not associated to the current device.",
@@ -104,7 +109,9 @@ cu.launch(kernel, stream, 0)  # error: [stream-other-context]
             return
         stream, context = where
         function = model.object_named(call, role)
-        if context is current or (function is not None and module_context(function) not in (None, current)):
+        if context is current or function is None or function.kind is Kind.KERNEL:
+            return
+        if module_context(function) not in (None, current):
             return
         yield Violation(
             rule=cls,

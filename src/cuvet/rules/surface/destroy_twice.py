@@ -76,7 +76,7 @@ cu.cuSurfObjectDestroy(surface)  # error: [surface-destroy-twice]
             """
 array = cu.array()
 surface = cu.surface(array)
-cu.in_thread(lambda: cu.cuSurfObjectDestroy(surface))
+cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuSurfObjectDestroy(surface)))
 cu.cuSurfObjectDestroy(surface)  # error: [surface-destroy-twice]
 """,
         ),

@@ -90,7 +90,7 @@ cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-aft
             """
 array = cu.array()
 surface = cu.surface(array)
-cu.in_thread(lambda: cu.cuSurfObjectDestroy(surface))
+cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuSurfObjectDestroy(surface)))
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-destroy]
 """,
         ),

@@ -76,7 +76,7 @@ cu.cuTexObjectDestroy(texture)  # error: [texture-destroy-twice]
             """
 array = cu.array()
 texture = cu.texture(array)
-cu.in_thread(lambda: cu.cuTexObjectDestroy(texture))
+cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuTexObjectDestroy(texture)))
 cu.cuTexObjectDestroy(texture)  # error: [texture-destroy-twice]
 """,
         ),

@@ -90,7 +90,7 @@ cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-afte
             """
 array = cu.array()
 texture = cu.texture(array)
-cu.in_thread(lambda: cu.cuTexObjectDestroy(texture))
+cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuTexObjectDestroy(texture)))
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-destroy]
 """,
         ),
