@@ -139,7 +139,7 @@ class ProcessAnalysis:
         if lost is not None and outcome.status == lost[1]:
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
         standing = [each for each in model.predict(call).violations if self._stands(each, outcome)]
-        for violation in standing:
+        for violation in [each for each in standing if each.rule.of_process] or standing:
             if not (violation.driver_only and site_of(call).api != call.name):
                 self._report(call, violation)
         return bool(standing)
@@ -162,7 +162,9 @@ class ProcessAnalysis:
 
     def _report(self, call: RecordedCall, violation: Violation) -> None:
         blamed = violation.culprit if isinstance(violation.culprit, RecordedCall) else call
-        key = (violation.rule.code, blamed.process, blamed.stack or blamed.thread, blamed.entry_point.id)
+        key: tuple[object, ...] = (violation.rule.code, blamed.process)
+        if not violation.rule.of_process:
+            key += (blamed.stack or blamed.thread, blamed.entry_point.id)
         self._findings.add(key, lambda: finding(blamed, blamed.outcome or Outcome(None), violation))
 
     def _call(self, entry_point: EntryPoint, record: CallRecord) -> RecordedCall:
@@ -375,6 +377,8 @@ def analyze(directories: Sequence[Path], *, leaks: bool = False) -> Report:
 def read_meta(directory: Path) -> Meta:
     """``meta.json``; an empty one if there are recordings without it. CuvetError if there is no recording."""
     path = directory / "meta.json"
+    if not directory.is_dir():
+        raise CuvetError(f"{directory}: {'not a directory' if directory.exists() else 'no such directory'}")
     try:
         return msgspec.json.decode(path.read_bytes(), type=Meta)
     except FileNotFoundError:
@@ -382,7 +386,7 @@ def read_meta(directory: Path) -> Meta:
             raise CuvetError(f"{directory}: no recording here") from None
         return Meta()
     except (OSError, msgspec.DecodeError) as error:
-        raise CuvetError(f"{path}: {error}") from None
+        raise CuvetError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:

@@ -80,6 +80,8 @@ def make_parser(names: Sequence[str] = COMMANDS) -> Parser:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     word = next((argument for argument in argv if not argument.startswith("-")), None)
+    if word is not None and argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version", "--"):
+        raise CuvetError(f"unknown option {argv[0]}; the options of a command follow it (see cuvet -h)")
     if word is not None and word not in COMMANDS:
         raise CuvetError(f"unknown command {word}{suggestion(word, COMMANDS)} (see cuvet -h)")
     parser = make_parser(COMMANDS if word is None or word != argv[0] else (word,))
@@ -91,15 +93,32 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return args
 
 
+def occupy_standard_streams() -> None:
+    """Puts something in place of those that are closed, so that no other file gets their numbers. Programs do not inherit it."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0, "r", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of ``cuvet``. Returns the exit code; 2 is a mistake in the use of cuvet."""
+    occupy_standard_streams()
     try:
         args = parse(sys.argv[1:] if argv is None else argv)
-        return cast(int, args.run(args))
+        code = cast(int, args.run(args))
+        sys.stdout.flush()
+        return code
     except CuvetError as error:
         print(f"cuvet: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"cuvet: {error.filename or 'cannot write'}: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:

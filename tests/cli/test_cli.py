@@ -29,6 +29,10 @@ def test_version() -> None:
         ((), "cuvet: no command: say cuvet run -- PROGRAM to check a program (see cuvet -h)"),
         (("explian",), "cuvet: unknown command explian; did you mean explain? (see cuvet -h)"),
         (("frobnicate",), "cuvet: unknown command frobnicate (see cuvet -h)"),
+        (
+            ("--format", "json", "rules"),
+            "cuvet: unknown option --format; the options of a command follow it (see cuvet -h)",
+        ),
         (("rules", "--fromat", "json"), "cuvet: unknown option --fromat; did you mean --format? (see cuvet rules -h)"),
         (("rules", "--form", "json"), "cuvet: unknown option --form; did you mean --format? (see cuvet rules -h)"),
         (("rules", "extra"), "cuvet: unexpected argument extra (see cuvet rules -h)"),
@@ -45,6 +49,19 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line:
     assert process.stdout == ""
     assert process.stderr.startswith(line)
     assert process.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", ["rules", "rules --format json", "explain CV201", "completion bash"])
+def test_output_that_cannot_be_written_is_one_line(arguments: str) -> None:
+    command = f"{sys.executable} -m cuvet {arguments}"
+    full = subprocess.run(["sh", "-c", f"{command} >/dev/full"], capture_output=True, text=True)
+    assert (full.returncode, full.stderr) == (1, "cuvet: cannot write: No space left on device\n")
+    closed = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    unread = subprocess.run(
+        ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True
+    )
+    assert unread.stderr == ""
 
 
 @pytest.mark.parametrize("command", COMMANDS)

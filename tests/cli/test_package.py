@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -39,7 +40,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_wheel_serves_every_python(wheel: Path) -> None:
     name, _version, python, abi, platform = wheel.stem.split("-")
     assert (name, python, abi) == ("cuvet", "py3", "none")
-    assert "manylinux" in platform
+    oldest = re.fullmatch(r"manylinux_2_(\d+)_x86_64(\.manylinux\w+)*", platform)
+    assert oldest and int(oldest[1]) <= 28, platform
 
 
 def test_the_wheel_holds_the_natives_and_the_data_once(wheel: Path) -> None:

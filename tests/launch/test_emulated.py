@@ -6,6 +6,11 @@ import signal
 import subprocess
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from cuvet.findings import Report
+
 EMULATED = ("--device", "emulated")
 DEVICES = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c ^$TMPDIR/cuvet-.*/device"
 """Counts the device processes whose socket is below $TMPDIR."""
@@ -37,6 +42,19 @@ def test_auto_takes_the_emulated_device_where_there_is_no_gpu(cuvet, runtime_pro
     ran = cuvet.run((), [runtime_program("mistakes"), "free-twice"], LD_LIBRARY_PATH=str(tmp_path))
     assert ran.rules == ["memory-free-twice"]
     assert ran.report.program.device == "emulated"
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_standard_streams_stay_closed_and_harm_nothing(
+    cuvet, runtime_program, tmp_path: Path, closed: str
+) -> None:
+    output = tmp_path / "report.json"
+    program = f"{runtime_program('mistakes')} stale-stream; test -e /proc/self/fd/2 && exit 9; exit 4"
+    run = cuvet.command("run", *EMULATED, "--format", "json", "--output", output, "--", "sh", "-c", program)
+    done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *run], env=cuvet.environment, check=False, timeout=120)
+    assert done.returncode == 4
+    report = msgspec.json.decode(output.read_bytes(), type=Report)
+    assert [(finding.name, finding.status) for finding in report.findings] == [("stream-use-after-destroy", 400)]
 
 
 def test_crashes_are_raised_on_request(cuvet, runtime_program) -> None:

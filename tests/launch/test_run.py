@@ -192,6 +192,40 @@ def test_misuse_is_one_line(cuvet, arguments: list[str], code: int, message: str
     assert done.stderr.count("\n") == 1
 
 
+def test_a_script_without_a_first_line_is_run_by_the_shell(cuvet, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text('echo "$1"; exit 4\n')
+    script.chmod(0o755)
+    ran = cuvet.run(REAL, [script, "a b"])
+    assert (ran.code, ran.stdout, ran.stderr) == (4, "a b\n", "")
+
+
+def test_a_script_whose_interpreter_is_missing_is_told_so(cuvet, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter -x\n")
+    script.chmod(0o755)
+    ran = cuvet.run(REAL, [script])
+    assert ran.code == 126
+    assert ran.stderr == f"cuvet: {script}: its first line names /no/such/interpreter, which cannot be executed\n"
+
+
+def test_an_output_that_cannot_be_written_is_told_before_the_program_runs(cuvet, tmp_path: Path) -> None:
+    for output in (tmp_path, tmp_path / "missing" / "report"):
+        done = cuvet("run", *REAL, "--output", output, "--", "touch", tmp_path / "ran")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"cuvet: cannot write the report to {output}: ")
+        assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_report_that_cannot_be_written_leaves_the_programs_exit_code(cuvet, program) -> None:
+    done = cuvet("run", *REAL, "--output", "/dev/full", "--", program("correct"), "17")
+    assert done.returncode == 17
+    assert (
+        "cuvet: cannot write the report to /dev/full: No space left on device; look again: cuvet analyze" in done.stderr
+    )
+
+
 def test_without_a_gpu_the_real_device_is_refused(cuvet, tmp_path: Path) -> None:
     done = cuvet("run", *REAL, "--", "true", LD_LIBRARY_PATH=str(tmp_path))
     assert done.returncode == 2
@@ -250,6 +284,7 @@ def test_signals_that_python_ignores_are_not_ignored_by_the_program(cuvet) -> No
     assert (ran.code, ran.stdout) == (128 + signal.SIGPIPE, "")
 
 
+@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")  # the child only calls execve
 def test_a_key_press_interrupts_the_program_once(cuvet, program) -> None:
     pid, terminal = pty.fork()
     if pid == 0:

@@ -186,6 +186,29 @@ def test_a_forked_child_has_its_parents_past(tmp_path: Path) -> None:
     assert found.stats["processes"] == 2
 
 
+def test_a_forked_child_gets_one_finding_whatever_it_calls(tmp_path: Path) -> None:
+    parent, child = Thread(1), Thread(7, at=9000)
+    w.write(tmp_path, [w.chunk(parent.setup() + w.fork(2000, ticks=5000))], pid=1000, start=1)
+    refused = {"status": 3, "flags": w.LIFECYCLE | w.FAILED, "context": 0}
+    records = (
+        w.note(3, "") + child.call("cuStreamCreate", 1, 0, **refused) + child.call("cuStreamDestroy", 0, **refused)
+    )
+    w.write(tmp_path, [w.chunk(records)], pid=2000, parent=1000, start=2)
+    found = analyze([tmp_path])
+    assert rules(found) == ["device-use-after-fork"]
+    assert (found.findings[0].api, found.findings[0].repeats) == ("cuStreamCreate", 2)
+
+
+def test_what_a_lost_context_refused_is_no_unchecked_error(tmp_path: Path) -> None:
+    t = Thread()
+    failed = {"flags": w.LIFECYCLE | w.FAILED, "context": 0xC000}
+    records = t.setup() + t.call("cuCtxSynchronize", status=700, **failed)
+    records += t.call("cuStreamCreate", 1, 0, status=700, **failed) + t.call(
+        "cuStreamSynchronize", 0xBAD, status=400, **failed
+    )
+    assert "error-unchecked" not in rules(report(tmp_path, records))
+
+
 def test_host_access_to_device_memory_is_told_from_the_fault(tmp_path: Path) -> None:
     t = Thread()
     records = t.setup() + t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)])

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import os
 import pty
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -44,7 +46,7 @@ note: stream#3 (0x55d0) was created here by cudaStreamCreate, 2.5 s before
    = measured: SIGSEGV in the driver (NVIDIA H200, driver 580.159)
    = documented: Use of the handle is undefined. (CUDA Runtime API, cudaStreamDestroy)
    = help: destroy the stream after its last use
-   = repeats: and 41 more at this place
+   = repeats: 41 more like this one
    = more: cuvet explain CV201
 
 1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)
@@ -242,3 +244,40 @@ def test_the_emulated_device_is_named(report: Report) -> None:
 )
 def test_duration(duration_ns: int, expected: str) -> None:
     assert terminal.duration(duration_ns) == expected
+
+
+def test_recordings_that_take_much_room_are_told(report: Report) -> None:
+    assert "recordings in" not in rendered(report)
+    file = io.StringIO()
+    terminal.render(report, terminal.console(file), recording="/tmp/state/one", kept=3_200_000_000)
+    assert file.getvalue().endswith("recordings in /tmp/state: 3.2 GB; delete those you no longer need\n")
+
+
+def test_a_recording_whose_path_cannot_be_printed_is_quoted_for_the_shell(report: Report, tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff'b")
+    file = io.StringIO()
+    terminal.render(report, terminal.console(file), recording=path)
+    word = file.getvalue().splitlines()[-1].removeprefix("look again: cuvet analyze ")
+    said = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout
+    assert said == os.fsencode(path)
+
+
+def test_frames_of_python_packages_are_shown_only_without_frames_of_the_users(report: Report) -> None:
+    own, package = (
+        Frame(function="f", file=f"/{name}.py", line=1, module=module, language="python")
+        for name, module in (("train", None), ("dispatcher", "numba"))
+    )
+    site = report.findings[0].site
+    assert terminal.located(msgspec.structs.replace(site, frames=(own, package, own))) == [own, own]
+    assert terminal.located(msgspec.structs.replace(site, frames=(package, package))) == [package, package]
+
+
+def test_an_object_made_by_the_call_at_fault_is_not_shown_twice(report: Report) -> None:
+    (finding,) = report.findings
+    (stream,) = finding.objects
+    leak = msgspec.structs.replace(
+        finding, site=stream.created, objects=(msgspec.structs.replace(stream, destroyed=None),)
+    )
+    text = rendered(msgspec.structs.replace(report, findings=(leak,)))
+    assert "note: stream#3 (0x55d0) was created by the same cudaStreamCreate\n" in text
+    assert text.count("pool.cpp:2") == 1

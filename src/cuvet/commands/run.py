@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="store the calls that change lifetimes and order, or all (default: lifecycle)",
     )
     parser.add_argument(
-        "--trace", metavar="DIR", type=Path, help="keep the recording in DIR, which must be new or empty"
+        "--trace",
+        metavar="DIR",
+        type=Path,
+        help="keep the recording in DIR, new or empty (default: a new directory in ~/.local/state/cuvet)",
     )
     parser.add_argument(
         "--error-exitcode", metavar="N", type=_exit_code, help="exit with N if there is a finding of severity error"
@@ -69,10 +73,8 @@ def run(args: argparse.Namespace) -> int:
     argv = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not argv:
         raise CuvetError("no program to run: say cuvet run -- PROGRAM ARGS… (see cuvet run -h)")
-    if args.output and not os.access(args.output.parent, os.W_OK):
-        raise CuvetError(
-            f"cannot write the report to {args.output}: {args.output.parent} is no directory that can be written to"
-        )
+    if args.output:
+        _require_writable(args.output)
     environment.require_shim()
     own = environment.users_own(os.environ)
     try:
@@ -81,6 +83,15 @@ def run(args: argparse.Namespace) -> int:
     except program.CannotStart as error:
         print(f"cuvet: {error}", file=sys.stderr)
         return error.code
+
+
+def _require_writable(output: Path) -> None:
+    """Before the program runs, because its report would be lost."""
+    if output.is_dir():
+        raise CuvetError(f"cannot write the report to {output}: it is a directory")
+    if not os.access(output if output.exists() else output.parent, os.W_OK):
+        place = output if output.exists() else f"the directory {output.parent}"
+        raise CuvetError(f"cannot write the report to {output}: {place} cannot be written to")
 
 
 def _run(args: argparse.Namespace, argv: list[str], executable: program.Executable, own: dict[str, str]) -> int:
@@ -159,7 +170,11 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
         return MISUSE
     with progress.shown([directory]):
         report = analysis.report(meta, leaks=args.leaks)
-    reports.write(report, args, recording=str(directory))
+    recording = str(directory)
+    try:
+        reports.write(report, args, recording=recording, kept=trace.size_of_all() if args.trace is None else 0)
+    except CuvetError as error:
+        print(f"cuvet: {error}; look again: cuvet analyze {shlex.quote(recording)}", file=sys.stderr)
     return _exit_code_of(args, report, ending)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -41,7 +42,7 @@ class Child:
         taken = [each for each in _FORWARDED if signal.getsignal(each) is not signal.SIG_IGN]
         self._old_handlers = {each: signal.signal(each, _stay) for each in (*taken, signal.SIGCHLD)}
         try:
-            self.pid = os.posix_spawn(path, list(argv), dict(environment), setsigdef=_PYTHON_IGNORES)
+            self.pid = _spawn(path, list(argv), dict(environment))
         except OSError as error:
             self._restore()
             raise CannotStart(f"{path}: {error.strerror}", 126) from None
@@ -69,6 +70,16 @@ class Child:
         signal.set_wakeup_fd(self._old_wakeup)
         os.close(self._wakeup)
         os.close(self._written)
+
+
+def _spawn(path: str, argv: list[str], environment: dict[str, str]) -> int:
+    """Executes it as execvp(3) does: a file of no known format is a script of the shell."""
+    try:
+        return os.posix_spawn(path, argv, environment, setsigdef=_PYTHON_IGNORES)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+    return os.posix_spawn("/bin/sh", ["sh", path, *argv[1:]], environment, setsigdef=_PYTHON_IGNORES)
 
 
 def _stay(number: int, frame: FrameType | None) -> None:

@@ -33,6 +33,7 @@ def emulated_device(devices: int, environment: Mapping[str, str], *, crashes: bo
             },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            stderr=2,
             start_new_session=True,
         )
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import stat
 from dataclasses import dataclass
@@ -43,7 +42,10 @@ def find(name: str, search: str | None) -> Executable:
         return Executable(
             path, note=f"{path} is setuid: the loader ignores LD_PRELOAD, and cuvet sees none of its CUDA calls"
         )
-    return _of_elf(path, _interpreter(path) or path)
+    interpreter = _interpreter(path)
+    if interpreter is not None and not os.access(interpreter, os.X_OK):
+        raise CannotStart(f"{name}: its first line names {interpreter}, which cannot be executed", 126)
+    return _of_elf(path, interpreter or path)
 
 
 def _interpreter(path: str) -> str | None:
@@ -52,8 +54,8 @@ def _interpreter(path: str) -> str | None:
         first = file.readline(256)
     if not first.startswith(b"#!"):
         return None
-    words = shlex.split(first[2:].decode("utf-8", "replace"))
-    return shutil.which(words[0]) if words else None
+    words = os.fsdecode(first[2:]).split(maxsplit=1)
+    return words[0] if words else None
 
 
 def _of_elf(path: str, elf_path: str) -> Executable:

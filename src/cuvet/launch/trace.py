@@ -29,6 +29,18 @@ def _home() -> Path:
     return (Path(state) if state else Path.home() / ".local" / "state") / "cuvet"
 
 
+def size_of_all() -> int:
+    """Bytes on disk of the recordings that no ``--trace`` gave another place."""
+    return sum(map(_bytes_on_disk, _home().glob("*/*.cuvet")))
+
+
+def _bytes_on_disk(path: Path) -> int:
+    try:
+        return path.stat().st_blocks * 512
+    except FileNotFoundError:  # deleted meanwhile
+        return 0
+
+
 def write_meta(directory: Path, meta: Meta) -> None:
     """Replaces ``meta.json`` at once, so that a reader sees the old one or the new one."""
     new = directory / ".meta.json"

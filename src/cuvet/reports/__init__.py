@@ -25,10 +25,13 @@ def add_color(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 
-def write(report: Report, args: argparse.Namespace, file: TextIO | None = None, recording: str | None = None) -> None:
+def write(
+    report: Report, args: argparse.Namespace, file: TextIO | None = None, recording: str | None = None, kept: int = 0
+) -> None:
     """Write the report as the options of ``add_arguments`` say: to ``--output``, else to ``file`` (stderr if None).
 
-    ``recording`` is the directory that the terminal's report names, to look at again.
+    ``recording`` is the directory that the terminal's report names, to look at again, and ``kept`` the bytes that all
+    recordings beside it take.
     """
     from cuvet.reports import json, terminal
 
@@ -37,6 +40,6 @@ def write(report: Report, args: argparse.Namespace, file: TextIO | None = None, 
             if args.format == "json":
                 out.write(json.render(report).decode() + "\n")
             else:
-                terminal.render(report, terminal.console(out, args.color), recording=recording)
+                terminal.render(report, terminal.console(out, args.color), recording=recording, kept=kept)
     except OSError as error:
         raise CuvetError(f"cannot write the report to {args.output or 'the terminal'}: {error.strerror}") from error

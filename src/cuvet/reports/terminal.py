@@ -6,6 +6,7 @@ What was seen (sites, result), what was inferred (because), what is known (measu
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -21,6 +22,8 @@ from cuvet.catalog import status_name
 from cuvet.findings import Finding, Frame, ObjectReport, Program, Report, Site
 from cuvet.reports.source import excerpt
 
+MANY_BYTES = 1 << 30
+"""Recordings that take less are not worth a line."""
 PLAIN_WIDTH = 110
 """Columns when the report does not go to a terminal."""
 _MOST_CALLERS = 3
@@ -29,7 +32,7 @@ STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _PLACE = "blue"
 _LABELS = {"because": "magenta", "result": "cyan", "measured": "cyan", "documented": "cyan", "help": "bold green"}
 _ENDS = (("Unregister", "unregistered"), ("Unload", "unloaded"), ("Free", "freed"))
-_MAKES = (("Register", "registered"), ("Alloc", "allocated"), ("Load", "loaded"))
+_MAKES = (("Register", "registered"), ("Alloc", "allocated"), ("Malloc", "allocated"), ("Load", "loaded"))
 _CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
 """What compilers append to the names of the pieces that they split from a function."""
 _COUNTED = ("context", "stream", "event", "thread", "process")
@@ -50,12 +53,13 @@ def console(file: TextIO, color: str = "auto") -> Console:
     )
 
 
-def render(report: Report, console: Console, recording: str | None = None) -> None:
-    """Print every finding, then the summary. ``recording`` is the directory to look at again."""
+def render(report: Report, console: Console, recording: str | None = None, kept: int = 0) -> None:
+    """Print every finding, then the summary. ``recording`` is the directory to look at again; ``kept`` are the bytes of
+    all recordings there, told when they are many."""
     for finding in report.findings:
         render_finding(finding, report.program, console)
         console.print()
-    for line in _summary(report, recording):
+    for line in _summary(report, recording, kept):
         _print(console, line)
 
 
@@ -70,17 +74,21 @@ def render_finding(finding: Finding, program: Program, console: Console) -> None
 
 def _history(finding: Finding, console: Console) -> None:
     """Where each object was destroyed and created; a call that did it to several is shown once."""
-    shown: set[tuple[int, int, int]] = set()
+    shown = {_call(finding.site)}
     for thing in finding.objects:
         for site, verbs, usual in ((thing.destroyed, _ENDS, "destroyed"), (thing.created, _MAKES, "created")):
             if site is None:
                 continue
             verb = next((verb for part, verb in verbs if part in site.api), usual)
-            key = (site.process, site.thread, site.call)
+            key = _call(site)
             _print(console, _note(thing, verb, site, finding.site, again=key in shown))
             if key not in shown:
                 _site(site, None, _PLACE, console)
             shown.add(key)
+
+
+def _call(site: Site) -> tuple[int, int, int]:
+    return site.process, site.thread, site.call
 
 
 def headline(finding: Finding) -> Text:
@@ -105,9 +113,15 @@ def printable(text: str) -> str:
 
 
 def located(site: Site) -> list[Frame]:
-    """The frames that a person can open, innermost first; all frames if there are none."""
-    own = [f for f in site.frames if f.file and f.line and not any(part in f.file for part in _SYSTEM_FILES)]
-    return own or [f for f in site.frames if f.file and f.line] or list(site.frames)
+    """The frames of the user's own code, innermost first; without such those that can be opened, or all."""
+    sourced = [f for f in site.frames if f.file and f.line]
+    return [f for f in sourced if not _of_library(f)] or sourced or list(site.frames)
+
+
+def _of_library(frame: Frame) -> bool:
+    """Whether the frame is of a system's header or library, or of a package of Python."""
+    packaged = frame.language == "python" and frame.module is not None
+    return packaged or any(part in (frame.file or "") for part in _SYSTEM_FILES)
 
 
 def _print(console: Console, text: Text | str) -> None:
@@ -191,7 +205,7 @@ def _explanation(finding: Finding, program: Program) -> Iterable[tuple[str, str]
     if finding.help:
         yield "help", finding.help
     if finding.repeats > 1:
-        yield "repeats", f"and {finding.repeats - 1:,} more at this place"
+        yield "repeats", f"{finding.repeats - 1:,} more like this one"
     yield "more", f"cuvet explain {finding.rule}"
 
 
@@ -217,7 +231,7 @@ def _labelled(label: str, text: str, console: Console) -> None:
         _print(console, row.append(line, style="default"))
 
 
-def _summary(report: Report, recording: str | None) -> Iterable[Text | str]:
+def _summary(report: Report, recording: str | None, kept: int) -> Iterable[Text | str]:
     yield totals(report)
     if report.program.signal is not None:
         yield f"program: died of {signal.Signals(report.program.signal).name}"
@@ -227,7 +241,18 @@ def _summary(report: Report, recording: str | None) -> Iterable[Text | str]:
         yield Text("not checked: ", style="bold yellow").append(printable(sentence), style="default not bold")
     yield f"device: {device(report.program)}"
     if recording is not None:
-        yield f"look again: cuvet analyze {shlex.quote(recording)}"
+        yield f"look again: cuvet analyze {_shell_word(recording)}"
+        if kept >= MANY_BYTES:
+            yield f"recordings in {Path(recording).parent}: {kept / 1e9:,.1f} GB; delete those you no longer need"
+
+
+def _shell_word(path: str) -> str:
+    """The path for a shell; one that cannot be printed in the form ``$'...'``."""
+    if path.isprintable():
+        return shlex.quote(path)
+    return (
+        "$'" + "".join(chr(b) if 32 <= b < 127 and b not in b"'\\" else f"\\x{b:02x}" for b in os.fsencode(path)) + "'"
+    )
 
 
 def totals(report: Report) -> Text:
