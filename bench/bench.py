@@ -15,10 +15,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import cuvet
+from cuvet.analysis import analyze
 from cuvet.launch import driver as real_driver
 
 HERE = Path(__file__).parent
@@ -70,6 +72,18 @@ def table(found: list[dict[str, dict[str, float]]], compare: Callable[[float, fl
     return lines
 
 
+def analysis_rate(command: list[str], driver: str, repeats: int) -> str:
+    """Calls of a full recording judged in a second, by one process."""
+    with tempfile.TemporaryDirectory() as trace:
+        subprocess.run(command, env=environment("full", driver, trace), capture_output=True, check=True)
+        rates, calls = [], 0
+        for _ in range(repeats):
+            start = time.perf_counter()
+            calls = analyze([Path(trace)]).stats["calls"]
+            rates.append(calls / (time.perf_counter() - start))
+    return f"Analysis of a full recording of it, {calls:,} calls: {spread(rates, ',.0f')} calls a second"
+
+
 def report(calls_rounds: int, torch_rounds: int) -> list[str]:
     driver = real_driver.find(dict(os.environ)).path
     gpu = subprocess.run(
@@ -85,13 +99,14 @@ def report(calls_rounds: int, torch_rounds: int) -> list[str]:
         lines += table(rounds([calls, "64"], MODES, calls_rounds, driver), lambda a, b: a - b, "+.1f")
     lines += ["", "PyTorch; the modes as ratio to bare:", ""]
     found = rounds([sys.executable, str(HERE / "torch_step.py")], ("bare", "checked"), torch_rounds, driver)
-    return lines + table(found, lambda a, b: a / b, ".3f")
+    lines += table(found, lambda a, b: a / b, ".3f")
+    return [*lines, "", analysis_rate([sys.executable, str(HERE / "torch_step.py")], driver, 5)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what cuvet costs on this machine's GPU.")
     parser.add_argument("--rounds", type=int, default=7, help="paired rounds of the single calls")
-    parser.add_argument("--torch-rounds", type=int, default=7, help="paired rounds of PyTorch")
+    parser.add_argument("--torch-rounds", type=int, default=11, help="paired rounds of PyTorch")
     parser.add_argument("--output", type=Path, help="also write the tables to this file")
     args = parser.parse_args()
     if not shutil.which("nvcc") or not shutil.which("nvidia-smi"):
