@@ -7,25 +7,34 @@ DEMO := build/demo
 NATIVE_SOURCES = git ls-files --cached --others --exclude-standard 'native/*.cpp' 'native/*.h' 'examples/*.cpp'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test lint format types generate docs wheel bench hardware clean
+.PHONY: help requirements setup native demo test lint format types generate docs wheel bench hardware clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) native ## make .venv with everything that development needs
 
-$(INSTALLED): pyproject.toml
+requirements:
+	@command -v $(PYTHON) >/dev/null || { echo "cuvet needs Python 3.10 or newer: install it, or name it with make PYTHON=..." >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "cuvet needs Python 3.10 or newer; $(PYTHON) is older: name another with make PYTHON=..." >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { echo "$(PYTHON) cannot make environments: install its venv package (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
+	@set -- $${CXX:-c++}; command -v "$$1" >/dev/null \
+		|| { echo "a C++17 compiler is missing: install one (Debian, Ubuntu: g++; Fedora: gcc-c++), or set CXX" >&2; exit 2; }
+
+$(INSTALLED): pyproject.toml | requirements
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@
 
 native: $(INSTALLED) ## build the shim and the emulated device's libraries into src/cuvet/_native
-	@test -f build/native/build.ninja || PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/native -G Ninja -Wno-dev
+	@test -f build/native/build.ninja || PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/native -G Ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/native
 
-demo: ## install the package and diagnose an example program, on the GPU if there is one
+demo: requirements ## install the package and diagnose an example program, on the GPU if there is one
 	@test -x $(DEMO)/venv/bin/python || $(PYTHON) -m venv $(DEMO)/venv
-	@echo "installing cuvet into $(DEMO)/venv"
+	@echo "building cuvet and installing it into $(DEMO)/venv: half a minute"
 	@$(DEMO)/venv/bin/python -m pip install --quiet --disable-pip-version-check .
 	@sh examples/demo.sh $(DEMO)
 

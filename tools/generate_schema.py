@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import msgspec
@@ -13,6 +14,9 @@ from cuvet.reports.json import SCHEMA_FILE
 def schema() -> str:
     """JSON Schema of a report, pinned to its version."""
     document = msgspec.json.schema(Report)
+    for definition in document["$defs"].values():
+        if "description" in definition:  # a docstring, whose indentation depends on Python's version
+            definition["description"] = inspect.cleandoc(definition["description"])
     document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     report = document["$defs"]["Report"]
     report["properties"]["schema"] = {"const": SCHEMA}
