@@ -123,7 +123,6 @@ a = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuMemFree(memory)  # warning: [memory-free-unordered]
-cu.cuCtxSynchronize()
 """,
         ),
     )
