@@ -39,7 +39,7 @@ demo: requirements ## install the package and diagnose an example program, on th
 	@sh examples/demo.sh $(DEMO)
 
 test: setup ## run the tests
-	$(BIN)/python -m pytest -n 2 -m 'not hardware'
+	$(BIN)/python -m pytest -n 2
 
 lint: $(INSTALLED) ## ruff, clang-format
 	$(BIN)/ruff check .

@@ -111,7 +111,7 @@ def test_a_function_ends_with_its_module_and_says_so(cu: Drive) -> None:
     assert (found.symbol, found.number) == ("name", 1)
     cu.cuModuleUnload(module)
     assert cu.model.chain(found) == (found, cu.model.find(Kind.MODULE, module))
-    assert cu.model.functions_module(found) is cu.model.find(Kind.MODULE, module)
+    assert found.parent is cu.model.find(Kind.MODULE, module)
 
 
 def test_kernels_and_functions_are_found_as_either(cu: Drive) -> None:

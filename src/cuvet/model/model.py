@@ -139,7 +139,6 @@ class Model:
     * ``overlapping_allocations(address, size)``, ``overlapping_host_memory(address, size)``: live ones, by address.
     * ``outstanding(pool)``: live allocations made from a memory pool.
     * ``textures_of(array)``: live texture and surface objects that refer to it.
-    * ``functions_module(function)``: module or library that a function or kernel belongs to; None if unknown.
     """
 
     def __init__(self, devices: int = 1, *, memory: int = 1 << 40, complete: bool = False) -> None:
@@ -408,9 +407,6 @@ class Model:
     def textures_of(self, array: Object) -> tuple[Object, ...]:
         objects = (*self.objects(Kind.TEXTURE_OBJECT), *self.objects(Kind.SURFACE_OBJECT))
         return tuple(found for found in objects if isinstance(found, TextureObject) and found.resource is array)
-
-    def functions_module(self, function: Object) -> Object | None:
-        return function.parent
 
     # For transitions.
 

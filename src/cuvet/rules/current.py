@@ -29,8 +29,8 @@ _MADE_IN_CONTEXT = frozenset(
 )
 
 
-_ENDED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
-"""Kinds whose handles are numbers that only a context makes sense of."""
+_ENDED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT})
+"""Kinds whose handles are numbers that only a context makes sense of: measured for texture objects alone."""
 
 _ABOUT_STREAM = (Verb.ON, Verb.BLOCKS)
 

@@ -44,6 +44,10 @@ class StreamOtherContext(Rule):
             "context_function_of_other",
         ),
         measured(
+            "kernel of the runtime on a stream of another context of the device: the launch succeeds",
+            "launch_on_stream_of_other_context",
+        ),
+        measured(
             "a kernel that the runtime launches on a stream of another context of the device: no error",
             "launch_on_stream_of_other_context",
         ),
@@ -75,6 +79,18 @@ cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
 """,
             note="copies and sets take a stream of any context",
+        ),
+        Example(
+            "kernel of a library on a stream of another context",
+            """
+stream = cu.cuStreamCreate(0)
+kernel = cu.cuLibraryGetKernel(cu.library(), "trivial")
+own = cu.cuCtxCreate(0, 0, device)
+cu.launch(kernel, stream, 0)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+            note="the runtime launches its kernels so",
         ),
     )
     INVALID = (
