@@ -1,7 +1,9 @@
 """What cuvet costs, measured on this machine: paired, interleaved runs, medians with quartiles.
 
 Every round runs each mode once, in shuffled order, so that drift of the machine meets all modes alike; differences are taken
-within a round. Modes: ``bare`` (no shim), ``passing`` (the shim without a recording), ``checked`` (`--record lifecycle`), ``full``.
+within a round. PyTorch's processes live side by side and take turns.
+
+Modes: ``bare`` (no shim), ``passing`` (the shim without a recording), ``checked`` (`--record lifecycle`), ``full``.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from cuvet.launch import driver as real_driver
 HERE = Path(__file__).parent
 NATIVE = Path(cuvet.__file__).parent / "_native"
 MODES = ("bare", "passing", "checked", "full")
+TURNS = 30
 
 
 def environment(mode: str, driver: str, trace: str) -> dict[str, str]:
@@ -56,6 +59,34 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
     return found
 
 
+def pairs(command: list[str], processes: int, chunks: int, driver: str) -> list[dict[str, dict[str, float]]]:
+    """As ``rounds``, bare and checked, with processes that live at the same time and take turns, ``chunks`` times each pair of them."""
+    found = []
+    for number in range(processes):
+        with tempfile.TemporaryDirectory() as trace:
+            running = {mode: start(command, environment(mode, driver, trace)) for mode in ("bare", "checked")}
+            for chunk in range(chunks):
+                order = list(running) if (chunk + number) % 2 else list(running)[::-1]
+                found.append({mode: turn(running[mode]) for mode in order})
+            for process in running.values():
+                process.communicate()
+        print(f"  processes {number + 1} of {processes}", file=sys.stderr)
+    return found
+
+
+def start(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def turn(process: subprocess.Popen[str]) -> dict[str, float]:
+    """Let a process that waits for a line measure once."""
+    assert process.stdin and process.stdout
+    process.stdin.write("\n")
+    process.stdin.flush()
+    figures: dict[str, float] = json.loads(process.stdout.readline())
+    return figures
+
+
 def spread(values: list[float], form: str) -> str:
     low, middle, high = statistics.quantiles(values, n=4)
     return f"{middle:{form}} [{low:{form}}, {high:{form}}]"
@@ -75,7 +106,8 @@ def table(found: list[dict[str, dict[str, float]]], compare: Callable[[float, fl
 def analysis_rate(command: list[str], driver: str, repeats: int) -> str:
     """Calls of a full recording judged in a second, by one process."""
     with tempfile.TemporaryDirectory() as trace:
-        subprocess.run(command, env=environment("full", driver, trace), capture_output=True, check=True)
+        env = environment("full", driver, trace)
+        subprocess.run(command, env=env, input=b"\n" * 20, capture_output=True, check=True)
         rates, calls = [], 0
         for _ in range(repeats):
             start = time.perf_counter()
@@ -84,12 +116,12 @@ def analysis_rate(command: list[str], driver: str, repeats: int) -> str:
     return f"Analysis of a full recording of it, {calls:,} calls: {spread(rates, ',.0f')} calls a second"
 
 
-def report(calls_rounds: int, torch_rounds: int) -> list[str]:
-    driver = real_driver.find(dict(os.environ)).path
+def report(calls_rounds: int, torch_processes: int) -> list[str]:
+    driver = real_driver.find(dict(os.environ)).path or "libcuda.so.1"
     gpu = subprocess.run(
         ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True
     ).stdout.splitlines()[0]
-    lines = [f"{gpu}; {calls_rounds} and {torch_rounds} paired rounds; median [quartiles]", ""]
+    lines = [f"{gpu}; {calls_rounds} paired rounds; median [quartiles]", ""]
     with tempfile.TemporaryDirectory() as folder:
         calls = str(Path(folder, "calls"))
         subprocess.run(["nvcc", "-O2", "-std=c++17", "-arch=sm_90", "-o", calls, str(HERE / "calls.cu")], check=True)
@@ -97,8 +129,9 @@ def report(calls_rounds: int, torch_rounds: int) -> list[str]:
         lines += table(rounds([calls], MODES, calls_rounds, driver), lambda a, b: a - b, "+.1f")
         lines += ["", "64 threads, nanoseconds per call of all together; the modes as difference to bare:", ""]
         lines += table(rounds([calls, "64"], MODES, calls_rounds, driver), lambda a, b: a - b, "+.1f")
-    lines += ["", "PyTorch; the modes as ratio to bare:", ""]
-    found = rounds([sys.executable, str(HERE / "torch_step.py")], ("bare", "checked"), torch_rounds, driver)
+    turns = f"{torch_processes} pairs of processes that take turns, {TURNS} each"
+    lines += ["", f"PyTorch; the modes as ratio to bare ({turns}):", ""]
+    found = pairs([sys.executable, str(HERE / "torch_step.py")], torch_processes, TURNS, driver)
     lines += table(found, lambda a, b: a / b, ".3f")
     return [*lines, "", analysis_rate([sys.executable, str(HERE / "torch_step.py")], driver, 5)]
 
@@ -106,13 +139,13 @@ def report(calls_rounds: int, torch_rounds: int) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what cuvet costs on this machine's GPU.")
     parser.add_argument("--rounds", type=int, default=7, help="paired rounds of the single calls")
-    parser.add_argument("--torch-rounds", type=int, default=11, help="paired rounds of PyTorch")
+    parser.add_argument("--torch-processes", type=int, default=9, help="pairs of processes of PyTorch")
     parser.add_argument("--output", type=Path, help="also write the tables to this file")
     args = parser.parse_args()
     if not shutil.which("nvcc") or not shutil.which("nvidia-smi"):
         print("make bench needs nvcc and an NVIDIA GPU: nothing was measured", file=sys.stderr)
         return 1
-    text = "\n".join(report(args.rounds, args.torch_rounds)) + "\n"
+    text = "\n".join(report(args.rounds, args.torch_processes)) + "\n"
     print(text)
     if args.output:
         args.output.write_text(text)
