@@ -55,12 +55,12 @@ class ObjectReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a claim is believed: measured on hardware, or written in a document."""
+    """Why a claim is believed: measured on hardware, written in a document, or established in a public thread."""
 
-    kind: Literal["measured", "documented"]
+    kind: Literal["measured", "documented", "reported"]
     text: str
     source: str
-    """Measured: "<GPU>, driver <version>, <date>, <fact id>". Documented: document, section."""
+    """Measured: "<GPU>, driver <version>, <date>, <fact id>". Documented: document, section. Reported: the thread's address."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
