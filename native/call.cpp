@@ -260,6 +260,7 @@ void Call::enter() {
     if (entry_point_.flags & LIFECYCLE) flags_ |= CALL_LIFECYCLE;
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
     const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_;
+    if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(NOT_RETURNED, with_stack ? capture_stack(thread_) : 0);
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
 }
@@ -298,7 +299,10 @@ __attribute__((always_inline)) inline void Call::look_at(const Role& role, uint6
     if (!is_alive(object)) flags_ |= CALL_SUSPECT;
     if (role.action == Action::RECORDS && !(object->state.load(std::memory_order_relaxed) & RECORDED))
         first_record_ = true;
-    if (role.action == Action::DESTROYS) note_death(object);
+    if (role.action != Action::DESTROYS) return;
+    note_death(object);
+    const uint64_t bytes = role.kind == Kind::HOST_MEMORY && is_alive(object) ? object->bytes.load() : 0;
+    if (bytes) explain_unregistration(thread_, handle, bytes, number_);
 }
 
 // Only an exact hit on the start of an allocation counts: interior pointers are the model's business.
@@ -469,6 +473,7 @@ void Call::begin_life(const Role& role) {
     if (role.kind != Kind::CONTEXT) context = record_ ? record_->context : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
     give_birth(object, seen, parent_of(role, words_, context), context, ordered ? ORDERED : 0);
+    if (role.action == Action::REGISTERS) object->bytes.store(registered_bytes(entry_point_, words_));
     if (ordered) {
         object->last_stream.store(stream(), std::memory_order_relaxed);
         stream_ordered_memory_exists.store(true, std::memory_order_relaxed);

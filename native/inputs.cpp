@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -108,25 +109,46 @@ uint32_t read_input(const Parameter& parameter, int position, const uint64_t* wo
     return 0;
 }
 
-// How far the bytes from here on can be read, and whether there is a NUL among them.
-uint64_t readable_bytes(uint64_t address, bool* has_nul) {
+// Address of the image that the call loads; 0 if it loads none.
+uint64_t image_of(const EntryPoint& entry_point, const uint64_t* words) {
+    for (int i = 0; i < entry_point.after_count; i++) {
+        const Role& role = entry_point.roles[entry_point.before_count + i];
+        if (role.action == Action::LOADS) return words[role.parameter];
+    }
+    return 0;
+}
+
+bool is_control(unsigned char letter) { return letter < '\t' || (letter > '\r' && letter < ' '); }
+
+// How far the bytes from here on can be read, and whether they begin with text that a NUL ends.
+uint64_t readable_bytes(uint64_t address, bool* terminated) {
     uint64_t total = 0;
-    *has_nul = false;
-    char page[PAGE];
+    bool ended = *terminated = false;
+    unsigned char page[PAGE];
     while (total < MOST_IMAGE) {
         const uint64_t wanted = PAGE - (address + total) % PAGE;
         const uint64_t got = read_carefully(address + total, page, wanted);
-        if (!*has_nul && memchr(page, 0, got)) *has_nul = true;
+        for (uint64_t i = 0; i < got && !ended; i++) {
+            ended = is_control(page[i]);
+            *terminated = !page[i];
+        }
         total += got;
         if (got < wanted) break;
-        if (*has_nul && total >= STORED_IMAGE) break;
+        if (ended && total >= STORED_IMAGE) break;
     }
     return total < MOST_IMAGE ? total : MOST_IMAGE;
 }
 
-void write_image(Thread* thread, uint64_t address, uint64_t number) {
-    bool has_nul;
-    const uint64_t readable = readable_bytes(address, &has_nul);
+// Letters and white space: no machine code, no container of it.
+bool is_text(uint64_t address) {
+    unsigned char start[4];
+    if (read_carefully(address, start, sizeof start) < sizeof start) return false;
+    for (const unsigned char letter : start)
+        if (is_control(letter) || letter > '~') return false;
+    return true;
+}
+
+void write_image(Thread* thread, uint64_t address, uint64_t readable, bool terminated, uint64_t number) {
     const uint32_t length = readable < STORED_IMAGE ? static_cast<uint32_t>(readable) : STORED_IMAGE;
     const uint32_t bytes = padded(sizeof(RecordHeader) + 24 + length);
     char* record = static_cast<char*>(reserve(thread, bytes));
@@ -137,7 +159,7 @@ void write_image(Thread* thread, uint64_t address, uint64_t number) {
     memcpy(record + 24, &readable, 8);
     const uint32_t got = static_cast<uint32_t>(read_carefully(address, record + 32, length));
     if (got < length) memset(record + 32 + got, 0, length - got);
-    publish(thread, record, bytes, RecordType::IMAGE, has_nul ? 1 : 0);
+    publish(thread, record, bytes, RecordType::IMAGE, terminated ? 1 : 0);
 }
 
 // Reads /proc/self/maps line by line without allocating.
@@ -195,8 +217,9 @@ uint32_t lines_around(uint64_t start, uint64_t end, char* text) {
     char line[LINE], before[LINE];
     uint32_t length, before_length = 0, used = 0;
     bool touching = false, done = false;
-    const auto add = [&](const char* what, uint32_t bytes) {
-        if (used + bytes > STORED_MAPS) return;
+    const auto add = [&](const char* what, uint32_t bytes) {  // a line that is left out must not look like a gap
+        if (used + bytes > STORED_MAPS) done = true;
+        if (done) return;
         memcpy(text + used, what, bytes);
         used += bytes;
     };
@@ -212,10 +235,19 @@ uint32_t lines_around(uint64_t start, uint64_t end, char* text) {
         if (!touching) add(before, before_length);
         touching = true;
         add(line, length);
-        done = line_start >= end;
+        if (line_start >= end) done = true;
     }
     if (!touching) add(before, before_length);
     return used;
+}
+
+// Whether every page of the range is mapped, with whatever access. MS_ASYNC does nothing but look: msync(2).
+bool is_mapped(uint64_t address, uint64_t bytes) {
+    const uint64_t start = address & ~(static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) - 1);
+    const int before = errno;
+    const bool hole = syscall(SYS_msync, start, address + bytes - start, MS_ASYNC) != 0 && errno == ENOMEM;
+    errno = before;
+    return !hole;
 }
 
 void write_maps(Thread* thread, uint64_t address, uint64_t size, uint64_t number) {
@@ -264,17 +296,36 @@ uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, cons
     return static_cast<uint32_t>(at - start);
 }
 
-void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
-    uint64_t size = 0;
+uint64_t registered_bytes(const EntryPoint& entry_point, const uint64_t* words) {
     for (int i = 0; i < entry_point.after_count; i++) {
         const Role& role = entry_point.roles[entry_point.before_count + i];
-        if (role.action == Action::REGISTERED_BYTES) size = words[role.parameter];
+        if (role.action == Action::REGISTERED_BYTES) return words[role.parameter];
+    }
+    return 0;
+}
+
+void explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, uint64_t number) {
+    if (!is_mapped(address, bytes)) write_maps(thread, address, bytes, number);
+}
+
+void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
+    const uint64_t image = image_of(entry_point, words);
+    if (!image || !is_text(image)) return;
+    bool terminated;
+    const uint64_t readable = readable_bytes(image, &terminated);
+    if (!terminated) write_image(thread, image, readable, terminated, number);
+}
+
+void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
+    if (const uint64_t image = image_of(entry_point, words)) {
+        bool terminated;
+        const uint64_t readable = readable_bytes(image, &terminated);
+        write_image(thread, image, readable, terminated, number);
     }
     for (int i = 0; i < entry_point.after_count; i++) {
         const Role& role = entry_point.roles[entry_point.before_count + i];
-        if (role.action == Action::LOADS && words[role.parameter]) write_image(thread, words[role.parameter], number);
         if (role.action == Action::REGISTERS && role.kind == Kind::HOST_MEMORY)
-            write_maps(thread, words[role.parameter], size, number);
+            write_maps(thread, words[role.parameter], registered_bytes(entry_point, words), number);
     }
 }
 

@@ -14,6 +14,16 @@ uint32_t most_input_bytes(const EntryPoint& entry_point, const uint64_t* words);
 // zero.
 uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, char* at);
 
+// Size of what the call registers; 0 if it registers nothing.
+uint64_t registered_bytes(const EntryPoint& entry_point, const uint64_t* words);
+
+// Before memory is unregistered: stores the mappings around it if they are not all there any more. The driver does not
+// mind.
+void explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, uint64_t number);
+
+// Before an image is loaded: stores it if it is text without an end, which the driver may die of reading.
+void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);
+
 // Stores what a failed load was given as its image, and the mappings around what could not be registered.
 void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);
 

@@ -36,6 +36,7 @@ void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context,
                                     std::memory_order_relaxed);
     object->context.store(context, std::memory_order_relaxed);
     object->last_stream.store(0, std::memory_order_relaxed);
+    object->bytes.store(0, std::memory_order_relaxed);
     const uint64_t born = uint64_t{last + 1} << 32 | ALIVE | flags;
     while (generation_of(seen) == last && !object->state.compare_exchange_weak(seen, born)) {
     }

@@ -18,6 +18,7 @@ struct Object {
     std::atomic<uint64_t> parent_generation;
     std::atomic<uint64_t> context;      // in which it was created; for a device: its primary context
     std::atomic<uint64_t> last_stream;  // stream-ordered memory: where it was used last
+    std::atomic<uint64_t> bytes;        // registered memory: its size
 };
 
 constexpr uint64_t ALIVE = 1;

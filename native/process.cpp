@@ -165,6 +165,21 @@ void watch_faults() {
     }
 }
 
+// ---- facts about the machine
+
+// None of these questions needs a context, or makes one.
+void ask_about(uint32_t gpu) {
+    constexpr uint64_t CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76;  // CUdevice_attribute
+    int32_t device = 0, major = 0, minor = 0;
+    uint64_t memory = 0;
+    if (ask_driver(SYMBOL_cuDeviceGet, address_of(device), gpu) != 0) return;
+    const uint64_t word = static_cast<uint64_t>(device);
+    ask_driver(SYMBOL_cuDeviceTotalMem_v2, address_of(memory), word);
+    ask_driver(SYMBOL_cuDeviceGetAttribute, address_of(major), CAPABILITY_MAJOR, word);
+    ask_driver(SYMBOL_cuDeviceGetAttribute, address_of(minor), CAPABILITY_MINOR, word);
+    set_gpu_facts(gpu, memory, static_cast<uint32_t>(10 * major + minor));
+}
+
 // ---- the first call
 
 // Takes the loader's lock. A thread that has it, in a constructor, may wait for start_lock: so this comes before.
@@ -228,12 +243,14 @@ Thread* start_thread() {
 }
 
 void driver_initialised() {
+    if (initialised) return;
     initialised = true;
     uint32_t gpus = 0;
     int32_t version = 0;
     ask_driver(SYMBOL_cuDeviceGetCount, address_of(gpus));
     ask_driver(SYMBOL_cuDriverGetVersion, address_of(version));
     set_device_facts(gpus, version);
+    for (uint32_t gpu = 0; gpu < gpus && gpu < MOST_GPUS; gpu++) ask_about(gpu);
 }
 
 }  // namespace cuvet

@@ -33,6 +33,12 @@ struct Clock {
     uint64_t realtime_ns;
 };
 
+struct GpuFacts {
+    std::atomic<uint64_t> memory;
+    std::atomic<uint32_t> capability;
+    uint32_t reserved;
+};
+
 struct FileHeader {
     char magic[8];
     uint32_t version;
@@ -54,10 +60,13 @@ struct FileHeader {
     uint8_t padding[256 - 160];
     char driver[1024];
     char executable[1024];
+    GpuFacts gpu[MOST_GPUS];
 };
 static_assert(offsetof(FileHeader, newest_clock) == 104);
 static_assert(offsetof(FileHeader, gpus) == 144);
 static_assert(offsetof(FileHeader, driver) == 256);
+static_assert(offsetof(FileHeader, gpu) == 2304);
+static_assert(sizeof(FileHeader) <= HEADER_BYTES);
 
 FileHeader* header;
 int file = -1;
@@ -432,6 +441,12 @@ void set_device_facts(uint32_t gpus, int32_t driver_version) {
     if (!header) return;
     header->gpus.store(gpus, std::memory_order_relaxed);
     header->driver_version.store(driver_version, std::memory_order_relaxed);
+}
+
+void set_gpu_facts(uint32_t gpu, uint64_t memory, uint32_t capability) {
+    if (!header) return;
+    header->gpu[gpu].memory.store(memory, std::memory_order_relaxed);
+    header->gpu[gpu].capability.store(capability, std::memory_order_relaxed);
 }
 
 void finish_recording() {

@@ -16,6 +16,7 @@ constexpr uint32_t CHUNK_MAGIC = 0x4b4e4843;
 constexpr uint32_t RING_SLOTS = 512;
 constexpr uint32_t NOT_RETURNED = 0xffffffff;
 constexpr uint64_t NOT_ASKED = ~uint64_t{0};
+constexpr uint32_t MOST_GPUS = 64;
 
 enum class RecordType : uint16_t {
     CALL = 1,
@@ -195,6 +196,8 @@ void write_note(Thread* thread, Note note, const char* text);
 const char* executable();
 void set_driver_path(const char* path);
 void set_device_facts(uint32_t gpus, int32_t driver_version);
+// `gpu` is below MOST_GPUS; bytes, and the compute capability as 10 × major + minor.
+void set_gpu_facts(uint32_t gpu, uint64_t memory, uint32_t capability);
 
 // Exit handlers run.
 void finish_recording();

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ uint32_t cuMemAllocAsync(handle *address, size_t bytes, handle stream);
 uint32_t cuMemFreeAsync(handle address, handle stream);
 uint32_t cuMemcpyAsync(handle to, handle from, size_t bytes, handle stream);
 uint32_t cuMemHostRegister_v2(void *memory, size_t bytes, uint32_t flags);
+uint32_t cuMemHostUnregister(void *memory);
 uint32_t cuModuleLoadData(handle *module, const void *image);
 uint32_t cuModuleGetFunction(handle *function, handle module, const char *name);
 uint32_t cuModuleUnload(handle module);

@@ -90,6 +90,8 @@ BODIES = {
     "cuCtxPopCurrent_v2": "if (!status) { put(words[0], 8, current_context); current_context = 0; }",
     "cuDevicePrimaryCtxRetain": "if (!primary_context) primary_context = create(); put(words[0], 8, primary_context);",
     "cuDeviceGetCount": "put(words[0], 4, 1);",
+    "cuDeviceTotalMem_v2": "put(words[0], 8, 80ull << 30);",
+    "cuDeviceGetAttribute": "put(words[0], 4, words[1] == 75 ? 9 : words[1] == 76 ? 1 : 0);",
     "cuDriverGetVersion": "put(words[0], 4, 13000);",
     "cuFuncGetParamInfo": "if (words[1] > 2) return 1; put(words[2], 8, words[1] * 8); put(words[3], 8, words[1] == 1 ? 4 : 8);",
     "cuKernelGetParamInfo": "if (words[1] > 2) return 1; put(words[2], 8, words[1] * 8); put(words[3], 8, words[1] == 1 ? 4 : 8);",

@@ -7,6 +7,9 @@ import signal
 import pytest
 from tests.native.conftest import Bench
 
+from cuvet.recording.records import Image
+from cuvet.rules.mappings import first_hole, mappings
+
 LIFECYCLE, SUSPECT, FAILED, ORDER, STREAM_ORDERED, PER_THREAD = 1, 2, 4, 8, 16, 32
 
 EVERY_SHAPE = """
@@ -339,6 +342,72 @@ def test_a_failed_load_keeps_its_image_and_a_failed_registration_its_mappings(be
     ranges = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
     assert "[stack]" in run.trace.recording.maps[register.thread, register.number]
     assert any(start <= register.args[0] < end for start, end in ranges) and len(ranges) <= 3
+
+
+def test_unregistering_keeps_the_mappings_of_what_is_not_all_mapped_any_more(bench: Bench) -> None:
+    run = bench.run(
+        """enum { PAGE = 4096, BYTES = 8 * PAGE };
+        static char *registered(void) {
+            char *at = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            CHECK(cuMemHostRegister_v2(at + 100, BYTES - 200, 0) == 0);
+            return at;
+        }
+        int main(void) {
+            start();
+            char *kept = registered(), *closed = registered(), *again = registered(), *gone = registered(), *part = registered();
+            mprotect(closed, BYTES, PROT_NONE);
+            munmap(again, BYTES);
+            mmap(again, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            munmap(gone, BYTES);
+            munmap(part + 7 * PAGE, PAGE);
+            char *all[] = {kept, closed, again, gone, part};
+            for (int i = 0; i < 5; i++) CHECK(cuMemHostUnregister(all[i] + 100) == 0);
+            cuMemHostUnregister(gone + 100);
+            return 0;
+        }"""
+    )
+    _kept, _closed, _again, gone, part, _twice = run.trace.named("cuMemHostUnregister")
+    maps = run.trace.recording.maps
+    assert set(maps) == {(gone.thread, gone.number), (part.thread, part.number)}
+    start = part.args[0] - 100
+    assert f"-{start + 7 * 4096:x} " in maps[part.thread, part.number]
+    assert first_hole(mappings(tuple(maps[gone.thread, gone.number].splitlines())), gone.args[0], gone.args[0] + 1)
+
+
+@pytest.mark.parametrize(
+    ("image", "stored"),
+    [
+        (".version 8.0", True),
+        (".version 8.0\\1\\0", True),
+        (".version 8.0\\0", False),
+        ("\\177ELF", False),
+        ("P\\355U\\272", False),
+    ],
+)
+def test_text_without_an_end_is_stored_before_the_driver_reads_it(bench: Bench, image: str, stored: bool) -> None:
+    run = bench.run(
+        """int main(void) {
+            handle m;
+            char *page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            const char image[] = IMAGE;
+            const size_t bytes = sizeof image - 1;
+            mprotect(page + 4096, 4096, PROT_NONE);
+            start();
+            cuModuleLoadData(&m, memcpy(page + 4096 - bytes, image, bytes));
+            return 0;
+        }""".replace("IMAGE", f'"{image}"'),
+        NULL_DRIVER_SIGNAL="cuModuleLoadData=11",
+    )
+    assert run.returncode == -11
+    load = run.trace.one("cuModuleLoadData")
+    found = run.trace.recording.images.get((load.thread, load.number))
+    expected = image.encode().decode("unicode_escape").encode()
+    assert found == (Image(len(expected), expected, False) if stored else None)
+
+
+def test_the_gpus_are_described_once_cuinit_succeeds(bench: Bench) -> None:
+    run = bench.run("int main(void) { start(); return 0; }")
+    assert (run.trace.recording.gpu_memory, run.trace.recording.capabilities) == (80 << 30, (91,))
 
 
 def test_wild_pointers_fail_in_the_driver_and_not_in_the_shim(bench: Bench) -> None:

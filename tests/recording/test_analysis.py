@@ -97,6 +97,21 @@ def test_repeats_at_one_place_are_one_finding(tmp_path: Path) -> None:
     assert [finding.repeats for finding in found.findings] == [5]
 
 
+@pytest.mark.parametrize(("line", "expected"), [(10, [(10, 3)]), (11, [(5, 2), (5, 1)])])
+def test_the_same_finding_in_several_processes_is_one(
+    tmp_path: Path, line: int, expected: list[tuple[int, int]]
+) -> None:
+    for pid, at in ((1000, 10), (2000, 10), (3000, line)):
+        t = Thread()
+        records = w.python_code(1, "/home/me/worker.py", "work") + w.stack(9, (), [(1, at)]) + t.setup()
+        records += t.create() + t.destroy()
+        times = 5 if pid == 3000 else 3 if pid == 1000 else 2
+        records += b"".join(t.synchronize(alive=False, status=400, stack=9) for _ in range(times))
+        w.write(tmp_path, [w.chunk(records)], pid=pid, start=pid)
+    found = Analysis(tmp_path).report(Meta(pid=1000)).findings
+    assert [(finding.repeats, finding.processes) for finding in found] == expected
+
+
 def test_a_rule_that_the_driver_contradicts_is_dropped_and_counted(tmp_path: Path) -> None:
     def destroy_nothing(status: int) -> bytes:
         t = Thread()
@@ -273,6 +288,49 @@ def test_failures_after_a_sticky_error_are_one_finding(tmp_path: Path) -> None:
     assert rules(found) == ["error-sticky"]
     assert found.findings[0].repeats == 5
     assert found.findings[0].site.call == 5
+
+
+def test_the_driver_that_died_of_text_without_an_end(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + w.image(4, 1, 60, b".version 8.0\n.target sm_90\n.address_size 64\n// made by hand ", False)
+    records += t.call("cuModuleLoadData", 1, 0x2000, status=w.PENDING)
+    found = report(tmp_path, records, signal=11, end=0)
+    assert rules(found) == ["image-ptx-not-terminated"]
+    assert found.findings[0].signal == 11
+
+
+@pytest.mark.parametrize(
+    ("maps", "expected"),
+    [
+        ("", []),
+        ("10000-11000 rw-p 0 0 0\n20000-21000 rw-p 0 0 0\n", ["host-memory-unmapped-while-registered"]),
+        ("10000-12000 rw-p 0 0 0\n20000-21000 rw-p 0 0 0\n", []),
+        ("10000-11000 rw-p 0 0 0\n", []),  # cut short
+    ],
+)
+def test_memory_that_was_unmapped_before_it_is_unregistered(tmp_path: Path, maps: str, expected: list[str]) -> None:
+    t = Thread()
+    registered = [(0, Kind.HOST_MEMORY, 1, 0x10000)]
+    records = t.setup() + t.call("cuMemHostRegister", 0x10000, 0x2000, 0, outputs=registered)
+    records += w.maps(5, 1, maps) if maps else b""
+    records += t.call("cuMemHostUnregister", 0x10000, objects=[(0, Kind.HOST_MEMORY, 3, 1, 0x10000, CONTEXT)])
+    assert rules(report(tmp_path, records)) == expected
+
+
+@pytest.mark.parametrize(
+    ("gpu", "expected"),
+    [
+        ([], []),
+        ([(139 << 30, 90)], ["memory-larger-than-device"]),
+        ([(139 << 30, 90), (288 << 30, 103)], []),
+    ],
+)
+def test_an_allocation_is_compared_to_the_largest_gpu(
+    tmp_path: Path, gpu: list[tuple[int, int]], expected: list[str]
+) -> None:
+    t = Thread()
+    records = t.setup() + t.call("cuMemAlloc", 1, 200 << 30, status=2, flags=w.FAILED)
+    assert rules(report(tmp_path, records, gpus=max(1, len(gpu)), gpu=gpu)) == expected
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

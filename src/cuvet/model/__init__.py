@@ -1,7 +1,7 @@
 """The executable specification of CUDA's objects: what a call may do and what it did."""
 
 from cuvet.model.call import Call, Outcome, SeenHandle
-from cuvet.model.model import Model, Prediction
+from cuvet.model.model import MORE_THAN_ANY_GPU, Model, Prediction
 from cuvet.model.objects import (
     Allocation,
     Capture,
@@ -14,10 +14,10 @@ from cuvet.model.objects import (
     MemoryPool,
     Object,
     Stream,
-    TextureObject,
 )
 
 __all__ = [
+    "MORE_THAN_ANY_GPU",
     "Allocation",
     "Call",
     "Capture",
@@ -34,5 +34,4 @@ __all__ = [
     "Prediction",
     "SeenHandle",
     "Stream",
-    "TextureObject",
 ]

@@ -19,7 +19,6 @@ from cuvet.model.objects import (
     MemoryPool,
     Object,
     Stream,
-    TextureObject,
 )
 from cuvet.model.order import Order
 from cuvet.model.table import ObjectTable
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Object)
 
+MORE_THAN_ANY_GPU = 1 << 40
+"""Bytes."""
 LEGACY, PER_THREAD = 1, 2
 """CU_STREAM_LEGACY and CU_STREAM_PER_THREAD."""
 
@@ -74,7 +75,7 @@ class Judged:
 
 
 class Model:
-    """State of one process. ``devices`` GPUs of ``memory`` bytes each. ``complete`` says that every call is observed; otherwise
+    """State of one process. ``devices`` GPUs, the largest of ``memory`` bytes. ``complete`` says that every call is observed; otherwise
     (lifecycle recordings leave out hot launches, but nothing that makes the host wait) nothing is claimed that an unseen launch
     could make wrong.
 
@@ -85,33 +86,28 @@ class Model:
 
     * ``find(kind, handle)``: the newest object of that handle, alive or dead; None if never seen. A CUkernel is found as FUNCTION
       too, and the other way round (launches take both).
-    * ``find_dead(kind, handle)``: the newest dead object of that handle, even if the handle was issued again; None.
     * ``kinds_of(handle)``: newest objects of any kind that have this handle (a stream passed as an event).
     * ``object_of(call, parameter_index, kind)``: the object that a call's argument names (by the shim's generation if it has one).
     * ``object_named(call, role)``: the object that the role's parameter names; for READS and WRITES the allocation that holds the
       address. None for built-in values, nulls and unknown handles.
     * ``objects_named(call, role)``: likewise for arrays of handles (``role.count``) and for handles in structs (``role.field``).
-    * ``handles_named(call, role)``: the words themselves, without looking them up.
     * ``objects(kind, alive=True)``: all objects of that kind that are alive (or all that are remembered), oldest first.
-    * ``chain(object)``: why it died: the object, what killed it, what killed that, … each with ``destroyed_by``.
 
     Contexts, devices, threads
 
     * ``current_context(call)``: context current on the call's thread, alive or dead; None if there is none, or it is unknown.
     * ``current_handle(call)``: its handle; 0 if the thread has none.
     * ``context_of(call, stream)``: context in which work on that stream runs.
-    * ``context_stack(thread)``: contexts of that thread, the current one last.
     * ``threads_of(context)``: threads on which it is current.
     * ``primary_context(device)``: the newest primary context of a device, alive or dead; None.
     * ``device_of(call)``: device of the current context; None if unknown.
-    * ``last_reset(device)``: the newest cuDevicePrimaryCtxReset (or last release) of that device; None.
     * ``sticky_error(call)``: (call that first showed it, status) of the error in the current context; None.
     * ``sees_all(kind)``: whether every object of this kind has been seen created, so that an unknown handle was never handed out.
     * ``last_failure(thread)``: newest (call, status) that failed on this thread, not counting CUDA_ERROR_NOT_READY; None.
     * ``initialised_by``: the cuInit that succeeded; None. ``shutdown_by``: True once the process is exiting (``shutdown``).
     * ``driver_version``: as cuDriverGetVersion tells (13000); 0 if unknown.
-    * ``inherited(kind, handle)``: object of the parent process that a forked child cannot use; None.
-      ``initialised_before_fork``: the parent's cuInit if this process was forked after it; None.
+    * ``capability(call)``: compute capability of the current context's device (90 for 9.0); 0 if unknown.
+    * ``initialised_before_fork``: the parent's cuInit if this process was forked after it; None.
 
     Streams, order, capture
 
@@ -125,7 +121,7 @@ class Model:
     * ``finished(earlier)``: whether the host is known to have waited for that work.
     * ``pending(stream)``: the newest work not known to be finished, or None.
     * ``capture_of(stream)``: the capture that the stream takes part in; None.
-    * ``captures()``: captures in progress, oldest first. ``captures_by_thread(thread)``: those begun by that thread.
+    * ``captures()``: captures in progress, oldest first.
     * ``capture_mode(thread)``: that thread's interaction mode (cuThreadExchangeStreamCaptureMode): 0 global, 1 local, 2 relaxed.
     * ``capture_forbidding(call)``: the capture on account of which potentially unsafe calls (cuMemAlloc) are refused now; None.
       Unless ``complete``, the thread's mode may have been changed unseen: believe it only of a call that failed.
@@ -137,11 +133,9 @@ class Model:
     * ``pointed_at(call)``: allocations, alive or dead, that the launch's arguments (``call.pointers``) point into. The start of one is left
       out where another argument points into its neighbour below: it may be that one's end.
     * ``overlapping_allocations(address, size)``, ``overlapping_host_memory(address, size)``: live ones, by address.
-    * ``outstanding(pool)``: live allocations made from a memory pool.
-    * ``textures_of(array)``: live texture and surface objects that refer to it.
     """
 
-    def __init__(self, devices: int = 1, *, memory: int = 1 << 40, complete: bool = False) -> None:
+    def __init__(self, devices: int = 1, *, memory: int = MORE_THAN_ANY_GPU, complete: bool = False) -> None:
         self.devices = devices
         self.memory = memory
         self.complete = complete
@@ -153,15 +147,14 @@ class Model:
         self.live_captures: list[Capture] = []
         self.primaries: dict[int, Context] = {}
         self.default_pools: dict[int, MemoryPool] = {}
-        self.current_pools: dict[int, MemoryPool] = {}
         self.resets: dict[int, Call] = {}
         self.initialised_by: Call | None = None
         self.initialised_before_fork: Call | None = None
         self.shutdown_by = False
         self.driver_version = 0
+        self.capabilities: tuple[int, ...] = ()
         self.graphs_wait = False
         self._default_streams: dict[tuple[Context, int], Stream] = {}
-        self._inherited: ObjectTable | None = None
         self._plans: dict[str, tuple[Transition, ...]] = {}
         self._judged: dict[str, Judged] = {}
 
@@ -206,20 +199,17 @@ class Model:
         self.shutdown_by = True
 
     def forked(self) -> Model:
-        """The model of a child process forked now. What the parent had, the child cannot use."""
+        """The model of a child process forked now. The child can use nothing that the parent had: it is not in its model."""
         child = Model(self.devices, memory=self.memory, complete=self.complete)
         child.driver_version = self.driver_version
+        child.capabilities = self.capabilities
         child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
-        child._inherited = self.table.snapshot()
         return child
 
     # Objects.
 
     def find(self, kind: Kind, handle: int) -> Object | None:
         return self._find(kind, handle, 0)
-
-    def find_dead(self, kind: Kind, handle: int) -> Object | None:
-        return self.table.dead(kind, handle)
 
     def kinds_of(self, handle: int) -> tuple[Object, ...]:
         return tuple(found for kind in Kind if (found := self.table.find(kind, handle)) is not None)
@@ -251,23 +241,11 @@ class Model:
         objects = (self._memory_at(role.kind, word) if by_address else self._find(role.kind, word, 0) for word in words)
         return tuple(found for found in objects if found is not None)
 
-    def handles_named(self, call: Call, role: Role) -> tuple[int, ...]:
-        return words_named(call, role)
-
     def objects(self, kind: Kind, alive: bool = True) -> Iterator[Object]:
         return self.table.all(kind, alive)
 
-    def chain(self, object: Object) -> tuple[Object, ...]:
-        links = [object]
-        while (killer := links[-1].killed_by) is not None:
-            links.append(killer)
-        return tuple(links)
-
     def sees_all(self, kind: Kind) -> bool:
         return self.initialised_by is not None and kind not in _ELSEWHERE
-
-    def inherited(self, kind: Kind, handle: int) -> Object | None:
-        return None if self._inherited is None else self._inherited.find(kind, handle)
 
     # Contexts, devices, threads.
 
@@ -298,9 +276,6 @@ class Model:
     def context_of(self, call: Call, stream: Stream) -> Context | None:
         return self.current_context(call) if stream.builtin else stream.context
 
-    def context_stack(self, thread: int) -> tuple[Context | None, ...]:
-        return tuple(map(self._newest, self.threads[thread].stack)) if thread in self.threads else ()
-
     def threads_of(self, context: Context) -> tuple[int, ...]:
         return tuple(
             number
@@ -315,8 +290,9 @@ class Model:
         context = self.current_context(call)
         return None if context is None else context.device
 
-    def last_reset(self, device: int) -> Call | None:
-        return self.resets.get(device)
+    def capability(self, call: Call) -> int:
+        device = self.device_of(call)
+        return 0 if device is None or device >= len(self.capabilities) else self.capabilities[device]
 
     def sticky_error(self, call: Call) -> tuple[Call, int] | None:
         context = self.current_context(call)
@@ -363,9 +339,6 @@ class Model:
     def captures(self) -> tuple[Capture, ...]:
         return tuple(self.live_captures)
 
-    def captures_by_thread(self, thread: int) -> tuple[Capture, ...]:
-        return tuple(capture for capture in self.live_captures if capture.thread == thread)
-
     def capture_mode(self, thread: int) -> int:
         return self.threads[thread].capture_mode if thread in self.threads else 0
 
@@ -400,13 +373,6 @@ class Model:
 
     def overlapping_host_memory(self, address: int, size: int) -> list[HostMemory]:
         return self.host_memory.live_overlapping(address, size)
-
-    def outstanding(self, pool: MemoryPool) -> tuple[Allocation, ...]:
-        return tuple(pool.outstanding)
-
-    def textures_of(self, array: Object) -> tuple[Object, ...]:
-        objects = (*self.objects(Kind.TEXTURE_OBJECT), *self.objects(Kind.SURFACE_OBJECT))
-        return tuple(found for found in objects if isinstance(found, TextureObject) and found.resource is array)
 
     # For transitions.
 
@@ -554,8 +520,6 @@ class Model:
             object.parent.children.pop(object, None)
         forgotten: Object | None = None
         if isinstance(object, Allocation):
-            if object.pool is not None:
-                object.pool.outstanding.pop(object, None)
             forgotten = self.allocations.end(object)
         elif isinstance(object, HostMemory):
             forgotten = self.host_memory.end(object)

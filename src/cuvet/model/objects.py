@@ -141,7 +141,6 @@ class Allocation(Object):
 
     size: int = 0
     variant: str = "linear"
-    pool: MemoryPool | None = None
     stream: Stream | None = None
     """Stream-ordered only: the stream it was allocated on."""
     freed_on: Stream | None = None
@@ -171,10 +170,9 @@ class HostMemory(Object):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class MemoryPool(Object):
-    """``outstanding``: allocations made from it and not freed yet."""
+    """``default``: the device's own, which nobody destroys."""
 
     default: bool = False
-    outstanding: dict[Allocation, None] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -198,10 +196,3 @@ class GraphExec(Object):
     graph: Graph | None = None
     last_launch: Call | None = None
     stream: Stream | None = None
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class TextureObject(Object):
-    """A CUtexObject or CUsurfObject. ``resource`` is the array or device memory that it reads."""
-
-    resource: Object | None = None

@@ -48,14 +48,6 @@ class ObjectTable:
         older = self._older[kind].get(handle, ())
         return next((found for found in older if found.generation == generation), None)
 
-    def dead(self, kind: Kind, handle: int) -> Object | None:
-        """The newest dead object of that handle."""
-        newest = self._newest[kind].get(handle)
-        if newest is not None and newest.destroyed_by is not None:
-            return newest
-        older = self._older[kind].get(handle, ())
-        return next((found for found in reversed(older) if found.destroyed_by is not None), None)
-
     def all(self, kind: Kind, alive: bool) -> Iterator[Object]:
         """Objects of that kind, oldest first: the living, or all that are remembered."""
         if alive:
@@ -76,10 +68,3 @@ class ObjectTable:
         older = self._older[object.kind].get(object.handle)
         if older is not None and object in older:
             older.remove(object)
-
-    def snapshot(self) -> ObjectTable:
-        """The newest objects as they are now."""
-        copy = ObjectTable()
-        copy._newest = [dict(handles) for handles in self._newest]
-        copy._count = list(self._count)
-        return copy

@@ -174,6 +174,17 @@ class Recording(SideTables):
         return bool(int(self.header["flags"]) & layout.HeaderFlag.FULL)
 
     @property
+    def gpu_memory(self) -> int:
+        """Bytes of the largest GPU; 0 if unknown."""
+        return int(self.header["gpu"]["memory"].max())
+
+    @property
+    def capabilities(self) -> tuple[int, ...]:
+        """Compute capability of each GPU, 10 × major + minor; 0 where unknown."""
+        known = min(int(self.header["gpus"]), layout.MOST_GPUS)
+        return tuple(self.header["gpu"]["capability"][:known].tolist())
+
+    @property
     def driver(self) -> str:
         return text_of(bytes(self.header["driver"]))
 

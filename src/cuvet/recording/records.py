@@ -34,8 +34,8 @@ class Module(NamedTuple):
 
 
 class Image(NamedTuple):
-    """What a failing load was given: ``readable`` bytes from its start (-1: a file that cannot be opened), of which ``data`` are the
-    first; ``terminated``: there is a NUL among them."""
+    """What a load was given that failed, or may be the driver's death: ``readable`` bytes from its start (-1: a file that cannot be
+    opened), of which ``data`` are the first; ``terminated``: they are text that a NUL ends."""
 
     readable: int
     data: bytes

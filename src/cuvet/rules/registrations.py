@@ -112,13 +112,11 @@ def _overlap(call: Call, model: Model) -> Refusal | None:
 def _registered(call: Call, held: HostMemory) -> Refusal:
     """The range overlaps ``held``, which is registered; perhaps part of that was unmapped since."""
     address, size = call.arg("p"), call.arg("bytesize")
-    because = () if held.created_by is None else (f"{held.name} was registered by {place(held.created_by)}",)
-    found = mappings(call.maps)
-    hole = first_hole(found, held.handle, held.end) if found and found[-1].end >= held.end else None
-    if hole is not None:
+    because = _registered_by(held)
+    unmapped = unmapped_since(call, held)
+    if unmapped:
         message = f"{held.name} was unmapped while it was registered, and its addresses are registered again"
-        because = (*because, f"{hole:#x}, which belongs to {held.name}, is not mapped now")
-        return Refusal(Case.UNMAPPED_SINCE, message, object=held, because=because, outcomes=(712,))
+        return Refusal(Case.UNMAPPED_SINCE, message, object=held, because=unmapped, outcomes=(712,))
     if address == held.handle and size == held.size:
         message = f"{held.name} is registered already"
     else:
@@ -127,6 +125,19 @@ def _registered(call: Call, held: HostMemory) -> Refusal:
             f"({held.size} bytes from {held.handle:#x} on)"
         )
     return Refusal(Case.REGISTERED, message, object=held, because=because, outcomes=(712,))
+
+
+def unmapped_since(call: Call, held: HostMemory) -> tuple[str, ...]:
+    """What shows that registered memory is not all mapped any more; empty if it is, or if nobody looked."""
+    found = mappings(call.maps)
+    hole = first_hole(found, held.handle, held.end) if found and found[-1].end >= held.end else None
+    if hole is None:
+        return ()
+    return (*_registered_by(held), f"{hole:#x}, which belongs to {held.name}, is not mapped now")
+
+
+def _registered_by(held: HostMemory) -> tuple[str, ...]:
+    return () if held.created_by is None else (f"{held.name} was registered by {place(held.created_by)}",)
 
 
 def _mapping(call: Call) -> Refusal | None:

@@ -12,7 +12,6 @@ from cuvet.model.transitions import (
     object,
     pool,
     stream,
-    texture,
 )
 from cuvet.model.transitions.registry import plan
 
@@ -29,5 +28,4 @@ __all__ = [
     "plan",
     "pool",
     "stream",
-    "texture",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.naming import member
-from cuvet.model.objects import Allocation, MemoryPool
+from cuvet.model.objects import Allocation
 from cuvet.model.transitions.object import output, owner, parameter
 from cuvet.model.transitions.registry import for_role, instead_of_roles
 
@@ -39,9 +39,6 @@ def _order(model: Model, call: Call, allocation: Allocation, stream: Stream | No
     allocation.stream = stream
     if stream is not None and stream.context is not None:
         allocation.context, allocation.device = stream.context, stream.context.device
-    allocation.pool = _pool(model, call)
-    if allocation.pool is not None:
-        allocation.pool.outstanding[allocation] = None
 
 
 @for_role(Verb.FREES, Kind.MEMORY)
@@ -110,13 +107,3 @@ def _size(call: Call, outcome: Outcome, role: Role) -> int:
         return member(call, role.parameter, role.field.replace("dptr", "bytesize")) or 0
     written = output(call, outcome, role.size)
     return parameter(call, role.size) if written is None else written
-
-
-def _pool(model: Model, call: Call) -> MemoryPool | None:
-    index = call.entry_point.index.get("pool")
-    if index is not None:
-        pool = model.object_of(call, index, Kind.MEMORY_POOL)
-    else:
-        device = model.device_of(call) if model.complete else None
-        pool = None if device is None else model.current_pools.get(device)
-    return pool if isinstance(pool, MemoryPool) else None

@@ -34,16 +34,6 @@ def get_current(model: Model, call: Call, outcome: Outcome) -> None:
     pool = _known(model, call, outcome, "pool")
     if pool is not None:
         pool.device = parameter(call, "dev")
-        model.current_pools[parameter(call, "dev")] = pool
-
-
-@instead_of_roles("cuDeviceSetMemPool")
-def set_current(model: Model, call: Call, outcome: Outcome) -> None:
-    pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
-    if isinstance(pool, MemoryPool):
-        model.current_pools[parameter(call, "dev")] = pool
-    else:
-        model.current_pools.pop(parameter(call, "dev"), None)
 
 
 def _known(model: Model, call: Call, outcome: Outcome, name: str) -> MemoryPool | None:

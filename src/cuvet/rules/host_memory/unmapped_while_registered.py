@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from cuvet.rules.evidence import measured
-from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
+from cuvet.rules.registrations import Case, RegistrationRule, unmapped_since
+from cuvet.rules.rule import Example, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
 
 
 class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     """
     ## What it checks
-    A registration fails because of an earlier one whose memory is not all there any more: it was freed or unmapped
-    without being unregistered.
+    Registered memory is not all mapped any more when it is unregistered, or when a registration of the same
+    addresses fails: it was freed or unmapped first.
 
     ## Why it is wrong
     A registration outlives the memory. The device goes on reading and writing the old pages, while the host sees
@@ -19,8 +25,8 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     Unregister memory before it is freed or unmapped.
 
     ## Limits
-    Seen only when a later registration fails at the same addresses and part of the old range is still unmapped.
-    Without that nothing shows: unregistering after the unmapping succeeds.
+    Seen at these two calls only, and only if part of the old range is unmapped still: not if all of it was mapped
+    again, nor if ``free`` kept the pages for later. Copies from unmapped memory, which succeed, are not looked at.
     """
 
     code = "CV515"
@@ -29,6 +35,7 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     summary = "host memory was unmapped while it was registered"
     help = "unregister memory before it is freed or unmapped"
     case = Case.UNMAPPED_SINCE
+    entry_points = frozenset({"cuMemHostRegister", "cuMemHostUnregister"})
     evidence = (
         measured(
             "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED when the addresses are registered again",
@@ -63,8 +70,36 @@ cu.cuMemHostUnregister(buffer)
 """,
             note="memory of malloc can be registered",
         ),
+        Example(
+            "the memory beside it is unmapped",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+cu.cuMemHostRegister(address, 1 << 19, 0)
+libc.munmap(address + (1 << 19), 1 << 19)
+cu.cuMemHostUnregister(address)
+libc.munmap(address, 1 << 19)
+""",
+        ),
     )
     INVALID = (
+        Example(
+            "unmapped, then unregistered",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+cu.cuMemHostRegister(address, 1 << 20, 0)
+libc.munmap(address, 1 << 20)
+cu.cuMemHostUnregister(address)  # error: [host-memory-unmapped-while-registered]
+""",
+            note="the driver unregisters it with success",
+        ),
         Example(
             "part mapped and registered again",
             """
@@ -79,3 +114,19 @@ cu.cuMemHostRegister(address, 1 << 16, 0)  # error: [host-memory-unmapped-while-
 """,
         ),
     )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        yield from super().check(call, model)
+        held = model.host_memory_at(call.arg("p")) if call.name == "cuMemHostUnregister" else None
+        if held is None or not held.alive or not held.registered or held.handle != call.arg("p"):
+            return
+        because = unmapped_since(call, held)
+        if because:
+            yield Violation(
+                rule=cls,
+                message=f"{held.name} was unmapped while it was registered",
+                objects=(held,),
+                argument=call.entry_point.index["p"],
+                because=because,
+            )

@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented
+from cuvet.findings import Evidence
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
@@ -23,8 +24,8 @@ class ImagePtxNotTerminated(Rule):
     Append a zero byte. Files that are embedded by `xxd -i`, `objcopy` or `#embed` have none.
 
     ## Limits
-    Seen when no NUL follows in readable memory, or when control characters stand before it. PTX that other text
-    follows is not recognised.
+    Seen when the load fails or the driver dies in it, and no NUL follows in readable memory or other control characters
+    stand before it. PTX that other text follows is not recognised.
     """
 
     code = "CV653"
@@ -34,9 +35,15 @@ class ImagePtxNotTerminated(Rule):
     help = "append a NUL byte to the PTX"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = (
+        measured("text that ends at an unreadable page: SIGSEGV in the load", "ptx_unterminated_before_unreadable_page"),
         documented(
             "a NULL-terminated PTX, either as output by nvcc or hand-written",
             "CUDA Driver API, Module Management, cuModuleLoadData",
+        ),
+        Evidence(
+            kind="reported",
+            text="PTX embedded by xxd: a segmentation fault in cuModuleLoadData with newer drivers, and none with a zero byte added",
+            source="https://github.com/Netflix/vmaf/pull/1397",
         ),
     )
     VALID = (

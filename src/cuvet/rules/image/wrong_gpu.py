@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.images import BYTES, FILES, image_of, verdict_on
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class ImageWrongGpu(Rule):
     `TORCH_CUDA_ARCH_LIST`), and PTX for GPUs to come.
 
     ## Limits
-    Of a fatbin only its first entries are looked at.
+    A fatbin of more than 4096 bytes is not looked into; `cuvet inspect` does.
     """
 
     code = "CV655"
@@ -83,11 +83,17 @@ cu.cuModuleLoadData(fatbin)  # error: [image-wrong-gpu]
         image = image_of(call)
         if image is None or image.description.kind not in ("cubin", "fatbin"):
             return
+        found = verdict_on(image, call, model)
+        known = found.cause == cls.name
         yield Violation(
             rule=cls,
-            message=f"{image.what} has no code for this GPU",
+            message=f"{image.what} {found.text}" if known else f"{image.what} has no code for this GPU",
             argument=image.argument,
-            because=(),
+            because=(*found.because, f"to add it: {found.help[0]}") if known else _gpu(model.capability(call)),
             outcomes=(209,),
             only_if_failed=True,
         )
+
+
+def _gpu(capability: int) -> tuple[str, ...]:
+    return (f"this GPU is of compute capability {capability // 10}.{capability % 10}",) if capability else ()

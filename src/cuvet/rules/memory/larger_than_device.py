@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.model import MORE_THAN_ANY_GPU
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 class MemoryLargerThanDevice(Rule):
     """
     ## What it checks
-    An allocation asks for more bytes than a device has.
+    An allocation asks for more bytes than the largest GPU has.
 
     ## Why it is wrong
     It can never succeed. The size is usually a wrong number: a negative one, elements times bytes twice, an
@@ -24,7 +25,8 @@ class MemoryLargerThanDevice(Rule):
     Check the computation of the size; ask ``cuMemGetInfo`` how much memory there is.
 
     ## Limits
-    Managed memory may be larger than a device. Reported only when the allocation fails for want of memory.
+    Managed memory may be larger than a device. Reported only when the allocation fails for want of memory. Where the
+    driver does not tell how large its GPUs are, 1 TiB is taken for the largest.
     """
 
     code = "CV412"
@@ -88,6 +90,7 @@ memory = cu.cuMemAllocAsync(size, 0)  # warning: [memory-larger-than-device]
             rule=cls,
             message=f"allocation of {size} bytes{negative} is larger than a device",
             argument=argument,
+            because=() if model.memory == MORE_THAN_ANY_GPU else (f"the largest GPU has {model.memory} bytes",),
             outcomes=(2,),
             only_if_failed=True,
         )
