@@ -19,7 +19,7 @@ from cuvet import CuvetError, __version__
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
 from cuvet.findings import Finding, Program, Report, Tool
-from cuvet.model import Model, Outcome, SeenHandle
+from cuvet.model import MORE_THAN_ANY_GPU, Model, Outcome, SeenHandle
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
 from cuvet.recording.ordering import NOT_READY, Ordering, is_notable
@@ -106,8 +106,9 @@ class ProcessAnalysis:
                 return inherited
         header = self.recording.header
         gpus, complete = int(header["gpus"]), self.recording.full and not int(header["dropped"])
-        model = Model(devices=gpus if 0 < gpus <= MOST_GPUS else 1, complete=complete)
-        model.driver_version = int(header["driver_version"])
+        memory = self.recording.gpu_memory or MORE_THAN_ANY_GPU
+        model = Model(devices=gpus if 0 < gpus <= MOST_GPUS else 1, memory=memory, complete=complete)
+        model.driver_version, model.capabilities = int(header["driver_version"]), self.recording.capabilities
         return model
 
     def _judge(self, model: Model, record: CallRecord, death: int | None) -> None:
@@ -170,8 +171,8 @@ class ProcessAnalysis:
     def _call(self, entry_point: EntryPoint, record: CallRecord) -> RecordedCall:
         missing = len(entry_point.parameters) - len(record.args)
         key = (record.thread, record.number)
-        maps = self.recording.maps.get(key, "") if record.status else ""
-        image = self.recording.images.get(key, _NO_IMAGE) if record.status else _NO_IMAGE
+        maps = self.recording.maps.get(key, "")
+        image = self.recording.images.get(key, _NO_IMAGE)
         call = RecordedCall(
             entry_point=entry_point,
             args=record.args + (0,) * missing if missing > 0 else record.args,

@@ -28,12 +28,14 @@ class RecordedCall(Call):
 @dataclass
 class _Fold:
     finding: Finding
+    processes: set[int]
     repeats: int = 1
 
 
 @dataclass
 class Findings:
-    """Findings of all processes, repeats folded."""
+    """Findings of all processes. Repeats are folded: within a process those at the same place; of other processes (workers of one
+    program) those that have the same stack and message."""
 
     _folds: list[_Fold] = field(default_factory=list)
     _fresh: list[Finding] = field(default_factory=list)
@@ -45,14 +47,16 @@ class Findings:
         fold = self._by_call.get(key)
         if fold is None:
             new = build()
-            where = (new.rule, new.api, new.site.process, new.site.frames[:1] or new.site.thread)
-            fold = self._by_place.get(where)
+            here = (new.rule, new.api, new.site.process, new.site.frames[:1] or new.site.thread)
+            anywhere = (new.rule, new.api, new.message, new.site.frames or here)
+            fold = self._by_place.get(here) or self._by_place.get(anywhere)
             if fold is None:
-                self._by_call[key] = self._by_place[where] = fold = _Fold(new)
+                fold = _Fold(new, set(), repeats=0)
                 self._folds.append(fold)
                 self._fresh.append(new)
-                return
-            self._by_call[key] = fold
+            self._by_call[key] = self._by_place[here] = fold
+            self._by_place.setdefault(anywhere, fold)
+            fold.processes.add(new.site.process)
         fold.repeats += 1
 
     def take_fresh(self) -> list[Finding]:
@@ -61,7 +65,10 @@ class Findings:
         return fresh
 
     def all(self) -> tuple[Finding, ...]:
-        return tuple(msgspec.structs.replace(fold.finding, repeats=fold.repeats) for fold in self._folds)
+        return tuple(
+            msgspec.structs.replace(fold.finding, repeats=fold.repeats, processes=len(fold.processes))
+            for fold in self._folds
+        )
 
 
 def site_of(call: Call) -> Site:

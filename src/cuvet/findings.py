@@ -84,6 +84,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     repeats: int = 1
     """How often this finding (same rule, same place) occurred; repeats are folded."""
+    processes: int = 1
+    """In how many processes it occurred, with the same message and stack; ``site`` is in the first."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ note: stream#3 (0x55d0) was created here by cudaStreamCreate, 2.5 s before
    = measured: SIGSEGV in the driver (NVIDIA H200, driver 580.159)
    = documented: Use of the handle is undefined. (CUDA Runtime API, cudaStreamDestroy)
    = help: destroy the stream after its last use
-   = repeats: 41 more like this one
+   = repeats: 41 more like this one, in 3 processes
    = more: cuvet explain CV201
 
 1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)
@@ -107,6 +107,7 @@ def report(folder: Path) -> Report:
             ),
         ),
         repeats=42,
+        processes=3,
     )
     return Report(
         tool=Tool(version="0.1.0"),

@@ -205,7 +205,8 @@ def _explanation(finding: Finding, program: Program) -> Iterable[tuple[str, str]
     if finding.help:
         yield "help", finding.help
     if finding.repeats > 1:
-        yield "repeats", f"{finding.repeats - 1:,} more like this one"
+        where = f", in {finding.processes:,} processes" if finding.processes > 1 else ""
+        yield "repeats", f"{finding.repeats - 1:,} more like this one{where}"
     yield "more", f"cuvet explain {finding.rule}"
 
 
