@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import images
+
 import cuvet
 from cuvet.analysis import analyze
 from cuvet.launch import driver as real_driver
@@ -133,7 +135,7 @@ def report(calls_rounds: int, torch_processes: int) -> list[str]:
     lines += ["", f"PyTorch; the modes as ratio to bare ({turns}):", ""]
     found = pairs([sys.executable, str(HERE / "torch_step.py")], torch_processes, TURNS, driver)
     lines += table(found, lambda a, b: a / b, ".3f")
-    return [*lines, "", analysis_rate([sys.executable, str(HERE / "torch_step.py")], driver, 5)]
+    return [*lines, "", analysis_rate([sys.executable, str(HERE / "torch_step.py")], driver, 5), "", *images.table()]
 
 
 def main() -> int:

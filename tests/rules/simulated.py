@@ -100,7 +100,7 @@ class SimulatedDriver(programs.Driver):
                 inputs=inputs,
                 pointers=self._pointers,
             )
-            if name == "cuMemHostRegister":
+            if name in ("cuMemHostRegister", "cuMemHostUnregister"):
                 made.maps = tuple(Path("/proc/self/maps").read_text().splitlines())
             written = self._make(made)
             results = [written.get(entry_point.index.get(parameter.name, -1), 0) for parameter in outputs]

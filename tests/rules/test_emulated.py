@@ -34,7 +34,7 @@ def _programs() -> Iterator[tuple[str, Example]]:
     for rule in all_rules():
         for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID)):
             for number, example in enumerate(examples):
-                if not example.hardware and rule.name not in NEED_OPTIONS:
+                if rule.name not in NEED_OPTIONS:
                     yield f"{rule.name}.{kind}-{number}{'' if example.setup else '.no-setup'}.py", example
 
 

@@ -20,7 +20,7 @@ PROGRAMS = [
     for rule in all_rules()
     for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID))
     for example in examples
-    if not example.hardware and not needs_a_driver(rule)
+    if not needs_a_driver(rule)
 ]
 
 

@@ -69,6 +69,11 @@ class Arena:
         answer = yield Command(Op.RESERVE, (fixed, size, int(self._host)))
         return 0 if answer.error else answer.word
 
+    def occupied(self, start: int, size: int, except_for: set[int]) -> bool:
+        """Whether a block other than those lies in the range, be it partly."""
+        blocks = self._blocks.items()
+        return any(at < start + size and start < at + length and at not in except_for for at, length in blocks)
+
     def free(self, address: int) -> Steps[bool]:
         """False if there is no block at that address."""
         size = self._blocks.pop(address, None)

@@ -60,11 +60,14 @@ def tell(process: ClientProcess, text: str) -> Steps[None]:
 
 @dataclass(slots=True, eq=False)
 class Invocation:
-    """``outputs`` are the words to write through the parameters of these positions when the call succeeds."""
+    """``outputs`` are the words to write through the parameters of these positions when the call succeeds. Of a launch ``arguments``
+    are the kernel's, and ``fault`` is the error that its work ends with."""
 
     call: Call
     thread: Thread
     outputs: dict[int, int] = field(default_factory=dict)
+    arguments: tuple[bytes, ...] = ()
+    fault: int = 0
 
     @property
     def entry_point(self) -> EntryPoint:

@@ -12,10 +12,11 @@ from cuvet.device.facts import TOTAL_MEMORY
 from cuvet.device.handles import Handles
 from cuvet.device.protocol import Hello
 from cuvet.device.work import Timeline
-from cuvet.model import Capture, Model
+from cuvet.model import Allocation, Capture, Model
 
 if TYPE_CHECKING:
     from cuvet.catalog import Kind
+    from cuvet.device.driver.fault import Fault
     from cuvet.device.driver.function import Code, Kernel
     from cuvet.device.driver.graph import GraphBody, Node
     from cuvet.device.runtime.registration import Registry
@@ -72,7 +73,15 @@ class ClientProcess:
     registry: Registry | None = None
     counted_before_fork: bool = False
     """The runtime had counted the devices already when this process was forked."""
+    faults: list[Fault] = field(default_factory=list)
+    """Launches that fail, and that nobody has waited for yet."""
+    uses: dict[Allocation, Fault] = field(default_factory=dict)
+    """How a launch fails that waits for other work if this stream-ordered memory is freed before."""
     calls: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def occupied(self, start: int, size: int, except_for: set[int]) -> bool:
+        """Whether there is memory in the range that was given out, other than at those addresses."""
+        return any(arena.occupied(start, size, except_for) for arena in (self.device_memory, self.host_memory))
 
 
 @dataclass(slots=True, eq=False)

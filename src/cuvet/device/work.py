@@ -1,4 +1,4 @@
-"""Which work is not finished yet. Kernels do not run; a launch counts as running for the next two questions about it, so that a
+"""Which work is not finished yet. No work takes time; a launch counts as running for the next two questions about it, so that a
 program sees CUDA_ERROR_NOT_READY as it would on hardware (NVIDIA H200, driver 580.159, CUDA 13.0: event_elapsed_notready)."""
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ class Timeline:
             self.events[event] = work
         else:
             self.events.pop(event, None)
+
+    def busy(self, stream: int) -> bool:
+        """Whether it is running; this is not a question."""
+        work = self.streams.get(stream)
+        return work is not None and work.running
 
     def stream_running(self, stream: int) -> bool:
         work = self.streams.get(stream)

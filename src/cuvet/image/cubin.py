@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass, field
 
@@ -15,6 +16,11 @@ _ENTRY = 0x10
 _WORD, _SIZED = (1, 2, 3), 4
 """Formats of a .nv.info attribute: a value in the header, or bytes after it."""
 _PARAMETER, _PARAMETER_V2, _PARAMETER_BYTES, _REGISTERS = 0x17, 0x45, 0x19, 0x2F
+_ARCH_SPECIFIC = {7: 0x800, 8: 0x8}
+"""In an ELF header's flags, per ABI version: the code is for sm_90a, not sm_90 (LLVM's ELF.h: EF_CUDA_ACCELERATORS)."""
+_COMPATIBILITY_ARCH_SPECIFIC = 9
+"""Attribute of .nv.compat that ptxas 13.0 writes in place of the flag: 1 for sm_90a, 0 for sm_90 and sm_100f."""
+_COMMAND_ARCH = re.compile(rb"-arch[ =]sm_\d+([af]?)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +54,43 @@ def architecture(machine_flags: int, abi_version: int) -> int:
     return machine_flags >> 8 & 0xFF if abi_version >= 8 else machine_flags & 0xFF
 
 
-def parse(data: bytes) -> DeviceCode:
-    """ImageError if it is no whole cubin."""
+def arch_name(file: elf.Elf) -> str:
+    """``sm_90``, ``sm_90a``, ``sm_100f``. That code is family-specific says only the note of ptxas with its own command line."""
+    name = f"sm_{architecture(file.flags, file.abi_version)}"
+    if file.flags & _ARCH_SPECIFIC.get(file.abi_version, 0):
+        return f"{name}a"
+    compatibility, note = file.section(".nv.compat"), file.section(".note.nv.tkinfo")
+    attributes = dict(_attributes(compatibility.data)) if compatibility else {}
+    if attributes.get(_COMPATIBILITY_ARCH_SPECIFIC, b"")[:1] == b"\1":
+        return f"{name}a"
+    command = _COMMAND_ARCH.search(note.data) if note else None
+    return f"{name}f" if command and command[1] == b"f" else name
+
+
+def kernel_names(data: bytes) -> tuple[str, ...]:
+    """In the order of the symbol table. ImageError if it is no whole cubin."""
+    return tuple(_kernels(_parse_elf(data)))
+
+
+def _parse_elf(data: bytes) -> elf.Elf:
     file = elf.parse(data)
     if file.machine != EM_CUDA:
         raise ImageError("an ELF file for a CPU, not for a GPU")
+    return file
+
+
+def _kernels(file: elf.Elf) -> list[str]:
+    return [symbol.name for symbol in file.symbols() if symbol.type == _FUNCTION and symbol.other & _ENTRY]
+
+
+def parse(data: bytes) -> DeviceCode:
+    """ImageError if it is no whole cubin."""
+    file = _parse_elf(data)
     code = DeviceCode(architecture(file.flags, file.abi_version))
+    code.kernels = {name: KernelInfo(name) for name in _kernels(file)}
     symbols = file.symbols()
     for symbol in symbols:
-        if symbol.type == _FUNCTION and symbol.other & _ENTRY:
-            code.kernels[symbol.name] = KernelInfo(symbol.name)
-        elif symbol.type == _OBJECT and symbol.section and symbol.name:
+        if symbol.type == _OBJECT and symbol.section and symbol.name:
             code.variables[symbol.name] = symbol.size
     for section in file.sections:
         _read_section(section, code, symbols)

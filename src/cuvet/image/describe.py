@@ -63,7 +63,7 @@ def _describe_fatbin(data: bytes) -> ImageDescription:
     found: list[int] = []
     try:
         for entry in fatbin.entries(data):
-            found.append(entry.arch)
+            found.append(entry.sm)
         size = fatbin.container_bytes(data)
     except ImageError as error:
         return ImageDescription(

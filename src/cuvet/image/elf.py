@@ -6,22 +6,32 @@ import struct
 from dataclasses import dataclass
 
 from cuvet.image.errors import ImageError
+from cuvet.image.source import Source, of_bytes
 
 MAGIC = b"\x7fELF"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE, _NO_BITS = 2, 8
+_MOST_SECTIONS = 1 << 20
+_MOST_OVERLAP = 16
+_NAMES_ELSEWHERE = 0xFFFF
+"""SHN_XINDEX: the number does not fit, the first section's header has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``data`` is empty for sections that take no room in the file."""
+    """``contents`` is empty for sections that take no room in the file; ``offset`` is where they are in it."""
 
     name: str
     type: int
     link: int
-    data: bytes
+    offset: int
+    contents: Source
+
+    @property
+    def data(self) -> bytes:
+        return self.contents.read(0, self.contents.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +48,16 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Elf:
+    """``type`` is ET_REL (1), ET_EXEC (2), ET_DYN (3) …."""
+
+    type: int
     machine: int
     abi_version: int
     flags: int
     sections: tuple[Section, ...]
+
+    def section(self, name: str) -> Section | None:
+        return next((section for section in self.sections if section.name == name), None)
 
     def symbols(self) -> tuple[Symbol, ...]:
         """Entries of the symbol table, in order; relocations and notes count them from 0. ImageError if one is broken."""
@@ -50,10 +66,12 @@ class Elf:
             return ()
         if table.link >= len(self.sections):
             raise ImageError("the symbol table has no names")
-        names = self.sections[table.link].data
+        contents = table.data
+        rows = list(_SYMBOL.iter_unpack(contents[: len(contents) // _SYMBOL.size * _SYMBOL.size]))
+        names = _texts(self.sections[table.link].data, [row[0] for row in rows])
         return tuple(
-            Symbol(_text(names, name), info & 15, other, section, value, size)
-            for name, info, other, section, value, size in _SYMBOL.iter_unpack(table.data[: len(table.data) // 24 * 24])
+            Symbol(name, info & 15, other, section, value, size)
+            for name, (_, info, other, section, value, size) in zip(names, rows, strict=True)
         )
 
 
@@ -67,33 +85,60 @@ def size_of(header: bytes) -> int:
     return int(max(fields[6] + fields[11] * fields[12], program_end, _HEADER.size))
 
 
-def parse(data: bytes) -> Elf:
-    """ImageError if it is no whole ELF file."""
-    if len(data) < _HEADER.size or not data.startswith(MAGIC):
+def parse(file: bytes | Source) -> Elf:
+    """ImageError if it is no whole ELF file. Reads the headers only."""
+    source = of_bytes(file) if isinstance(file, bytes) else file
+    header = source.read(0, _HEADER.size)
+    if len(header) < _HEADER.size or not header.startswith(MAGIC):
         raise ImageError("not an ELF file")
-    ident, _, machine, _, _, _, offset, flags, _, _, _, entry_size, count, names_index = _HEADER.unpack_from(data)
+    ident, kind, machine, _, _, _, offset, flags, _, _, _, entry_size, count, names_index = _HEADER.unpack(header)
     if ident[4] != 2 or ident[5] != 1:
         raise ImageError("not a 64-bit little-endian ELF file")
-    if not count or entry_size != _SECTION.size:
+    if not offset or entry_size != _SECTION.size:
         raise ImageError("the ELF file has no sections")
-    if size_of(data) > len(data):
-        raise ImageError(f"truncated: {len(data)} bytes of {size_of(data)}")
-    rows = [_SECTION.unpack_from(data, offset + number * entry_size) for number in range(count)]
-    if names_index >= count:
+    if size_of(header) > source.size:
+        raise ImageError(f"truncated: {source.size} bytes of {size_of(header)}")
+    rows = _rows(source, offset, count)
+    if names_index == _NAMES_ELSEWHERE:
+        names_index = rows[0][6]
+    if names_index >= len(rows):
         raise ImageError("the ELF file's sections have no names")
-    names = _contents(data, rows[names_index])
-    sections = tuple(Section(_text(names, row[0]), row[1], row[6], _contents(data, row)) for row in rows)
-    return Elf(machine, ident[8], flags, sections)
+    table = _contents(source, rows[names_index])
+    names = _texts(table.read(0, table.size), [row[0] for row in rows])
+    sections = tuple(
+        Section(name, row[1], row[6], row[4], _contents(source, row)) for name, row in zip(names, rows, strict=True)
+    )
+    return Elf(kind, machine, ident[8], flags, sections)
 
 
-def _contents(data: bytes, row: tuple[int, ...]) -> bytes:
-    if row[1] == _NO_BITS:
-        return b""
-    if row[4] + row[5] > len(data):
-        raise ImageError(f"truncated: a section ends at {row[4] + row[5]}, the file at {len(data)}")
-    return data[row[4] : row[4] + row[5]]
+def _rows(source: Source, offset: int, count: int) -> list[tuple[int, ...]]:
+    """The section headers. A count of 0 says that it does not fit, and stands in the first header."""
+    if not count:
+        first = source.read(offset, _SECTION.size)
+        count = _SECTION.unpack(first)[5] if len(first) == _SECTION.size else 0
+    if not 0 < count <= _MOST_SECTIONS:
+        raise ImageError(f"the ELF file has {count} sections" if count else "the ELF file has no sections")
+    table = source.read(offset, count * _SECTION.size)
+    if len(table) < count * _SECTION.size:
+        raise ImageError(f"truncated: {source.size} bytes of {offset + count * _SECTION.size}")
+    return list(_SECTION.iter_unpack(table))
 
 
-def _text(names: bytes, start: int) -> str:
-    end = names.find(b"\0", start)
-    return names[start : end if end >= 0 else len(names)].decode("utf-8", "replace") if start < len(names) else ""
+def _contents(source: Source, row: tuple[int, ...]) -> Source:
+    if row[1] in (0, _NO_BITS):
+        return source.part(0, 0)
+    if row[4] + row[5] > source.size:
+        raise ImageError(f"truncated: a section ends at {row[4] + row[5]}, the file at {source.size}")
+    return source.part(row[4], row[5])
+
+
+def _texts(table: bytes, starts: list[int]) -> list[str]:
+    """The string at each of these places. ImageError if they overlap so that together they are many times the table."""
+    found, room = [], _MOST_OVERLAP * (len(table) + 1)
+    for start in starts:
+        end = table.find(b"\0", start) if start < len(table) else start
+        found.append(table[start : end if end >= 0 else len(table)])
+        room -= len(found[-1])
+        if room < 0:
+            raise ImageError("the ELF file's names overlap")
+    return [name.decode("utf-8", "replace") for name in found]

@@ -1,12 +1,17 @@
-"""Fatbins: containers of cubins and PTX texts for several architectures, compressed or not."""
+"""Fatbins: containers of cubins, PTX texts and LTO-IR for several architectures, compressed or not.
+
+A container is a header of 16 bytes, then entries, each a header and its code. The layout is that of what nvcc and fatbinary
+11.8 to 13.0 write, which cuobjdump lists alike; ``fatbinary_section.h`` of the toolkit has the wrapper and the names of sections.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from cuvet.image.entries import Compression, Entry, Kind
 from cuvet.image.errors import ImageError
+from cuvet.image.source import Source, of_bytes
 
 MAGIC = 0xBA55ED50
 WRAPPER_MAGIC = 0x466243B1
@@ -14,54 +19,10 @@ WRAPPER_MAGIC = 0x466243B1
 WRAPPER_BYTES = 24
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
-_PTX, _CUBIN = 1, 2
-_LZ4, _ZSTD = 0x2000, 0x8000
-_MOST_DECOMPRESSED = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """``kind`` is ``ptx`` or ``cubin``; ``arch`` 90 for sm_90; ``payload`` as it stands in the container."""
-
-    kind: str
-    arch: int
-    payload: bytes
-    flags: int
-    compressed_bytes: int
-    decompressed_bytes: int
-
-    @property
-    def compressed(self) -> bool:
-        return bool(self.flags & (_LZ4 | _ZSTD))
-
-    def data(self) -> bytes:
-        """The cubin or the PTX text. ImageError if it cannot be decompressed."""
-        if not self.compressed:
-            return self.payload
-        packed = self.payload[: self.compressed_bytes] if self.compressed_bytes else self.payload
-        if self.decompressed_bytes > _MOST_DECOMPRESSED:
-            raise ImageError(f"an entry of {self.decompressed_bytes} bytes is too large")
-        return (
-            _unzstd(packed, self.decompressed_bytes) if self.flags & _ZSTD else _unlz4(packed, self.decompressed_bytes)
-        )
-
-
-def _unlz4(packed: bytes, size: int) -> bytes:
-    import lz4.block
-
-    try:
-        return bytes(lz4.block.decompress(packed, uncompressed_size=size))
-    except lz4.block.LZ4BlockError as error:
-        raise ImageError(f"the compressed code is broken: {error}") from error
-
-
-def _unzstd(packed: bytes, size: int) -> bytes:
-    import zstandard
-
-    try:
-        return zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
-    except zstandard.ZstdError as error:
-        raise ImageError(f"the compressed code is broken: {error}") from error
+_KINDS: dict[int, Kind] = {1: "ptx", 2: "cubin", 8: "ltoir", 16: "cubin"}
+_64_BIT, _LZ4, _ZSTD = 0x1, 0x2000, 0x8000
+_ARCH_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
+_CHUNK = 1 << 16
 
 
 def container_bytes(header: bytes) -> int:
@@ -74,17 +35,72 @@ def container_bytes(header: bytes) -> int:
     return int(header_bytes + size)
 
 
-def entries(data: bytes) -> Iterator[Entry]:
-    """ImageError at the first entry that does not fit."""
-    end = container_bytes(data)
-    position = _CONTAINER.unpack_from(data)[2]
+def entries(data: bytes | Source, container: str = "", base: int = 0) -> Iterator[Entry]:
+    """The entries of the fatbin at the start of ``data``, which is at ``base`` of the file. Kinds that are not known are left
+    out. ImageError at the first entry that does not fit."""
+    source = of_bytes(data) if isinstance(data, bytes) else data
+    header = source.read(0, _CONTAINER.size)
+    end = container_bytes(header)
+    position = _CONTAINER.unpack(header)[2]
     while position + _ENTRY.size <= end:
-        if position + _ENTRY.size > len(data):
-            raise ImageError(f"truncated: {len(data)} bytes of {end}")
-        kind, _, header_bytes, size, packed, _, _, _, arch, _, _, flags, _, plain = _ENTRY.unpack_from(data, position)
+        fields = source.read(position, _ENTRY.size)
+        if len(fields) < _ENTRY.size:
+            raise ImageError(f"truncated: {source.size} bytes of {end}")
+        kind, _, header_bytes, size, packed, _, minor, major, sm, _, _, flags, _, plain = _ENTRY.unpack(fields)
         start = position + header_bytes
-        if header_bytes < _ENTRY.size or start + size > len(data):
-            raise ImageError(f"truncated: an entry ends at {start + size}, the fatbin at {len(data)}")
-        if kind in (_PTX, _CUBIN):
-            yield Entry("ptx" if kind == _PTX else "cubin", arch, data[start : start + size], flags, packed, plain)
+        if header_bytes < _ENTRY.size:
+            raise ImageError(f"an entry's header of {header_bytes} bytes")
+        if start + size > source.size:
+            raise ImageError(f"truncated: an entry ends at {start + size}, the fatbin at {source.size}")
+        if kind in _KINDS:
+            stored = packed if 0 < packed <= size else size
+            compression = _compression(flags)
+            yield Entry(
+                kind=_KINDS[kind],
+                arch=f"sm_{sm}{_suffix(flags)}",
+                size_bytes=stored,
+                decompressed_bytes=plain if compression else stored,
+                compression=compression,
+                ptx_version=f"{major}.{minor}" if kind == 1 else None,
+                address_bits=64 if flags & _64_BIT else 32,
+                container=container,
+                offset=base + start,
+                fatbin=base,
+                source=source.part(start, stored),
+            )
         position = start + size
+
+
+def _compression(flags: int) -> Compression | None:
+    return "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else None
+
+
+def _suffix(flags: int) -> str:
+    return "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
+
+
+def containers(section: Source) -> Iterator[tuple[int, Source]]:
+    """(offset, bytes) of each fatbin of a section, where linkers have put one after another. One that claims more than there is
+    is cut, and the next one may begin anywhere in it."""
+    position = _next(section, 0)
+    while position is not None:
+        whole = container_bytes(section.read(position, _CONTAINER.size).ljust(_CONTAINER.size, b"\0"))
+        yield position, section.part(position, whole)
+        fits = _CONTAINER.size <= whole <= section.size - position
+        position = _next(section, position + (whole if fits else _CONTAINER.size))
+
+
+def _next(section: Source, position: int) -> int | None:
+    """Where the next fatbin begins, from ``position`` on; they are aligned to 8 bytes. None if there is none."""
+    wanted = MAGIC.to_bytes(4, "little")
+    position = -(-position // 8) * 8
+    if section.read(position, 4) == wanted:
+        return position
+    while chunk := section.read(position, _CHUNK):
+        found = chunk.find(wanted)
+        while found >= 0 and found % 8:
+            found = chunk.find(wanted, found + 1)
+        if found >= 0:
+            return position + found
+        position += _CHUNK
+    return None

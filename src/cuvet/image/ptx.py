@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from cuvet.image.cubin import DeviceCode, KernelInfo, KernelParameter
 from cuvet.image.errors import ImageError
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_VERSION = re.compile(r"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
-_TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)[af]?)", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_VERSION = re.compile(r"^[ \t]*\.version\s+(\d{1,3})\.(\d{1,3})", re.MULTILINE)
+_TARGET = re.compile(r"(?:^|(?<=\s))\.target\s+(sm_(\d{1,4})[af]?)", re.MULTILINE)
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?([^{;]*)")
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\w*)(?:\s+\.ptr(?:\s+\.\w+)*(?:\s+\d+)?)?\s+[\w$%]+\s*(?:\[(?P<count>\d+)\])?"
 )
 _VARIABLE = re.compile(
-    r"^\s*(?:\.visible\s+)?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)\s+([\w$%]+)(?:\[(\d*)\])?",
+    r"^[ \t]*(?:\.visible\s+)?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)\s+([\w$%]+)(?:\[(\d*)\])?",
     re.MULTILINE,
 )
 _MAX_THREADS = re.compile(r"\.(?:maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_KERNEL = re.compile(r"\.entry\s+([\w$%]+)")
+_ADDRESS_SIZE = re.compile(r"(?:^|(?<=\s))\.address_size\s+(\d{1,3})", re.MULTILINE)
+_HEADER_CHARACTERS = 1 << 16
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1f]")
 _LABEL = re.compile(r"^[\w$%]+\s*:")
 _STRING = re.compile(r'"[^"]*"')
@@ -47,20 +50,36 @@ _INSTRUCTIONS = set(
 
 @dataclass(frozen=True, slots=True)
 class PtxHeader:
+    """``address_bits`` is 32 if the text does not say."""
+
     version: tuple[int, int]
     target: str
     arch: int
+    address_bits: int = 32
 
 
 def header(text: str) -> PtxHeader:
     """ImageError if it has no .version or no .target, and so is no PTX."""
-    plain = _COMMENT.sub(" ", text)
-    version, target = _VERSION.search(plain), _TARGET.search(plain)
+    plain = _COMMENT.sub(" ", text[:_HEADER_CHARACTERS])
+    version, target, address = _VERSION.search(plain), _TARGET.search(plain), _ADDRESS_SIZE.search(plain)
     if version is None:
         raise ImageError("no .version directive: this is no PTX")
     if target is None:
         raise ImageError("the PTX has no .target directive")
-    return PtxHeader((int(version[1]), int(version[2])), target[1], int(target[2]))
+    bits = int(address[1]) if address else 32
+    return PtxHeader((int(version[1]), int(version[2])), target[1], int(target[2]), bits)
+
+
+def begins(text: str) -> bool:
+    """Whether the first directive is .version, as PTX has it: other texts may contain PTX further on."""
+    plain = _COMMENT.sub(" ", text[:_HEADER_CHARACTERS]).lstrip()
+    return plain.startswith(".version") and plain[8:9].isspace()
+
+
+def kernel_names(data: bytes) -> tuple[str, ...]:
+    """In the order of the text, up to the NUL that ends it."""
+    plain = _COMMENT.sub(" ", data.split(b"\0", 1)[0].decode("utf-8", "replace"))
+    return tuple(_KERNEL.findall(plain))
 
 
 def parse(text: str) -> DeviceCode:

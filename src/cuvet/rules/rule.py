@@ -33,15 +33,13 @@ CRASH = -11
 @dataclass(frozen=True, slots=True)
 class Example:
     """A program. ``devices`` is how many GPUs it needs; ``note`` says what it shows, in a few words;
-    with ``setup`` it starts with the primary context of device 0 current (see ``cuvet.rules.programs``). ``hardware``: what it shows
-    comes from kernels that run, so that the emulated device does not show it."""
+    with ``setup`` it starts with the primary context of device 0 current (see ``cuvet.rules.programs``)."""
 
     name: str
     program: str
     devices: int = 1
     note: str = ""
     setup: bool = True
-    hardware: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from cuvet.device.driver import (
     context,
     device,
     event,
+    fault,
     function,
     graph,
     graph_node,
@@ -78,7 +79,8 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         yield from _read_inputs(call)
         invocation = Invocation(call, thread)
         if "kernelParams" in entry_point.index:
-            call.pointers = yield from launch.kernel_pointers(invocation)
+            invocation.arguments = yield from launch.arguments(invocation)
+            call.pointers = tuple(int.from_bytes(data, "little") for data in invocation.arguments if len(data) == 8)
         return (yield from _carry_out(invocation, handler))
     except BadAddress:
         return status.INVALID_VALUE
@@ -99,6 +101,8 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
     model.observe(call, Outcome(result, invocation.outputs if result == status.SUCCESS else {}))
     if result == status.SUCCESS:
         yield from _clean_up(invocation)
+        fault.keep(invocation)
+        result = fault.shown(invocation)
     return result
 
 

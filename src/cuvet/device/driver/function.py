@@ -8,17 +8,19 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.invocation import Invocation
+from cuvet.device.kernels import MOST_STEPS, Program, Way
 from cuvet.device.protocol import Steps
 from cuvet.image.cubin import DeviceCode, KernelInfo
 
 
 @dataclass(slots=True, eq=False)
 class Code:
-    """A loaded module or library. ``handles`` are its kernels' handles, ``addresses`` its variables', by name; ``module`` is a
-    library's module, 0 if nobody asked for it."""
+    """A loaded module or library. ``program``: its PTX, if that is there. ``handles`` are its kernels' handles, ``addresses`` its
+    variables', by name; ``module`` is a library's module, 0 if nobody asked for it."""
 
     contents: DeviceCode
     library: bool
+    program: Program | None = None
     handles: dict[str, int] = field(default_factory=dict)
     addresses: dict[str, int] = field(default_factory=dict)
     module: int = 0
@@ -30,6 +32,11 @@ class Kernel:
 
     info: KernelInfo
     owner: int
+    program: Program | None = None
+    ways: dict[object, tuple[Way, ...]] = field(default_factory=dict)
+    """What its launches do, by what they were given."""
+    steps: int = MOST_STEPS
+    """How far its threads are followed."""
     function: int = 0
     dynamic_shared: int = 0
     """Bytes of dynamic shared memory that a launch may ask for; 0: as many as without asking."""

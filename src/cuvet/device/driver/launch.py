@@ -1,14 +1,21 @@
-"""Kernel launches: checked and ordered; the kernel itself does not run."""
+"""Kernel launches: checked and ordered; the kernel itself does not run, but a few of its threads are followed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from cuvet.device import facts, status
+from cuvet.device.driver.fault import of_launch
 from cuvet.device.driver.function import Kernel, dynamic_limit
 from cuvet.device.driver.graph import Node, enqueue
 from cuvet.device.invocation import BadAddress, Invocation, read
 from cuvet.device.protocol import Steps
+
+_BUFFER, _BUFFER_SIZE = 1, 2
+"""CU_LAUNCH_PARAM_BUFFER_POINTER and CU_LAUNCH_PARAM_BUFFER_SIZE."""
+_MOST_BUFFER = 1 << 16
+_MOST_AT_ONCE = 4096
+"""Bytes of the program's stack that are read to get all arguments in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,9 @@ def _launch(call: Invocation, configuration: _Configuration, stream: int | None 
         return refused
     queue = call.queue(call["hStream"] if stream is None else stream)
 
+    waits = call.process.timeline.busy(queue)
+    call.fault = of_launch(call, kernel, configuration.grid, configuration.block, waits)
+
     def run() -> Steps[int]:
         call.process.timeline.launch(queue)
         return status.SUCCESS
@@ -72,18 +82,44 @@ def _launch(call: Invocation, configuration: _Configuration, stream: int | None 
     return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_KERNEL", run), queue))
 
 
-def kernel_pointers(call: Invocation) -> Steps[tuple[int, ...]]:
-    """Arguments of 8 bytes of the kernel that the call launches: those that may be addresses of memory."""
+def arguments(call: Invocation) -> Steps[tuple[bytes, ...]]:
+    """The arguments of the kernel that the call launches, in order; none if they cannot be read."""
     kernel = call.process.kernels.get(call["f"])
-    if kernel is None or not call["kernelParams"]:
-        return ()
-    found = []
+    parameters = kernel.info.parameters if kernel else ()
     try:
-        slots = yield from read(call["kernelParams"], 8 * len(kernel.info.parameters))
-        for position, parameter in enumerate(kernel.info.parameters):
-            if parameter.size == 8:
-                slot = int.from_bytes(slots[8 * position : 8 * position + 8], "little")
-                found.append(int.from_bytes((yield from read(slot, 8)), "little"))
+        if parameters and call["kernelParams"]:
+            return (yield from _pointed_at(call["kernelParams"], [each.size for each in parameters]))
+        if parameters and "extra" in call.entry_point.index and call["extra"]:
+            data = yield from _buffer(call["extra"])
+            return tuple(data[each.offset : each.offset + each.size] for each in parameters)
     except BadAddress:
-        return ()
+        pass
+    return ()
+
+
+def _pointed_at(address: int, sizes: list[int]) -> Steps[tuple[bytes, ...]]:
+    """What an array of pointers points to. BadAddress if one points to nothing."""
+    data = yield from read(address, 8 * len(sizes))
+    slots = [int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8)]
+    start, end = min(slots), max(slot + size for slot, size in zip(slots, sizes, strict=True))
+    if end - start <= _MOST_AT_ONCE:
+        try:
+            data = yield from read(start, end - start)
+            return tuple(data[slot - start :][:size] for slot, size in zip(slots, sizes, strict=True))
+        except BadAddress:
+            pass  # something between them cannot be read
+    found = []
+    for slot, size in zip(slots, sizes, strict=True):
+        found.append((yield from read(slot, size)))
     return tuple(found)
+
+
+def _buffer(address: int) -> Steps[bytes]:
+    """The arguments in one buffer that CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE tell of."""
+    data = yield from read(address, 8 * 5)
+    words = [int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8)]
+    given = dict(zip(words[0:4:2], words[1:4:2], strict=True))
+    if _BUFFER not in given or _BUFFER_SIZE not in given:
+        raise BadAddress(hex(address))
+    size = yield from read(given[_BUFFER_SIZE], 8)
+    return (yield from read(given[_BUFFER], min(int.from_bytes(size, "little"), _MOST_BUFFER)))

@@ -8,9 +8,11 @@ from cuvet.catalog import Kind, Verb
 from cuvet.device import facts, status
 from cuvet.device.driver.function import Code, Kernel
 from cuvet.device.invocation import BadAddress, Invocation, read, read_string, write_word
+from cuvet.device.kernels import Program
 from cuvet.device.protocol import Steps
 from cuvet.image import cubin, elf, fatbin, ptx
 from cuvet.image.cubin import DeviceCode
+from cuvet.image.entries import Entry
 from cuvet.image.errors import ImageError
 
 _MOST_TEXT = 64 << 20
@@ -47,16 +49,20 @@ def _head(address: int, size: int) -> Steps[bytes]:
     return (yield from read_string(address, size))
 
 
-def _decode(data: bytes) -> DeviceCode:
-    """The code for this device. _NotLoaded with the status that the driver returns for such bytes."""
+def _decode(data: bytes) -> tuple[DeviceCode, Program | None]:
+    """The code for this device, and its PTX if that is there. _NotLoaded with the status that the driver returns for such bytes."""
     try:
         if data.startswith(elf.MAGIC):
-            return _runnable(cubin.parse(data))
+            return _runnable(cubin.parse(data)), None
         if data[:4] == fatbin.MAGIC.to_bytes(4, "little"):
             return _best(data)
     except ImageError as error:
         raise _NotLoaded(status.INVALID_IMAGE) from error
-    return _compile(data.split(b"\0", 1)[0].decode("utf-8", "replace"))
+    return _compile(_text(data))
+
+
+def _text(data: bytes) -> str:
+    return data.split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
 def _runnable(code: DeviceCode) -> DeviceCode:
@@ -66,7 +72,7 @@ def _runnable(code: DeviceCode) -> DeviceCode:
     return code
 
 
-def _compile(text: str) -> DeviceCode:
+def _compile(text: str) -> tuple[DeviceCode, Program]:
     try:
         head = ptx.header(text)
     except ImageError as error:
@@ -76,7 +82,7 @@ def _compile(text: str) -> DeviceCode:
     if head.arch not in ptx.KNOWN_TARGETS or head.arch > _sm():
         raise _NotLoaded(status.INVALID_PTX)
     try:
-        return ptx.parse(text)
+        return ptx.parse(text), Program(lambda: text)
     except ImageError as error:
         raise _NotLoaded(status.INVALID_PTX) from error
 
@@ -86,25 +92,39 @@ def _sm() -> int:
     return 10 * major + minor
 
 
-def _best(data: bytes) -> DeviceCode:
-    """Of a fatbin: the cubin for this device, else the newest PTX that it can compile."""
-    usable = [entry for entry in fatbin.entries(data) if entry.arch <= _sm()]
-    cubins = [entry for entry in usable if entry.kind == "cubin" and entry.arch // 10 == _sm() // 10]
-    if cubins:
-        return _runnable(cubin.parse(max(cubins, key=lambda entry: entry.arch).data()))
+def _best(data: bytes) -> tuple[DeviceCode, Program | None]:
+    """Of a fatbin: the cubin for this device, with the PTX for the same one, else the newest PTX that it can compile."""
+    usable = [entry for entry in fatbin.entries(data) if entry.sm <= _sm()]
     texts = [entry for entry in usable if entry.kind == "ptx"]
+    cubins = [entry for entry in usable if entry.kind == "cubin" and entry.sm // 10 == _sm() // 10]
+    if cubins:
+        best = max(cubins, key=lambda entry: entry.sm)
+        return _runnable(cubin.parse(best.data())), _source([entry for entry in texts if entry.arch == best.arch])
     if not texts:
         raise _NotLoaded(status.NO_BINARY_FOR_GPU)
-    return _compile(max(texts, key=lambda entry: entry.arch).data().split(b"\0", 1)[0].decode("utf-8", "replace"))
+    return _compile(_text(max(texts, key=lambda entry: entry.sm).data()))
+
+
+def _source(texts: list[Entry]) -> Program | None:
+    """What a cubin was assembled from: the one PTX text for its architecture."""
+    return Program(lambda: _text(_intact(texts[0]))) if len(texts) == 1 else None
+
+
+def _intact(entry: Entry) -> bytes:
+    """Nothing if it cannot be decompressed: the cubin is used all the same."""
+    try:
+        return entry.data()
+    except ImageError:
+        return b""
 
 
 def _load(call: Invocation, kind: Kind, data: bytes) -> int:
     try:
-        code = _decode(data)
+        code, program = _decode(data)
     except _NotLoaded as failed:
         return int(failed.args[0])
     role = next(role for role in call.entry_point.roles if role.verb is Verb.CREATES and role.kind is kind)
-    call.process.code[call.issue(role.parameter, kind)] = Code(code, kind is Kind.LIBRARY)
+    call.process.code[call.issue(role.parameter, kind)] = Code(code, kind is Kind.LIBRARY, program)
     return status.SUCCESS
 
 
@@ -185,7 +205,7 @@ def _handle(call: Invocation, code: Code, owner: int, kind: Kind, name: str) -> 
     handle = code.handles.get(name)
     if handle is None:
         handle = code.handles[name] = call.process.handles.issue(kind)
-        call.process.kernels[handle] = Kernel(code.contents.kernels[name], owner)
+        call.process.kernels[handle] = Kernel(code.contents.kernels[name], owner, code.program)
     return handle
 
 
@@ -231,7 +251,7 @@ def cuLibraryGetModule(call: Invocation) -> int:
         return status.INVALID_HANDLE
     if not code.module:
         code.module = call.process.handles.issue(Kind.MODULE)
-        call.process.code[code.module] = Code(code.contents, False)
+        call.process.code[code.module] = Code(code.contents, False, code.program)
     call.give("pMod", code.module)
     return status.SUCCESS
 

@@ -10,8 +10,10 @@ from cuvet.device import facts
 from cuvet.device.invocation import read, write, write_word
 from cuvet.device.protocol import Steps
 from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, release
+from cuvet.model.statuses import STICKY
 
 _INVALID_DEVICE = error("cudaErrorInvalidDevice")
+_DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
 
 
 def initialise(call: RuntimeCall) -> Steps[int]:
@@ -35,13 +37,14 @@ def ensure_context(call: RuntimeCall) -> Steps[int]:
 
 
 def use_primary(call: RuntimeCall, device: int) -> Steps[int]:
-    """Make the device's primary context current."""
+    """Make the device's primary context current. The runtime has its own name for what the driver answers when the context was
+    lost and reset (NVIDIA H200, driver 580.159, CUDA 13.0: sticky_error)."""
     registry = call.registry
     handle = registry.primary.get(device, 0)
     if not handle:
         status, handle = yield from call.ask("cuDevicePrimaryCtxRetain", device)
         if status:
-            return status
+            return _DEVICES_UNAVAILABLE if status in STICKY else status
         registry.primary[device] = handle
         registry.ended.discard(handle)
     return (yield from call.driver("cuCtxSetCurrent", handle))

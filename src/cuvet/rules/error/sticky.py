@@ -90,6 +90,19 @@ cu.cuMemFree(memory)
             note="most errors concern only the call that returns them",
         ),
         Example(
+            "kernel that is given its memory",
+            """
+ptx = b'''.version 7.0 .target sm_75 .address_size 64
+.visible .entry clear(.param .u64 memory)
+{ .reg .u64 %a; ld.param.u64 %a, [memory]; st.global.u32 [%a], 0; ret; }\\0'''
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "clear")
+memory = cu.cuMemAlloc(4096)
+cu.launch(kernel, 0, memory)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
             "work that is not done yet",
             """
 stream = cu.cuStreamCreate(0)
@@ -110,7 +123,20 @@ cu.cuCtxSynchronize()  # error: [error-sticky]
 cu.cuMemAlloc(64)
 """,
             note="the allocation fails too, and is counted under the synchronisation",
-            hardware=True,
+        ),
+        Example(
+            "kernel that is given freed memory",
+            """
+ptx = b'''.version 7.0 .target sm_75 .address_size 64
+.visible .entry clear(.param .u64 memory)
+{ .reg .u64 %a; ld.param.u64 %a, [memory]; st.global.u32 [%a], 0; ret; }\\0'''
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "clear")
+memory = cu.cuMemAlloc(4096)
+cu.launch(kernel, 0, memory)
+cu.cuMemFree(memory)
+cu.launch(kernel, 0, memory)
+cu.cuCtxSynchronize()  # error: [error-sticky]
+""",
         ),
     )
 

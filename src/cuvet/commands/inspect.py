@@ -1,0 +1,132 @@
+"""``cuvet inspect``: which device code files hold, and which GPUs it is for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuvet import CuvetError, reports
+from cuvet.image import compatibility
+from cuvet.image.compatibility import Driver
+from cuvet.image.inspection import Inspection, Question, inspect
+
+if TYPE_CHECKING:
+    from cuvet.doctor.state import Cuda
+
+NAME = "inspect"
+HELP = "List the device code that files hold, and say which GPUs and drivers it is for."
+EPILOG = """examples:
+  cuvet inspect ./program libkernels.so
+  cuvet inspect --gpu sm_90 --driver 535 ./program     exit code 1 if it cannot run there
+  cuvet inspect --gpu this --driver this .venv/lib     on this machine
+  cuvet inspect --kernels --format json torch.whl
+
+exit codes: 0 all was read; 1 a file has no code for a --gpu (not with --gpu all); 2 something could not be read
+"""
+
+UNUSABLE, UNREADABLE = 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="executable, shared object, object file, archive, fatbin, cubin, PTX, LTO-IR, wheel or directory",
+    )
+    parser.add_argument(
+        "--gpu", metavar="sm_XX|all|this", action="append", default=[], help="say whether the code runs on this GPU"
+    )
+    parser.add_argument(
+        "--driver",
+        metavar="VERSION|this",
+        help="driver that loads it, as 580.65.06, 580 or CUDA's 13.0 (default: a new one)",
+    )
+    parser.add_argument("--entries", "-v", action="store_true", help="list every entry, not only how many there are")
+    parser.add_argument("--kernels", action="store_true", help="list the names of the kernels")
+    reports.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    gpus = args.gpu or (["all"] if args.driver else [])
+    question = Question(
+        gpus=tuple(name for gpu in gpus for name in _gpus(gpu)),
+        driver=_driver(args.driver) if args.driver else None,
+        kernels=args.kernels,
+    )
+    with _progress() as tell:
+        found = inspect(args.paths, question, tell)
+    _write(found, args)
+    return _exit_code(found, decided="all" not in gpus)
+
+
+def _write(found: Inspection, args: argparse.Namespace) -> None:
+    from cuvet.reports import inspect as report
+
+    options = {"entries": args.entries, "kernels": args.kernels}
+    if args.output is None:
+        report.write(found, sys.stdout, args.format, args.color, **options)
+        return
+    try:
+        with open(args.output, "w", encoding="utf-8") as file:
+            report.write(found, file, args.format, args.color, **options)
+    except OSError as error:
+        raise CuvetError(f"cannot write the report to {args.output}: {error.strerror}") from error
+
+
+def _exit_code(found: Inspection, decided: bool) -> int:
+    if any(file.problems for file in found.files):
+        return UNREADABLE
+    fails = any(verdict.outcome == "fails" for file in found.files for verdict in file.verdicts)
+    return UNUSABLE if fails and decided else 0
+
+
+def _gpus(word: str) -> Iterator[str]:
+    if word == "all":
+        yield from (f"sm_{each.sm}" for each in compatibility.architectures() if each.last_branch is None)
+    elif word == "this":
+        capabilities = {each.compute_capability for each in _this_machine().devices if each.compute_capability}
+        if not capabilities:
+            raise CuvetError("--gpu this: no GPU can be used here; name one, as --gpu sm_90 (cuvet doctor says why)")
+        yield from (f"sm_{major}{minor}" for major, minor in sorted(capabilities))
+    else:
+        target = compatibility.target(word)
+        yield f"sm_{target.sm}"
+
+
+def _driver(word: str) -> Driver:
+    if word != "this":
+        return compatibility.driver_of(word)
+    if not _this_machine().version:
+        raise CuvetError(
+            "--driver this: there is no libcuda.so.1 here; name a version, as --driver 580 (cuvet doctor says why)"
+        )
+    return compatibility.driver_of_number(_this_machine().version)
+
+
+@cache
+def _this_machine() -> Cuda:
+    from cuvet.doctor import state
+
+    return state.read(os.environ).cuda
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """What is told is shown on stderr, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda path: None
+        return
+    from rich.text import Text
+
+    from cuvet.reports.terminal import console, printable
+
+    with console(sys.stderr).status("reading") as status:
+        yield lambda path: status.update(Text(f"reading {printable(os.path.basename(path))}"))

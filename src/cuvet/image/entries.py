@@ -1,0 +1,54 @@
+"""What a binary holds: one entry per cubin, PTX text or LTO-IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cuvet.image.source import Source
+
+Kind = Literal["cubin", "ptx", "ltoir"]
+Compression = Literal["lz4", "zstd"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Device code for one architecture.
+
+    ``arch`` is as nvcc's ``code=`` has it: ``sm_90``, ``sm_90a``, ``sm_100f``; for PTX its ``.target``, for LTO-IR
+    ``sm_`` too. ``size_bytes`` as it stands, ``decompressed_bytes`` as the driver sees it. ``ptx_version`` is
+    ``8.0``, of PTX only. ``container`` says where it is: the file's path, then the archive's or wheel's member and the
+    section, joined by ``:``; ``offset`` is the code's within the innermost file, ``fatbin`` that of the fatbin which it belongs to.
+    """
+
+    kind: Kind
+    arch: str
+    size_bytes: int
+    decompressed_bytes: int
+    compression: Compression | None = None
+    ptx_version: str | None = None
+    address_bits: int = 64
+    container: str = ""
+    offset: int = 0
+    fatbin: int | None = None
+    source: Source = field(kw_only=True, repr=False, compare=False)
+    """The code as it stands, compressed or not."""
+
+    @property
+    def sm(self) -> int:
+        """90 for sm_90a."""
+        return int(self.arch.removeprefix("sm_").rstrip("af") or 0)
+
+    def data(self) -> bytes:
+        """The cubin or the PTX text, decompressed; LTO-IR that is compressed is encoded too. ImageError if it cannot be."""
+        from cuvet.image import compression
+
+        return compression.unpacked(self.source, self.compression, self.decompressed_bytes)
+
+    def kernels(self) -> tuple[str, ...]:
+        """Mangled names of the kernels, in the order of the file; of LTO-IR none can be told. ImageError if it is broken."""
+        from cuvet.image import cubin, ptx
+
+        if self.kind == "ltoir":
+            return ()
+        return cubin.kernel_names(self.data()) if self.kind == "cubin" else ptx.kernel_names(self.data())

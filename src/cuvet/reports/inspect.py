@@ -1,0 +1,152 @@
+"""What ``cuvet inspect`` found, for people and as JSON (``cuvet-inspect/1``, whose schema is ``inspect.schema.json``)."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from cuvet.image.inspection import Code, File, GpuVerdict, Inspection
+from cuvet.reports.terminal import STYLES, console, printable
+
+SCHEMA_FILE = Path(__file__).with_name("inspect.schema.json")
+_KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
+_OUTCOMES = {"runs": "bold green", "compiles": "bold green", "fails": STYLES["error"], "unknown": STYLES["warning"]}
+_MOST_DEMANGLED = 1 << 14
+"""Characters of a mangled name: longer ones are shown as they are."""
+
+
+def write(found: Inspection, file: TextIO, form: str, color: str, *, entries: bool, kernels: bool) -> None:
+    if form == "json":
+        file.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    else:
+        render(found, console(file, color), entries=entries, kernels=kernels)
+
+
+def render(found: Inspection, output: Console, *, entries: bool = False, kernels: bool = False) -> None:
+    """Each file with its device code, folded by architecture or entry by entry; then the totals."""
+    for file in found.files:
+        _print(output, _headline(file))
+        for line in _listed(file) if entries else _folded(file.code):
+            _print(output, f"  {line}")
+        for line in _kernels(file.code) if kernels and file.code else ():
+            _print(output, f"  {line}")
+        for problem in file.problems:
+            _print(
+                output,
+                Text("  error", style=STYLES["error"]).append(f": {printable(problem)}", style="default not bold"),
+            )
+        for verdict in file.verdicts:
+            _print(output, _verdict(verdict))
+            for label, text in _reasons(verdict) if len(file.verdicts) == 1 else ():
+                _labelled(label, text, output)
+    _print(output, Text(_totals(found), style="bold"))
+
+
+def _print(output: Console, text: Text | str) -> None:
+    output.print(text, soft_wrap=True, markup=False)
+
+
+def _headline(file: File) -> Text:
+    exists = os.path.exists(file.path)
+    style = Style(bold=True, link=Path(file.path).absolute().as_uri() if exists else None)
+    what = f": {file.form}, {_size(file.size_bytes)}" if file.form else ""
+    held = f", {_count(len(file.code), 'entry', 'entries')}" if file.code else ", no device code"
+    text = Text().append(printable(file.path), style=style)
+    return text.append(what + ("" if file.problems and not file.code else held))
+
+
+def _folded(codes: Iterable[Code]) -> Iterator[str]:
+    """A line per architecture, kind and compression."""
+    groups: dict[tuple[int, str, str, str], list[Code]] = defaultdict(list)
+    for code in codes:
+        groups[(_sm(code), code.arch, _kind(code), code.compression or "")].append(code)
+    for (_, arch, kind, compression), group in sorted(groups.items()):
+        size, unpacked = sum(code.size_bytes for code in group), sum(code.decompressed_bytes for code in group)
+        more = f"  {compression}, {_size(unpacked)} unpacked" if compression else ""
+        yield f"{arch:<8} {kind:<8} {len(group):>7,}  {_size(size):>9}{more}"
+
+
+def _listed(file: File) -> Iterator[str]:
+    for number, code in enumerate(file.code, 1):
+        more = f"  {code.compression}, {_size(code.decompressed_bytes)} unpacked" if code.compression else ""
+        bits = "" if code.address_bits == 64 else f"  {code.address_bits} bits"
+        where = printable(f"{code.where.removeprefix(file.path).lstrip(':')}+{code.offset:#x}")
+        yield f"{number:>5}  {code.arch:<8} {_kind(code):<8} {_size(code.size_bytes):>9}{more}{bits}  {where}"
+
+
+def _kernels(codes: Iterable[Code]) -> Iterator[str]:
+    """Each kernel, and which code it is in."""
+    from cuvet.recording.symbols import demangle
+
+    places: dict[str, dict[str, None]] = {}
+    for code in codes:
+        for name in code.kernels or ():
+            places.setdefault(name, {})[f"{code.arch} PTX" if code.kind == "ptx" else code.arch] = None
+    yield _count(len(places), "kernel", "kernels")
+    for name, archs in places.items():
+        shown = demangle(name) if len(name) <= _MOST_DEMANGLED else name
+        yield f"  {printable(shown)}  [{', '.join(archs)}]"
+
+
+def _verdict(verdict: GpuVerdict) -> Text:
+    line = Text("  ").append(verdict.gpu, style=_OUTCOMES[verdict.outcome]).append(f": {verdict.text}")
+    return line.append(f"; loading it returns {verdict.error} ({verdict.status})") if verdict.error else line
+
+
+def _reasons(verdict: GpuVerdict) -> Iterator[tuple[str, str]]:
+    yield from (("because", because) for because in verdict.because)
+    if verdict.note:
+        yield "note", verdict.note
+    yield from (("help", help_) for help_ in verdict.help)
+    if verdict.cause:
+        yield "more", f"cuvet explain {verdict.cause}"
+
+
+def _labelled(label: str, text: str, output: Console) -> None:
+    prefix = f"     = {label}: "
+    for number, line in enumerate(
+        textwrap.wrap(printable(text), max(output.width - len(prefix), 30), break_on_hyphens=False)
+    ):
+        _print(output, (prefix if number == 0 else " " * len(prefix)) + line)
+
+
+def _totals(found: Inspection) -> str:
+    holding = [file for file in found.files if file.code]
+    entries = sum(len(file.code) for file in holding)
+    parts = [f"{_count(entries, 'entry', 'entries')} in {_count(len(holding), 'file', 'files')}"]
+    if found.without_code:
+        parts.append(f"{_count(found.without_code, 'other file has', 'other files have')} no device code")
+    if found.windows_binaries:
+        parts.append(f"{_count(found.windows_binaries, 'Windows binary', 'Windows binaries')} not looked into")
+    broken = sum(1 for file in found.files if file.problems)
+    if broken:
+        parts.append(f"{_count(broken, 'file', 'files')} could not be read, or not wholly")
+    return "; ".join(parts)
+
+
+def _kind(code: Code) -> str:
+    return f"{_KINDS[code.kind]} {code.ptx_version}" if code.ptx_version else _KINDS[code.kind]
+
+
+def _sm(code: Code) -> int:
+    return int("".join(filter(str.isdecimal, code.arch)) or 0)
+
+
+def _size(size_bytes: int) -> str:
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:,.1f} {unit}"
+    return f"{size_bytes} B"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
