@@ -28,6 +28,7 @@ constexpr Blob NO_STRUCTS[] = {{0, 0, nullptr}};
 constexpr uint64_t PER_THREAD_STREAM = 2;
 constexpr uint64_t ASK_PER_THREAD = 2;  // flag of cuGetProcAddress
 constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500;
+constexpr uint32_t NOT_MADE = ~0u;  // no status of the driver
 
 uint64_t word(int32_t value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
 
@@ -54,21 +55,27 @@ bool lives(Kind kind, uint64_t handle) {
 }
 
 // A call that ends and makes no object and, if `quiet`, names only living ones: it is counted, and stored only if it
-// fails.
-template <class... Arguments>
-uint32_t pass_quietly(bool quiet, uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
+// fails. `look` takes the other way: pass() the call, or, when it was made and failed, store it.
+template <class Look, class... Arguments>
+__attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t symbol, Look look,
+                                                            Arguments... arguments) {
     Thread* thread = current_thread;
-    if (!quiet || !thread || thread->busy || !may_be_quiet.load(std::memory_order_relaxed))
-        return pass(symbol, words, structs, arguments...);
+    if (__builtin_expect(!quiet || !thread || thread->busy || !may_be_quiet.load(std::memory_order_relaxed), 0))
+        return look(NOT_MADE);
     void* function = real_functions[symbol].load(std::memory_order_relaxed);
-    if (!function) return pass(symbol, words, structs, arguments...);
+    if (__builtin_expect(!function, 0)) return look(NOT_MADE);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
-    if (__builtin_expect(status != 0, 0)) {
-        Call call(symbol, words, structs);
-        return call.leave(status);
-    }
+    if (__builtin_expect(status != 0, 0)) return look(status);
     thread->calls++;
     return status;
+}
+
+template <class... Arguments>
+__attribute__((noinline)) uint32_t look_closely(uint32_t made, uint32_t symbol, const uint64_t* words,
+                                                const Blob* structs, Arguments... arguments) {
+    if (made == NOT_MADE) return pass(symbol, words, structs, arguments...);
+    Call call(symbol, words, structs);
+    return call.leave(made);
 }
 
 }  // namespace

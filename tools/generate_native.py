@@ -5,7 +5,7 @@ Usage: ``python tools/generate_native.py`` (after ``tools/generate_catalog.py``)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -413,15 +413,15 @@ def word_of(row: Row, symbol: str, position: int, own: tuple[Parameter, ...]) ->
     return f"word({argument})" if parameter.abi != "word" or parameter.signed else argument
 
 
-def quiet_if(catalog: Catalog, row: Row) -> str:
+def quiet_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
     """C++ condition under which a call needs no closer look, empty if there is none: it ends and makes no object, and
-    those that it names are alive."""
+    those that it names are alive. ``words`` are the C++ expressions of its words."""
     before, after = role_lists(catalog, row)
     if after or set(entry_flags(row, before)) - {"PROBING"}:
         return ""
     if not all(is_single_use(fields) for fields in before):
         return ""
-    return " && ".join(lives(fields) for fields in before) or "true"
+    return " && ".join(lives(fields, words) for fields in before) or "true"
 
 
 def is_single_use(fields: dict[str, object]) -> bool:
@@ -430,10 +430,10 @@ def is_single_use(fields: dict[str, object]) -> bool:
     return fields["action"] == "USES" and by_value
 
 
-def lives(fields: dict[str, object]) -> str:
-    kind = fields["kind"]
-    assert isinstance(kind, Kind)
-    word = f"words[{fields['parameter']}]"
+def lives(fields: dict[str, object], words: Sequence[str]) -> str:
+    kind, parameter = fields["kind"], fields["parameter"]
+    assert isinstance(kind, Kind) and isinstance(parameter, int)
+    word = words[parameter]
     alive = f"lives(Kind::{kind.name}, {word})"
     return f"(!{word} || {alive})" if "NULLABLE" in str(fields["flags"]) else alive
 
@@ -442,21 +442,26 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
     signature = row.entry_point.signatures[row.number]
     own = signature.parameters
     declared = ", ".join(f"{c_type(parameter)} a{i}" for i, parameter in enumerate(own))
-    words = ", ".join(word_of(row, symbol, position, own) for position in range(len(row.at))) or "0"
+    words = [word_of(row, symbol, position, own) for position in range(len(row.at))]
     blobs = [
         f"{{{row.entry_point.index[parameter.name]}, {parameter.bytes}, a{i}.bytes}}, "
         for i, parameter in enumerate(own)
         if parameter.abi == "struct" and parameter.name in row.entry_point.index
     ]
-    structs = f"    const Blob structs[] = {{{''.join(blobs)}{{0, 0, nullptr}}}};\n" if blobs else ""
+    described = [f"const uint64_t words[] = {{{', '.join(words) or '0'}}};"]
+    if blobs:
+        described.append(f"const Blob structs[] = {{{''.join(blobs)}{{0, 0, nullptr}}}};")
     arguments = "".join(f", a{i}" for i in range(len(own)))
-    quiet = quiet_if(catalog, row)
-    function = f"pass_quietly({quiet}, " if quiet else "pass("
-    return (
-        f'extern "C" EXPORT uint32_t {symbol}({declared}) {{\n'
-        f"    const uint64_t words[] = {{{words}}};\n{structs}"
-        f"    return {function}SYMBOL_{symbol}, words, {'structs' if blobs else 'NO_STRUCTS'}{arguments});\n}}\n"
-    )
+    given = f"SYMBOL_{symbol}, words, {'structs' if blobs else 'NO_STRUCTS'}{arguments}"
+    if quiet := quiet_if(catalog, row, words):
+        looked = "".join(f"        {line}\n" for line in (*described, f"return look_closely(made, {given});"))
+        body = (
+            f"    const auto look = [&](uint32_t made) {{\n{looked}    }};\n"
+            f"    return pass_quietly({quiet}, SYMBOL_{symbol}, look{arguments});\n"
+        )
+    else:
+        body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
+    return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{\n{body}}}\n'
 
 
 def write(name: str, parts: Iterable[str]) -> None:
