@@ -1,0 +1,76 @@
+"""``cuvet doctor``: what is wrong with this machine, before any CUDA call."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext
+
+from cuvet import CuvetError, reports
+
+NAME = "doctor"
+HELP = "Find what is wrong with this machine: driver, devices, libraries, frameworks, limits."
+EPILOG = """examples:
+  cuvet doctor                       this machine, and the packages of the python3 in PATH
+  cuvet doctor --python .venv/bin/python
+  cuvet doctor -- ./program          what this program would load
+  cuvet doctor -v                    every probe, and what it looked at
+
+exit codes: 0 no error was found; 1 an error was found
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = f"{parser.prog} [options] [-- PROGRAM ARGS…]"
+    parser.add_argument(
+        "--python", metavar="EXE", help="the Python whose packages are looked at (default: python3 in PATH)"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="show every probe and what it looked at")
+    reports.add_arguments(parser)
+    parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="a program, after --")
+
+
+def run(args: argparse.Namespace) -> int:
+    from cuvet.doctor.diagnosis import diagnose
+    from cuvet.doctor.machine import Machine
+    from cuvet.launch.environment import users_own
+    from cuvet.reports import doctor as report
+
+    environ = users_own(os.environ)
+    argv = args.program[1:] if args.program[:1] == ["--"] else args.program
+    program = _executable(argv[0], environ) if argv else None
+    python = _executable(args.python, environ) if args.python else _python_of(program, environ) if program else None
+    diagnosis = diagnose(Machine(environ=environ, program=program, python=python))
+    try:
+        with open(args.output, "w", encoding="utf-8") if args.output else nullcontext(sys.stdout) as out:
+            report.write(diagnosis, out, args.format, args.color, every_probe=args.verbose)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CuvetError(f"cannot write the report to {args.output or 'stdout'}: {error.strerror}") from error
+    return 1 if any(diagnosis.of("error")) else 0
+
+
+def _executable(name: str, environ: Mapping[str, str]) -> str:
+    path = shutil.which(name, path=environ.get("PATH"))
+    if path is None:
+        raise CuvetError(f"{name}: {'not executable' if os.path.exists(name) else 'command not found'}")
+    return os.path.abspath(path)
+
+
+def _python_of(program: str, environ: Mapping[str, str]) -> str | None:
+    """The interpreter that the program is, or that its first line names; None if it is not one of Python."""
+    if re.fullmatch(r"(?:python|pypy)[\d.]*t?", os.path.basename(program)):
+        return program
+    with open(program, "rb") as file:
+        first = os.fsdecode(file.readline(256))
+    words = first[2:].split() if first.startswith("#!") else []
+    if words and os.path.basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    if not words or "python" not in os.path.basename(words[0]):
+        return None
+    return _executable(words[0], environ)

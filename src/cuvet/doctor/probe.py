@@ -1,0 +1,109 @@
+"""What a probe is, and running them all.
+
+A probe is a module in ``probes/`` with ``NAME`` (its slug), ``TITLE`` (what it looks for, one line), ``GROUP`` (its place in the
+report) and ``probe(machine)``, which yields at least one ``Conclusion``. It looks at the machine only through ``Machine``, changes
+nothing, and lets ``OSError`` through: that it could not look then becomes its conclusion.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal, Protocol, cast
+
+import msgspec
+
+from cuvet.doctor import probes
+from cuvet.doctor.machine import Machine
+
+Severity = Literal["error", "warning", "note", "healthy", "unknown"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note", "unknown", "healthy")
+
+Group = Literal["driver", "devices", "libraries", "frameworks", "memory"]
+GROUPS: tuple[Group, ...] = ("driver", "devices", "libraries", "frameworks", "memory")
+"""In the order of a report: an earlier group's problem explains a later one's."""
+
+
+class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a probe concludes.
+
+    ``cause``: id of a cause in ``knowledge/causes``; None unless ``severity`` is error, warning or note. ``verdict``: one line that
+    stands alone. ``looked_at``: paths, variables and functions. ``evidence``: what was found there, one line each, with its path.
+    ``mend``: the command that mends it, or a sentence.
+    """
+
+    severity: Severity
+    verdict: str
+    cause: str | None = None
+    looked_at: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    mend: str = ""
+
+
+def healthy(verdict: str, *looked_at: str, evidence: tuple[str, ...] = ()) -> Conclusion:
+    return Conclusion(severity="healthy", verdict=verdict, looked_at=looked_at, evidence=evidence)
+
+
+def unknown(verdict: str, *looked_at: str) -> Conclusion:
+    """The probe could not look; ``verdict`` says why."""
+    return Conclusion(severity="unknown", verdict=verdict, looked_at=looked_at)
+
+
+class Probe(Protocol):
+    NAME: str
+    TITLE: str
+    GROUP: Group
+
+    def probe(self, machine: Machine) -> Iterator[Conclusion]: ...
+
+
+class Examination(msgspec.Struct, frozen=True, kw_only=True):
+    """A probe's name and title, and what it concluded."""
+
+    probe: str
+    title: str
+    conclusions: tuple[Conclusion, ...]
+
+
+@cache
+def all_probes() -> tuple[Probe, ...]:
+    """Those in ``probes/``, by group, then by name."""
+    found = [
+        cast(Probe, importlib.import_module(f"{probes.__name__}.{module.name}"))
+        for module in pkgutil.iter_modules(probes.__path__)
+        if not module.name.startswith("_")
+    ]
+    return tuple(sorted(found, key=lambda probe: (GROUPS.index(probe.GROUP), probe.NAME)))
+
+
+def examine(machine: Machine) -> tuple[Examination, ...]:
+    """What every probe concludes about the machine."""
+    return tuple(Examination(probe=p.NAME, title=p.TITLE, conclusions=_conclusions(p, machine)) for p in all_probes())
+
+
+def _conclusions(probe: Probe, machine: Machine) -> tuple[Conclusion, ...]:
+    found: list[Conclusion] = []
+    try:
+        for conclusion in probe.probe(machine):
+            found.append(_readable(conclusion))
+    except OSError as error:
+        reason = f"cannot look: {error.filename or probe.TITLE}: {error.strerror or error}"
+        found.append(_readable(unknown(reason)))
+    return tuple(found)
+
+
+def _readable(conclusion: Conclusion) -> Conclusion:
+    """Its texts in characters that JSON has: bytes of names and variables that are no UTF-8 as ``\\udcff``."""
+    return msgspec.structs.replace(
+        conclusion,
+        verdict=readable(conclusion.verdict),
+        looked_at=tuple(map(readable, conclusion.looked_at)),
+        evidence=tuple(map(readable, conclusion.evidence)),
+        mend=readable(conclusion.mend),
+    )
+
+
+def readable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,1 @@
+"""One probe, one file; ``cuvet.doctor.probe`` says what a probe is and finds these by listing."""

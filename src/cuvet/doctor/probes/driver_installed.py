@@ -1,0 +1,110 @@
+"""Is there an NVIDIA GPU, and is its driver there?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuvet.doctor import driver
+from cuvet.doctor.machine import Machine
+from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+
+NAME = "driver-installed"
+TITLE = "NVIDIA GPU and driver"
+GROUP: Group = "driver"
+
+_LOOKED_AT = (
+    "/sys/bus/pci/devices/*/vendor",
+    driver.PROC_VERSION,
+    driver.MODULE_VERSION,
+    "libcuda.so.1 on the loader's path",
+)
+_LOADER_KNOWS = "libcuda.so.1: none on the loader's path"
+
+
+def probe(machine: Machine) -> Iterator[Conclusion]:
+    kernel, copies = driver.kernel_version(machine), driver.libcudas(machine)
+    libcudas = [copy for copy in copies if not driver.is_stub(copy)]
+    if driver.is_wsl(machine):
+        yield healthy("WSL: the driver is that of Windows", "/proc/sys/kernel/osrelease")
+    elif machine.state.cuda.status == 0:
+        yield healthy(f"driver {kernel or 'of unknown version'}", *_LOOKED_AT, evidence=(str(machine.state.cuda.path),))
+    elif kernel and libcudas:
+        yield healthy(
+            f"driver {kernel} is loaded", *_LOOKED_AT, evidence=(f"{libcudas[0].path} ({libcudas[0].why}): found",)
+        )
+    elif kernel and copies:
+        yield unknown(f"driver {kernel} is loaded, but the only libcuda.so.1 is a stub", *_LOOKED_AT)
+    elif kernel:
+        yield _without_libcuda(machine, kernel)
+    elif driver.pci_gpus(machine):
+        yield _without_module(machine, [copy.path for copy in libcudas])
+    elif machine.exists("/etc/nv_tegra_release"):
+        yield unknown(
+            "a Tegra module: its driver is part of the system image and is not looked at", "/etc/nv_tegra_release"
+        )
+    elif machine.is_directory("/sys/bus/pci/devices"):
+        yield _no_gpu(machine)
+    else:
+        yield unknown("no NVIDIA driver is loaded, and there is no PCI bus to look for a GPU on", *_LOOKED_AT)
+
+
+def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
+    evidence = (f"{driver.PROC_VERSION}: {kernel}", _LOADER_KNOWS)
+    if driver.is_container(machine):
+        names = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
+        return Conclusion(
+            severity="error",
+            cause="container-without-driver",
+            verdict=f"the host has driver {kernel}, but this container was started without its libcuda",
+            looked_at=(*_LOOKED_AT, *names),
+            evidence=(*evidence, *(f"{name}={machine.environ.get(name, ' is not set')}" for name in names)),
+            mend="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility … (with the NVIDIA Container Toolkit)",
+        )
+    return Conclusion(
+        severity="error",
+        cause="driver-not-installed",
+        verdict=f"the kernel module of driver {kernel} is loaded, but its libcuda.so.1 is not on the loader's path",
+        looked_at=_LOOKED_AT,
+        evidence=evidence,
+        mend=f"install the compute libraries of driver {kernel} (Debian, Ubuntu: libnvidia-compute-{kernel.split('.')[0]}), "
+        "then: sudo ldconfig",
+    )
+
+
+def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
+    gpus = driver.pci_gpus(machine)
+    evidence = tuple(f"{address}: NVIDIA GPU, kernel driver {bound or 'none'}" for address, bound in gpus)
+    evidence += (f"{driver.PROC_VERSION}: missing", f"{libcudas[0]}: installed" if libcudas else _LOADER_KNOWS)
+    if any(bound == "nouveau" for _, bound in gpus):
+        return Conclusion(
+            severity="error",
+            cause="driver-nouveau",
+            verdict="the GPU is driven by nouveau, which CUDA cannot use",
+            looked_at=_LOOKED_AT,
+            evidence=evidence,
+            mend="install the NVIDIA driver, which keeps nouveau from loading, and reboot (Ubuntu: sudo ubuntu-drivers install)",
+        )
+    if any(bound == "vfio-pci" for _, bound in gpus) and not libcudas:
+        return unknown("every GPU is reserved for virtual machines (vfio-pci)", *_LOOKED_AT)
+    installed = "libcuda is installed, but the kernel module nvidia is not loaded"
+    return Conclusion(
+        severity="error",
+        cause="driver-not-installed",
+        verdict=installed if libcudas else "there is an NVIDIA GPU, but no NVIDIA driver",
+        looked_at=_LOOKED_AT,
+        evidence=evidence,
+        mend="sudo modprobe nvidia (if that fails, dmesg says why: not built for this kernel, or not signed for Secure Boot)"
+        if libcudas
+        else "install the NVIDIA driver and reboot (Ubuntu: sudo ubuntu-drivers install)",
+    )
+
+
+def _no_gpu(machine: Machine) -> Conclusion:
+    return Conclusion(
+        severity="error",
+        cause="device-not-present",
+        verdict="this machine has no NVIDIA GPU",
+        looked_at=_LOOKED_AT,
+        evidence=("/sys/bus/pci/devices: no display controller of vendor 0x10de", f"{driver.PROC_VERSION}: missing"),
+        mend="run on a machine with a GPU; without one, cuvet run --device emulated -- PROGRAM checks a program's calls",
+    )

@@ -1,0 +1,65 @@
+"""Was a build of a framework without CUDA installed, on a machine with a GPU?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuvet.doctor import cudnn, frameworks, python
+from cuvet.doctor.machine import Machine
+from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+
+NAME = "frameworks-cpu-only"
+TITLE = "builds without CUDA"
+GROUP: Group = "frameworks"
+
+_LOOKED_AT = ("torch/version.py", "tensorflow/python/platform/build_info.py", "jaxlib and its plugins")
+_MENDS = {
+    "torch": "install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu{cuda}",
+    "tensorflow": "install 'tensorflow[and-cuda]'",
+    "tensorflow-cpu": "uninstall -y tensorflow-cpu, then: pip install 'tensorflow[and-cuda]'",
+    "jax": "install --upgrade 'jax[cuda{major}]'",
+}
+
+
+def probe(machine: Machine) -> Iterator[Conclusion]:
+    if python.interpreter(machine) is None:
+        yield healthy("not a Python program", *_LOOKED_AT)
+        return
+    if not machine.state.nvml.gpus:
+        yield unknown("the driver shows no GPU: a build without CUDA may be meant", *_LOOKED_AT)
+        return
+    found = list(_cpu_only(machine))
+    for name, title, evidence in found:
+        yield Conclusion(
+            severity="note",
+            cause="framework-cpu-only",
+            verdict=f"{title} was built without CUDA and does not use the GPU",
+            looked_at=_LOOKED_AT,
+            evidence=(evidence,),
+            mend=_mend(machine, name),
+        )
+    if not found:
+        titles = ", ".join(each.title for each in frameworks.installed(machine))
+        yield healthy(f"with CUDA: {titles}" if titles else "no framework here that uses CUDA", *_LOOKED_AT)
+
+
+def _cpu_only(machine: Machine) -> Iterator[tuple[str, str, str]]:
+    """Name of the distribution, title, and what shows it."""
+    for framework in frameworks.installed(machine):
+        if framework.cpu_only:
+            yield (
+                framework.distribution.name,
+                framework.title,
+                f"{framework.distribution.dist_info}: its build names no CUDA",
+            )
+    installed = python.distributions(machine)
+    jax, jaxlib = installed.get("jax"), installed.get("jaxlib")
+    plugins = any(name.startswith(("jax-cuda", "jax-rocm", "libtpu")) for name in installed)
+    if jax and jaxlib and "cuda" not in jaxlib.version and not plugins:
+        yield "jax", f"JAX {jax.version}", f"{jaxlib.dist_info}: no jax-cuda12-plugin or jax-cuda13-plugin beside it"
+
+
+def _mend(machine: Machine, name: str) -> str:
+    newest = machine.state.cuda.version or machine.state.nvml.cuda
+    major = 13 if newest >= 13000 else 12
+    return cudnn.pip(machine, _MENDS[name].format(major=major, cuda="130" if major == 13 else "126"))

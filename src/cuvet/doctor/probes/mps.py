@@ -1,0 +1,30 @@
+"""Would the program run through a Multi-Process Service?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuvet.doctor.machine import Machine
+from cuvet.doctor.probe import Conclusion, Group, healthy
+
+NAME = "mps"
+TITLE = "Multi-Process Service"
+GROUP: Group = "devices"
+
+_VARIABLE = "CUDA_MPS_PIPE_DIRECTORY"
+_DEFAULT = "/tmp/nvidia-mps"
+
+
+def probe(machine: Machine) -> Iterator[Conclusion]:
+    directory = machine.environ.get(_VARIABLE) or _DEFAULT
+    if not machine.exists(f"{directory}/control"):
+        yield healthy("no MPS control daemon", _VARIABLE, f"{directory}/control")
+        return
+    yield Conclusion(
+        severity="note",
+        cause="device-mps",
+        verdict=f"there is the pipe of an MPS control daemon in {directory}: programs run as its clients",
+        looked_at=(_VARIABLE, f"{directory}/control"),
+        evidence=(f"{directory}/control: exists",),
+        mend="if MPS is not wanted, end its daemon: echo quit | nvidia-cuda-mps-control",
+    )

@@ -1,0 +1,117 @@
+"""What ``cuvet doctor`` found, for people and as JSON (``cuvet-doctor/1``, whose schema is ``doctor.schema.json``)."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from cuvet.doctor.diagnosis import Diagnosis, Subject
+from cuvet.doctor.probe import Conclusion, Severity
+from cuvet.reports.terminal import STYLES, console, printable
+
+SCHEMA_FILE = Path(__file__).with_name("doctor.schema.json")
+_STYLES = {**STYLES, "healthy": "bold green", "unknown": "dim"}
+_LABELS = {"found": "cyan", "help": "bold green"}
+_LONGEST_SEVERITY = max(map(len, _STYLES))
+
+
+def write(diagnosis: Diagnosis, file: TextIO, form: str, color: str, *, every_probe: bool) -> None:
+    if form == "json":
+        file.write(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode() + "\n")
+    else:
+        render(diagnosis, console(file, color), every_probe=every_probe)
+
+
+def render(diagnosis: Diagnosis, output: Console, *, every_probe: bool = False) -> None:
+    """The verdict, then each problem with what was found and what mends it, then, if asked for, every probe."""
+    _print(output, _verdict(diagnosis))
+    for line in _subject(diagnosis.subject):
+        _print(output, Text(f"  {line}", style="dim"))
+    for conclusion in diagnosis.of("error", "warning", "note"):
+        _print(output, "")
+        _problem(conclusion, output)
+    _print(output, "")
+    if every_probe:
+        _every_probe(diagnosis, output)
+    else:
+        _print(output, Text(_summary(diagnosis), style="dim"))
+
+
+def _verdict(diagnosis: Diagnosis) -> Text:
+    if diagnosis.healthy:
+        subject = diagnosis.subject
+        names = list(dict.fromkeys(subject.gpus))
+        gpus = ", ".join(
+            f"{subject.gpus.count(name)} x {name}" if subject.gpus.count(name) > 1 else name for name in names
+        )
+        facts = [
+            f"driver {subject.driver}" if subject.driver else "",
+            f"CUDA {subject.cuda}" if subject.cuda else "",
+            gpus,
+        ]
+        return Text("healthy", style=_STYLES["healthy"]).append(": " + ", ".join(filter(None, facts)), style="default")
+    counts = [_count(diagnosis, severity) for severity in ("error", "warning")]
+    severity: Severity = "error" if any(diagnosis.of("error")) else "warning"
+    first = next(diagnosis.of(severity)).verdict
+    return Text(" and ".join(filter(None, counts)), style=_STYLES[severity]).append(
+        f": {printable(first)}", style="default"
+    )
+
+
+def _count(diagnosis: Diagnosis, severity: Severity) -> str:
+    count = sum(1 for _ in diagnosis.of(severity))
+    return f"{count} {severity}{'s' if count > 1 else ''}" if count else ""
+
+
+def _subject(subject: Subject) -> Iterator[str]:
+    if subject.program:
+        yield f"for {printable(subject.program)}"
+    if subject.python:
+        yield f"with the packages of {printable(subject.python)}"
+
+
+def _problem(conclusion: Conclusion, output: Console) -> None:
+    headline = Text(f"{conclusion.severity}[{conclusion.cause}]", style=_STYLES[conclusion.severity])
+    _print(output, headline.append(f": {printable(conclusion.verdict)}", style="default bold"))
+    for line in conclusion.evidence:
+        _labelled("found", line, output)
+    _labelled("help", conclusion.mend, output)
+    _labelled("more", f"cuvet explain {conclusion.cause}", output)
+
+
+def _labelled(label: str, text: str, output: Console) -> None:
+    """Commands and paths are not broken: only where there is a space."""
+    prefix = f"   = {label}: "
+    width = max(output.width - len(prefix), 30)
+    lines = textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
+    for number, line in enumerate(lines):
+        row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
+        _print(output, row.append(line, style="default"))
+
+
+def _every_probe(diagnosis: Diagnosis, output: Console) -> None:
+    for examination in diagnosis.probes:
+        _print(output, Text(f"{examination.probe}: {examination.title}", style="bold"))
+        for conclusion in examination.conclusions:
+            severity = Text(f"  {conclusion.severity:<{_LONGEST_SEVERITY}} ", style=_STYLES[conclusion.severity])
+            _print(output, severity.append(printable(conclusion.verdict), style="default"))
+            if conclusion.looked_at:
+                _labelled("looked at", "; ".join(conclusion.looked_at), output)
+            for line in conclusion.evidence:
+                _labelled("found", line, output)
+
+
+def _summary(diagnosis: Diagnosis) -> str:
+    blind = [each.probe for each in diagnosis.probes if any(c.severity == "unknown" for c in each.conclusions)]
+    could_not = f", of which {len(blind)} could not look" if blind else ""
+    return f"{len(diagnosis.probes)} probes{could_not}: cuvet doctor -v shows what each looked at"
+
+
+def _print(output: Console, text: Text | str) -> None:
+    output.print(text, soft_wrap=True, markup=False)

@@ -1,0 +1,81 @@
+"""What the driver says, asked of compiled libraries that stand for libcuda and NVML."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cuvet.doctor import state
+
+
+def read(libraries: Path, **variables: str) -> state.State:
+    return state.read({**os.environ, "LD_LIBRARY_PATH": str(libraries), **variables})
+
+
+def test_both_answer(libraries: Path) -> None:
+    found = read(libraries, RESTRICTED="1")
+    assert found.cuda == state.Cuda(
+        path=str(libraries / "libcuda.so.1"),
+        status=0,
+        version=13000,
+        devices=(
+            state.VisibleDevice(name="A", uuid="GPU-00010203-0405-0607-0809-0a0b0c0d0e0f", compute_capability=(9, 0)),
+            state.VisibleDevice(name="B", uuid="GPU-10111213-1415-1617-1819-1a1b1c1d1e1f", compute_capability=(9, 0)),
+        ),
+    )
+    assert found.nvml == state.Nvml(
+        path=str(libraries / "libnvidia-ml.so.1"),
+        driver="580.95.05",
+        cuda=13000,
+        gpus=(
+            state.Gpu(
+                uuid="GPU-1",
+                name="Some GPU",
+                pci="0000:1b:02.0",
+                minor=3,
+                compute_capability=(9, 0),
+                compute_mode="exclusive-process",
+                memory_bytes=8 << 30,
+                memory_free_bytes=2 << 30,
+                holders=(state.Holder(pid=4711, bytes=6 << 30), state.Holder(pid=4712)),
+                mig=True,
+                mig_devices=("MIG-1",),
+            ),
+        ),
+    )
+
+
+def test_a_status_that_is_not_success_is_kept(libraries: Path) -> None:
+    found = read(libraries, STATUS="100").cuda
+    assert (found.status, found.devices, found.error) == (100, (), "")
+
+
+def test_a_libcuda_that_kills_its_process_does_not_kill_this_one(libraries: Path) -> None:
+    assert read(libraries, DIE="1").cuda.error == "libcuda.so.1 ended the process that asked it (signal 6)"
+
+
+def test_a_libcuda_that_does_not_answer_is_given_up(libraries: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_TIMEOUT_S", 0.001)
+    assert read(libraries).cuda.error == "libcuda.so.1 did not answer within 0.001 s"
+
+
+def test_what_a_library_prints_is_not_its_answer(libraries: Path) -> None:
+    assert read(libraries, LOUD="1").cuda.version == 13000
+
+
+def test_a_gpu_that_is_lost_hides_no_other(libraries: Path) -> None:
+    found = read(libraries, LOST="1").nvml
+    assert [gpu.name for gpu in found.gpus] == ["Some GPU"]
+    assert found.error.startswith("GPU 1: nvmlDeviceGetHandleByIndex_v2")
+
+
+def test_nvml_says_why_it_fails(libraries: Path) -> None:
+    assert read(libraries, MISMATCH="1").nvml.error == "nvmlInit_v2: Driver/library version mismatch (18)"
+
+
+def test_without_libraries_the_loader_says_so(tmp_path: Path) -> None:
+    found = state.read({"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(tmp_path)})
+    if found.cuda.path is None:
+        assert "libcuda.so.1: cannot open shared object file" in found.cuda.error
