@@ -58,11 +58,14 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_catalog.py
 	$(BIN)/python tools/generate_native.py
 	$(BIN)/python tools/generate_cudart.py
+	$(BIN)/python tools/generate_errors.py
 	$(BIN)/python tools/generate_schema.py
 	$(BIN)/python tools/generate_docs.py
+	$(BIN)/python tools/generate_causes.py
 
-docs: $(INSTALLED) ## rewrite the pages of the rules
+docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py
+	$(BIN)/python tools/generate_causes.py
 
 wheel: $(INSTALLED) ## sdist, the wheel built from it, its manylinux tag: in dist/
 	$(BIN)/python tools/build_wheel.py dist

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cuvet.knowledge.search import cause_named
 from cuvet.reports.pages import page
 from cuvet.rules import all_rules
 from cuvet.rules.rule import Rule
@@ -25,7 +26,15 @@ def pages() -> dict[Path, str]:
     for rule in all_rules():
         nouns.setdefault(rule.__module__.split(".")[2].replace("_", " "), []).append(rule)
     index = "\n".join([INDEX, *(_table(noun, rules) for noun, rules in nouns.items())])
-    return {Path("rules.md"): index, **{Path("rules", f"{rule.name}.md"): page(rule) for rule in all_rules()}}
+    return {
+        Path("rules.md"): index,
+        **{Path("rules", f"{rule.name}.md"): page(rule, _beliefs(rule)) for rule in all_rules()},
+    }
+
+
+def _beliefs(rule: type[Rule]) -> tuple[str, ...]:
+    cause = cause_named(rule.name)
+    return cause.beliefs if cause else ()
 
 
 def _table(noun: str, rules: list[type[Rule]]) -> str:

@@ -1,4 +1,4 @@
-"""Write the JSON schema of the report from the types in ``cuvet.findings``."""
+"""Write the JSON schemas of what the commands print, from the types that they encode."""
 
 from __future__ import annotations
 
@@ -7,22 +7,37 @@ import json
 
 import msgspec
 
-from cuvet.findings import SCHEMA, Report
+from cuvet import findings
+from cuvet.doctor import diagnosis
+from cuvet.image import inspection
+from cuvet.knowledge import explanation
+from cuvet.reports.doctor import SCHEMA_FILE as DIAGNOSIS_SCHEMA_FILE
+from cuvet.reports.explanation import SCHEMA_FILE as EXPLANATION_SCHEMA_FILE
+from cuvet.reports.inspect import SCHEMA_FILE as INSPECTION_SCHEMA_FILE
 from cuvet.reports.json import SCHEMA_FILE
 
+SCHEMAS = {
+    SCHEMA_FILE: (findings.Report, findings.SCHEMA),
+    EXPLANATION_SCHEMA_FILE: (explanation.Explanation, explanation.SCHEMA),
+    INSPECTION_SCHEMA_FILE: (inspection.Inspection, inspection.SCHEMA),
+    DIAGNOSIS_SCHEMA_FILE: (diagnosis.Diagnosis, diagnosis.SCHEMA),
+}
+"""File to the type, and the version that it is pinned to."""
 
-def schema() -> str:
-    """JSON Schema of a report, pinned to its version."""
-    document = msgspec.json.schema(Report)
+
+def schema(kind: type[msgspec.Struct] = findings.Report, version: str = findings.SCHEMA) -> str:
+    """JSON Schema of the type."""
+    document = msgspec.json.schema(kind)
     for definition in document["$defs"].values():
         if "description" in definition:  # a docstring, whose indentation depends on Python's version
             definition["description"] = inspect.cleandoc(definition["description"])
     document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    report = document["$defs"]["Report"]
-    report["properties"]["schema"] = {"const": SCHEMA}
-    report["required"] = ["schema", *report["required"]]
+    top = document["$defs"][kind.__name__]
+    top["properties"]["schema"] = {"const": version}
+    top["required"] = ["schema", *top["required"]]
     return json.dumps(document, indent=2) + "\n"
 
 
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema(), encoding="utf-8")
+    for file, (kind, version) in SCHEMAS.items():
+        file.write_text(schema(kind, version), encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import NoReturn, Protocol, cast
 
 from cuvet import CuvetError, __version__
 
-COMMANDS = ("run", "analyze", "rules", "explain", "completion")
+COMMANDS = ("run", "analyze", "inspect", "doctor", "rules", "explain", "completion")
 
 DESCRIPTION = (
     "The validation layer for CUDA: names the object behind a failing call, and where it was created and destroyed."

@@ -36,10 +36,10 @@ def test_version() -> None:
         (("rules", "--fromat", "json"), "cuvet: unknown option --fromat; did you mean --format? (see cuvet rules -h)"),
         (("rules", "--form", "json"), "cuvet: unknown option --form; did you mean --format? (see cuvet rules -h)"),
         (("rules", "extra"), "cuvet: unexpected argument extra (see cuvet rules -h)"),
-        (("explain", "CV999999"), "cuvet: no rule is called CV999999 (see cuvet rules)"),
+        (("explain", "CV999999"), "cuvet: no error, cause or rule is called CV999999 (see cuvet rules)"),
         (
             ("explain", "stream-use-after-destry"),
-            "cuvet: no rule is called stream-use-after-destry; did you mean stream-use-after-destroy",
+            "cuvet: no error, cause or rule is called stream-use-after-destry; did you mean stream-use-after-destroy",
         ),
     ],
 )

@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 
 from cuvet import reports
-from cuvet.analysis import analyze
-from cuvet.launch.progress import shown
 
 NAME = "analyze"
 HELP = "Report from recordings that `cuvet run` made, here or elsewhere."
@@ -24,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from cuvet.analysis import analyze
+    from cuvet.launch.progress import shown
+
     with shown(args.directories):
         report = analyze(args.directories, leaks=args.leaks)
     reports.write(report, args, recording=str(args.directories[0]))

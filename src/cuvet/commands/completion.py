@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import argparse
 
-import shtab
-
 NAME = "completion"
 HELP = "Print the completion script of a shell."
 EPILOG = """examples:
@@ -18,6 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import shtab
+
     from cuvet.cli import make_parser
 
     print(shtab.complete(make_parser(), args.shell))

@@ -1,57 +1,165 @@
+"""``cuvet explain``: what an error means and what causes it; a rule; the errors in a log."""
+
 from __future__ import annotations
 
 import argparse
-import difflib
+import os
 import sys
-
-import msgspec
-from rich.markdown import Markdown
+from typing import TYPE_CHECKING
 
 from cuvet import CuvetError
+from cuvet.knowledge import APIS
 from cuvet.reports import FORMATS, add_color
-from cuvet.reports.pages import page, sections
-from cuvet.reports.terminal import console
-from cuvet.rules import all_rules
-from cuvet.rules.rule import Rule
+from cuvet.rules import rule_called, rule_names
+
+if TYPE_CHECKING:
+    from cuvet.knowledge.explanation import Explanation
+    from cuvet.rules.rule import Rule
 
 NAME = "explain"
-HELP = "Explain a rule: what it checks, why, what is known, right and wrong programs."
+HELP = (
+    "Explain an error, a message, a log, a cause or a rule: what it means, what causes it, how to tell, what mends it."
+)
 EPILOG = """examples:
-  cuvet explain CV201
-  cuvet explain stream-use-after-destroy
+  cuvet explain 400
+  cuvet explain --api cudnn CUDNN_STATUS_NOT_INITIALIZED
+  cuvet explain "no kernel image is available for execution on the device"
+  cuvet explain cudaErrorInvalidValue cudaHostRegister      with the function that returned it
+  python train.py 2>&1 | cuvet explain -                     the errors in a log; a FILE works too
+  cuvet explain stream-use-after-destroy                     a rule or a cause that cuvet named
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", metavar="RULE", help="code or name of a rule")
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        nargs="+",
+        help="error name, number or message, with what else is known; id of a rule or cause; FILE or - with a log",
+    )
+    parser.add_argument("--api", choices=APIS, help="the API that a number or name belongs to")
+    parser.add_argument("--all", action="store_true", help="tell every cause, not only the likely ones")
     parser.add_argument("--format", choices=FORMATS, default="terminal", help="default: terminal")
     add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    rule = find(args.rule)
-    if args.format == "json":
-        print(msgspec.json.format(msgspec.json.encode(_data(rule)), indent=2).decode())
-    elif args.color == "always" or (args.color == "auto" and sys.stdout.isatty()):
-        console(sys.stdout, args.color).print(Markdown(page(rule), code_theme="bw"))
+    words = " ".join(args.what).strip()
+    rule = rule_called(words)
+    if rule is not None:
+        _show_rule(rule, args)
     else:
-        print(page(rule), end="")
+        _show(_explained(words, args), args)
     return 0
 
 
-def find(word: str) -> type[Rule]:
-    """The rule of that code or name. CuvetError with the nearest ones if there is none."""
-    rules = {key: rule for rule in all_rules() for key in (rule.code, rule.name)}
-    found = rules.get(word.upper()) or rules.get(word.lower())
-    if found is None:
-        nearest = difflib.get_close_matches(word.lower(), [rule.name for rule in all_rules()], n=3, cutoff=0.5)
-        nearest = nearest or difflib.get_close_matches(word.upper(), [rule.code for rule in all_rules()], n=3)
-        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
-        raise CuvetError(f"no rule is called {word}{hint} (see cuvet rules)")
+def _explained(words: str, args: argparse.Namespace) -> Explanation:
+    """CuvetError if nothing is known: with the nearest names."""
+    from cuvet.knowledge import explanation, logs
+
+    if words == "-" or "\n" in words or _is_log(words):
+        name = "-" if "\n" in words else _text(words)
+        found = explanation.explain_log(name, logs.read(_content(words)), everything=args.all)
+        if found is None:
+            raise CuvetError(f"no error of CUDA and its libraries is in {'the log' if name == '-' else name}")
+        return found
+    words = _text(words)
+    found = explanation.explain_cause(words) or explanation.explain_text(words, args.api, everything=args.all)
+    if found is None or (not found.errors and _nearest(words, 0.8)):
+        raise CuvetError(_unknown(words, args.api))
     return found
 
 
+def _is_log(word: str) -> bool:
+    """Whether it is a file, and no name or number that means something itself."""
+    from cuvet.knowledge.errors import integer, named
+
+    return integer(word) is None and named(word) is None and os.path.isfile(word)
+
+
+def _content(words: str) -> bytes:
+    from cuvet.knowledge.logs import MOST_BYTES
+
+    if words == "-":
+        return sys.stdin.buffer.read(MOST_BYTES)
+    if "\n" in words:
+        return os.fsencode(words)
+    try:
+        with open(words, "rb") as file:
+            return file.read(MOST_BYTES)
+    except OSError as error:
+        raise CuvetError(f"cannot read {_text(words)}: {error.strerror}") from error
+
+
+def _text(words: str) -> str:
+    """Without the bytes of an argument that are no text."""
+    return words.encode("utf-8", "replace").decode()
+
+
+def _unknown(words: str, api: str | None) -> str:
+    from cuvet.knowledge.errors import integer
+
+    of = f" of {api}" if api else ""
+    if integer(words) is not None:
+        return f"no error{of} has the number {words}"
+    nearest = _nearest(words, 0.6)
+    hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+    return f"no error{of}, cause or rule is called {words[:200]}{hint} (see cuvet rules)"
+
+
+def _nearest(words: str, least: float) -> list[str]:
+    """The names of errors, causes and rules that are spelled like the words, at least as much as ``least`` of 1. An id itself is none."""
+    import difflib
+
+    from cuvet.knowledge.errors import all_errors
+    from cuvet.knowledge.search import all_causes
+
+    names = [name for error in all_errors() for name in error.names] + [
+        *rule_names(),
+        *(cause.id for cause in all_causes()),
+    ]
+    by_lower = {name.lower(): name for name in names}
+    word = words.lower()[:200]
+    close = difflib.get_close_matches(word, by_lower, n=3, cutoff=least) if word not in by_lower else []
+    return [by_lower[name] for name in close]
+
+
+def _show(found: Explanation, args: argparse.Namespace) -> None:
+    if args.format == "json":
+        _print_json(found)
+    else:
+        from cuvet.reports import explanation, terminal
+
+        explanation.render(found, terminal.console(sys.stdout, args.color))
+
+
+def _print_json(document: object) -> None:
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def _show_rule(rule: type[Rule], args: argparse.Namespace) -> None:
+    from cuvet.knowledge.search import cause_named
+    from cuvet.reports.pages import page
+
+    cause = cause_named(rule.name)
+    beliefs = cause.beliefs if cause else ()
+    if args.format == "json":
+        _print_json({**_data(rule), "beliefs": beliefs})
+    elif args.color == "always" or (args.color == "auto" and sys.stdout.isatty()):
+        from rich.markdown import Markdown
+
+        from cuvet.reports.terminal import console
+
+        console(sys.stdout, args.color).print(Markdown(page(rule, beliefs), code_theme="bw"))
+    else:
+        print(page(rule, beliefs), end="")
+
+
 def _data(rule: type[Rule]) -> dict[str, object]:
+    from cuvet.reports.pages import sections
+
     return {
         "rule": rule.code,
         "name": rule.name,

@@ -3,11 +3,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-import msgspec
-from rich.text import Text
-
 from cuvet.reports import FORMATS, add_color
-from cuvet.reports.terminal import STYLES, console
 from cuvet.rules import all_rules
 
 NAME = "rules"
@@ -25,9 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.format == "json":
+        import msgspec
+
         rows = [{"rule": r.code, "name": r.name, "severity": r.severity, "summary": r.summary} for r in all_rules()]
         print(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
         return 0
+    from rich.text import Text
+
+    from cuvet.reports.terminal import STYLES, console
+
     output = console(sys.stdout, args.color)
     longest = max(len(rule.name) for rule in all_rules())
     for rule in all_rules():

@@ -6,10 +6,12 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from cuvet import CuvetError
-from cuvet.findings import Report
+
+if TYPE_CHECKING:
+    from cuvet.findings import Report
 
 FORMATS = ("terminal", "json")
 

@@ -17,11 +17,12 @@ def sections(rule: type[Rule]) -> dict[str, str]:
     return {heading.strip(): text.strip() for heading, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def page(rule: type[Rule]) -> str:
-    """The page in Markdown."""
+def page(rule: type[Rule], beliefs: tuple[str, ...] = ()) -> str:
+    """The page in Markdown. ``beliefs``: what people wrongly hold for true."""
     parts = [f"# {rule.code} {rule.name}", f"**{rule.severity}**: {rule.summary}"]
     parts += [f"## {heading}\n\n{text}" for heading, text in sections(rule).items()]
     parts += ["## What is known\n\n" + "\n".join(map(_evidence, rule.evidence))] if rule.evidence else []
+    parts += ["## What is not so\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
     parts += _examples("Wrong", rule.INVALID) + _examples("Right", rule.VALID)
     return "\n\n".join(parts) + "\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
@@ -15,9 +16,31 @@ if TYPE_CHECKING:
 @cache
 def all_rules() -> tuple[type[Rule], ...]:
     """Every rule in ``rules/<noun>/<what_is_wrong>.py``, ordered by code."""
-    folder = Path(__file__).parent
-    files = sorted(path for path in folder.glob("*/*.py") if not path.name.startswith("_"))
-    return tuple(sorted((_rule_in(path.parent.name, path.stem) for path in files), key=lambda rule: rule.code))
+    return tuple(
+        sorted((_rule_in(path.parent.name, path.stem) for path in _files().values()), key=lambda rule: rule.code)
+    )
+
+
+def rule_called(word: str) -> type[Rule] | None:
+    """The rule of that code or name; no other rule is imported."""
+    file = _files().get(word.lower())
+    if file is None and re.fullmatch(r"CV\d+", word, re.I):
+        file = next(
+            (file for file in _files().values() if f'code = "{word.upper()}"' in file.read_text(encoding="utf-8")), None
+        )
+    return _rule_in(file.parent.name, file.stem) if file else None
+
+
+def rule_names() -> tuple[str, ...]:
+    """The names of all rules; none is imported."""
+    return tuple(_files())
+
+
+@cache
+def _files() -> dict[str, Path]:
+    """Name of each rule to its file: ``stream-use-after-destroy`` is in ``stream/use_after_destroy.py``."""
+    files = sorted(path for path in Path(__file__).parent.glob("*/*.py") if not path.name.startswith("_"))
+    return {f"{path.parent.name}-{path.stem}".replace("_", "-"): path for path in files}
 
 
 def _rule_in(noun: str, stem: str) -> type[Rule]:

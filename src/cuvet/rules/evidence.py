@@ -29,6 +29,11 @@ def documented(text: str, source: str) -> Evidence:
     return Evidence(kind="documented", text=text, source=source)
 
 
+def reported(text: str, source: str) -> Evidence:
+    """Established in a public thread, at the address ``source``."""
+    return Evidence(kind="reported", text=text, source=source)
+
+
 @cache
 def _dates() -> dict[str, str]:
     """When each fact was measured, by its id; empty if that was not noted."""

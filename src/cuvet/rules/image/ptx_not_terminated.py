@@ -35,7 +35,9 @@ class ImagePtxNotTerminated(Rule):
     help = "append a NUL byte to the PTX"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = (
-        measured("text that ends at an unreadable page: SIGSEGV in the load", "ptx_unterminated_before_unreadable_page"),
+        measured(
+            "text that ends at an unreadable page: SIGSEGV in the load", "ptx_unterminated_before_unreadable_page"
+        ),
         documented(
             "a NULL-terminated PTX, either as output by nvcc or hand-written",
             "CUDA Driver API, Module Management, cuModuleLoadData",

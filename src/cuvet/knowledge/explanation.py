@@ -1,0 +1,152 @@
+"""What ``cuvet explain`` answers. The JSON form of an ``Explanation`` is ``cuvet-explanation/1`` (``explanation.schema.json``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+
+import msgspec
+
+import cuvet
+from cuvet.findings import Evidence, Tool
+from cuvet.knowledge.cause import Cause, Meaning
+from cuvet.knowledge.errors import Error, integer, named, numbered
+from cuvet.knowledge.logs import Log, Sighting
+from cuvet.knowledge.mentions import calls_in, errors_in
+from cuvet.knowledge.search import Match, cause_named, likely, rank, written
+
+SCHEMA = "cuvet-explanation/1"
+
+
+class ErrorText(msgspec.Struct, frozen=True, kw_only=True):
+    """An error: its names, the releases with their number for it, and what it means."""
+
+    title: str
+    """CUDA for the driver and the runtime, else the library."""
+    apis: tuple[str, ...]
+    names: tuple[str, ...]
+    numbers: dict[str, int]
+    meaning: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    beliefs: tuple[str, ...] = ()
+    """What people wrongly hold for true."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A command, and what it shows if this is the cause."""
+
+    command: str
+    shows: str
+
+
+class CauseText(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    """The name of a rule (``cuvet rules``), or the id of a cause that no rule finds."""
+    title: str
+    why: str
+    tell: tuple[Step, ...]
+    fix: str
+    evidence: tuple[Evidence, ...]
+    beliefs: tuple[str, ...] = ()
+    score: int = 0
+    signs: tuple[str, ...] = ()
+    """What of the text spoke for it."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    schema: str = SCHEMA
+    tool: Tool
+    asked: str
+    errors: tuple[ErrorText, ...] = ()
+    """If a number was asked for, the causes are those of the first."""
+    sightings: tuple[Sighting, ...] = ()
+    """Of a log: its errors in the order of time. The causes are those of the first."""
+    causes: tuple[CauseText, ...] = ()
+    more_causes: int = 0
+    """How many less likely ones are left out."""
+
+
+def explain_cause(id: str) -> Explanation | None:
+    """The cause of this id, if there is one."""
+    cause = cause_named(id)
+    return _explanation(id, (), [Match(cause, 0, ())], everything=True) if cause else None
+
+
+def explain_text(text: str, api: str | None = None, *, everything: bool = False) -> Explanation | None:
+    """What the words mean: an error's name, number or message, and what was called. ``api`` narrows to its errors;
+    ``everything`` tells every cause, not only the likely ones. Of a number, the causes are those of its first error: how usual a cause
+    is says nothing about how usual the error is. None if nothing is known."""
+    number = integer(text)
+    if number is not None:
+        errors = numbered(number)
+    else:
+        exact = named(text.strip())
+        errors = (exact,) if exact else errors_in(text)
+    errors = tuple(error for error in errors if api is None or api in error.apis)
+    meant = errors if number is None else errors[:1]
+    matches = rank(meant, calls_in(text), text) if errors or (number is None and api is None) else []
+    return _explanation(text, errors, matches, everything) if errors or matches else None
+
+
+def explain_log(name: str, log: Log, *, everything: bool = False) -> Explanation | None:
+    """The first error of the log and its causes; None if it has no error and no cause speaks from it."""
+    matches = rank(log.errors, log.calls, log.text)
+    found = _explanation(name, log.errors, matches, everything) if log.errors or matches else None
+    return msgspec.structs.replace(found, sightings=log.sightings) if found else None
+
+
+def meaning(error: Error) -> Meaning | None:
+    """What the error means, under the first of its names that has a text."""
+    for name in error.names:
+        for api in error.apis:
+            found = _meanings(api).get(name)
+            if found is None:
+                continue
+            other = named(found.same_as) if found.same_as else None
+            return meaning(other) if other and other != error else found
+    return None
+
+
+def _meanings(api: str) -> dict[str, Meaning]:
+    module = f"cuvet.knowledge.meanings.{api}"
+    found: dict[str, Meaning] = import_module(module).MEANINGS if find_spec(module) else {}
+    return found
+
+
+def _explanation(asked: str, errors: Sequence[Error], matches: list[Match], everything: bool) -> Explanation:
+    told = matches if everything else likely(matches)
+    return Explanation(
+        tool=Tool(version=cuvet.__version__),
+        asked=asked,
+        errors=tuple(map(_error, errors)),
+        causes=tuple(_cause(written(match.cause), match) for match in told),
+        more_causes=len(matches) - len(told),
+    )
+
+
+def _error(error: Error) -> ErrorText:
+    known = meaning(error) or Meaning(text="")
+    return ErrorText(
+        title=error.title,
+        apis=error.apis,
+        names=error.names,
+        numbers=dict(error.numbers),
+        meaning=known.text or None,
+        evidence=known.evidence,
+        beliefs=known.beliefs,
+    )
+
+
+def _cause(cause: Cause, match: Match) -> CauseText:
+    return CauseText(
+        id=cause.id,
+        title=cause.title,
+        why=cause.why,
+        tell=tuple(Step(tell.command, tell.shows) for tell in cause.tell),
+        fix=cause.fix,
+        evidence=cause.evidence,
+        beliefs=cause.beliefs,
+        score=match.score,
+        signs=match.signs,
+    )

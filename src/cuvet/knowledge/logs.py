@@ -1,0 +1,99 @@
+"""Finds the errors in a log: of PyTorch, TensorFlow and XLA, JAX, CuPy, Numba, Triton, ONNX Runtime, managedCuda, plain C++ and others.
+
+What all of these print is the error's name, its message, or its number in a line that speaks of CUDA: that is what is looked for. The
+lines of a log are in the order of time, so the first error is the one to explain; what follows is often its consequence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from cuvet.knowledge.errors import Error
+from cuvet.knowledge.mentions import calls_in, errors_on
+
+MOST_BYTES = 16 << 20
+"""Of a longer log, the rest is not read."""
+_MOST_LINE = 4096
+_MOST_LINES = 20_000
+_MOST_TEXT = 32 << 10
+_SUSPECT = re.compile(
+    rb"cuda|cudnn|cublas|cufft|cusparse|cusolver|nccl|nvrtc|nvjitlink|ptx|triton|gpu|kernel image|error[a-z_]|\] call to|__global__"
+    rb"|seg(?:v|fault|mentation)|sigabrt|bus error|access violation|exit|signal|zlib|unable to|could not|capturing|return|fail",
+    re.I,
+)
+_FAILURE = re.compile(
+    r"\b(?:error|fail\w*|could not|cannot|can't|unable|not found|missing|mismatch\w*|denied|no such|but)\b", re.I
+)
+
+
+class Sighting(msgspec.Struct, frozen=True, kw_only=True):
+    """An error in a log: ``line`` is its first, counted from 1; ``times``: how many lines report it; ``calls`` stand in the first."""
+
+    error: str
+    line: int
+    text: str
+    calls: tuple[str, ...] = ()
+    times: int = 1
+
+
+class Log(msgspec.Struct, frozen=True):
+    """``sightings`` in the order of the log. ``errors`` and ``calls``: those of the first line with an error. ``text``: where the signs of
+    causes are looked for, the log if it is short, else what stands around its first error and every line that may matter. Of a log without
+    an error, only the lines that tell of a failure."""
+
+    sightings: tuple[Sighting, ...]
+    errors: tuple[Error, ...]
+    calls: tuple[str, ...]
+    text: str
+
+
+def read(data: bytes) -> Log:
+    """The errors of a log; of more than ``MOST_BYTES``, of its beginning."""
+    data = data[:MOST_BYTES]
+    sightings: dict[str, Sighting] = {}
+    first: tuple[Error, ...] = ()
+    around = b""
+    suspects: list[str] = []
+    room = _MOST_TEXT
+    for number, start, line in _suspects(data):
+        errors = errors_on(line)
+        if errors and not first:
+            first, around = errors, data[max(0, start - _MOST_TEXT // 2) : start + _MOST_TEXT // 2]
+        for error in errors:
+            name = error.names[0]
+            known = sightings.get(name)
+            sightings[name] = (
+                msgspec.structs.replace(known, times=known.times + 1)
+                if known
+                else Sighting(error=name, line=number, text=line, calls=calls_in(line))
+            )
+        if room > 0:
+            suspects.append(line)
+            room -= len(line)
+    if not first:
+        text = "\n".join(filter(_FAILURE.search, suspects))
+    elif len(data) <= _MOST_TEXT:
+        text = data.decode("utf-8", "replace")
+    else:
+        text = around.decode("utf-8", "replace") + "\n".join(suspects)
+    calls = sightings[first[0].names[0]].calls if first else ()
+    return Log(tuple(sightings.values()), first, calls, text)
+
+
+def _suspects(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """(number, offset, text) of each line that may report an error, the first ``_MOST_LINES`` of them."""
+    number, counted, end, lines = 1, 0, -1, 0
+    for match in _SUSPECT.finditer(data):
+        if match.start() <= end:
+            continue
+        start = data.rfind(b"\n", 0, match.start()) + 1
+        end = data.find(b"\n", match.start())
+        end = len(data) if end < 0 else end
+        number, counted = number + data.count(b"\n", counted, start), start
+        yield number, start, data[start : min(end, start + _MOST_LINE)].decode("utf-8", "replace").strip()
+        lines += 1
+        if lines == _MOST_LINES:
+            return

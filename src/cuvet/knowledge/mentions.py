@@ -1,0 +1,203 @@
+"""Finds CUDA's errors in what people and programs write: by name, by message, or by a number that is called an error."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from cuvet.knowledge import APIS
+from cuvet.knowledge.errors import INTEGER, Error, named, numbered, signalled, value
+
+# What cudaGetErrorString answers, of the errors that public logs show.
+_MESSAGES = {
+    "invalid argument": "cudaErrorInvalidValue",
+    "out of memory": "cudaErrorMemoryAllocation",
+    "initialization error": "cudaErrorInitializationError",
+    "driver shutting down": "cudaErrorCudartUnloading",
+    "invalid configuration argument": "cudaErrorInvalidConfiguration",
+    "invalid pitch argument": "cudaErrorInvalidPitchValue",
+    "invalid device symbol": "cudaErrorInvalidSymbol",
+    "invalid copy direction for memcpy": "cudaErrorInvalidMemcpyDirection",
+    "CUDA driver is a stub library": "cudaErrorStubLibrary",
+    "CUDA driver version is insufficient for CUDA runtime version": "cudaErrorInsufficientDriver",
+    "API call is not supported in the installed CUDA driver": "cudaErrorCallRequiresNewerDriver",
+    "CUDA-capable device(s) is/are busy or unavailable": "cudaErrorDevicesUnavailable",
+    "incompatible driver context": "cudaErrorIncompatibleDriverContext",
+    "invalid device function": "cudaErrorInvalidDeviceFunction",
+    "no CUDA-capable device is detected": "cudaErrorNoDevice",
+    "invalid device ordinal": "cudaErrorInvalidDevice",
+    "integrity checks failed": "cudaErrorSoftwareValidityNotEstablished",
+    "device kernel image is invalid": "cudaErrorInvalidKernelImage",
+    "invalid device context": "cudaErrorDeviceUninitialized",
+    "no kernel image is available for execution on the device": "cudaErrorNoKernelImageForDevice",
+    "uncorrectable ECC error encountered": "cudaErrorECCUncorrectable",
+    "exclusive-thread device already in use by a different thread": "cudaErrorDeviceAlreadyInUse",
+    "peer access is not supported between these two devices": "cudaErrorPeerAccessUnsupported",
+    "a PTX JIT compilation failed": "cudaErrorInvalidPtx",
+    "invalid OpenGL or DirectX context": "cudaErrorInvalidGraphicsContext",
+    "uncorrectable NVLink error detected during the execution": "cudaErrorNvlinkUncorrectable",
+    "PTX JIT compiler library not found": "cudaErrorJitCompilerNotFound",
+    "the provided PTX was compiled with an unsupported toolchain": "cudaErrorUnsupportedPtxVersion",
+    "PTX JIT compilation was disabled": "cudaErrorJitCompilationDisabled",
+    "file not found": "cudaErrorFileNotFound",
+    "shared object symbol not found": "cudaErrorSharedObjectSymbolNotFound",
+    "shared object initialization failed": "cudaErrorSharedObjectInitFailed",
+    "OS call failed or operation not supported on this OS": "cudaErrorOperatingSystem",
+    "invalid resource handle": "cudaErrorInvalidResourceHandle",
+    "the operation cannot be performed in the present state": "cudaErrorIllegalState",
+    "named symbol not found": "cudaErrorSymbolNotFound",
+    "device not ready": "cudaErrorNotReady",
+    "an illegal memory access was encountered": "cudaErrorIllegalAddress",
+    "too many resources requested for launch": "cudaErrorLaunchOutOfResources",
+    "the launch timed out and was terminated": "cudaErrorLaunchTimeout",
+    "peer access is already enabled": "cudaErrorPeerAccessAlreadyEnabled",
+    "peer access has not been enabled": "cudaErrorPeerAccessNotEnabled",
+    "cannot set while device is active in this process": "cudaErrorSetOnActiveProcess",
+    "context is destroyed": "cudaErrorContextIsDestroyed",
+    "device-side assert triggered": "cudaErrorAssert",
+    "peer mapping resources exhausted": "cudaErrorTooManyPeers",
+    "part or all of the requested memory range is already mapped": "cudaErrorHostMemoryAlreadyRegistered",
+    "pointer does not correspond to a registered memory region": "cudaErrorHostMemoryNotRegistered",
+    "hardware stack error": "cudaErrorHardwareStackError",
+    "an illegal instruction was encountered": "cudaErrorIllegalInstruction",
+    "misaligned address": "cudaErrorMisalignedAddress",
+    "operation not supported on global/shared address space": "cudaErrorInvalidAddressSpace",
+    "invalid program counter": "cudaErrorInvalidPc",
+    "unspecified launch failure": "cudaErrorLaunchFailure",
+    "too many blocks in cooperative launch": "cudaErrorCooperativeLaunchTooLarge",
+    "operation not permitted": "cudaErrorNotPermitted",
+    "operation not supported": "cudaErrorNotSupported",
+    "system not yet initialized": "cudaErrorSystemNotReady",
+    "system has unsupported display driver / cuda driver combination": "cudaErrorSystemDriverMismatch",
+    "forward compatibility was attempted on non supported HW": "cudaErrorCompatNotSupportedOnDevice",
+    "MPS client failed to connect to the MPS control daemon or the MPS server": "cudaErrorMpsConnectionFailed",
+    "operation not permitted when stream is capturing": "cudaErrorStreamCaptureUnsupported",
+    "operation failed due to a previous error during capture": "cudaErrorStreamCaptureInvalidated",
+    "operation would result in a merge of separate capture sequences": "cudaErrorStreamCaptureMerge",
+    "capture was not ended in the same stream as it began": "cudaErrorStreamCaptureUnmatched",
+    "capturing stream has unjoined work": "cudaErrorStreamCaptureUnjoined",
+    "dependency created on uncaptured work in another stream": "cudaErrorStreamCaptureIsolation",
+    "operation would make the legacy stream depend on a capturing blocking stream": "cudaErrorStreamCaptureImplicit",
+    "operation not permitted on an event last recorded in a capturing stream": "cudaErrorCapturedEvent",
+    "unknown error": "cudaErrorUnknown",
+}
+# What others say instead: ncclGetErrorString, compute-sanitizer, shells, and people.
+_OTHER_MESSAGES = {
+    "no kernel image": "cudaErrorNoKernelImageForDevice",
+    "invalid handle": "CUDA_ERROR_INVALID_HANDLE",
+    "illegal memory access": "cudaErrorIllegalAddress",
+    "invalid __global__ read": "cudaErrorIllegalAddress",
+    "invalid __global__ write": "cudaErrorIllegalAddress",
+    "unhandled cuda error": "ncclUnhandledCudaError",
+    "unhandled system error": "ncclSystemError",
+    "segmentation fault": "SIGSEGV",
+    "segfault": "SIGSEGV",
+    "access violation": "SIGSEGV",
+    "bus error": "SIGBUS",
+}
+_COMMON = {
+    "invalid argument",
+    "invalid handle",
+    "out of memory",
+    "file not found",
+    "operation not permitted",
+    "operation not supported",
+    "unknown error",
+    "initialization error",
+    "bus error",
+}
+"""Messages that others than CUDA print too."""
+_OTHERWISE = {
+    "unknown error": re.compile(r"unknown error \(\d"),
+    "invalid handle": re.compile("unable to load|cannot load symbol"),
+}
+"""Messages that are none in a text of this form: XLA's UNKNOWN ERROR (303), and what cuDNN says of a library that it cannot load."""
+_OF_CUDA = re.compile("cuda|cudnn|cublas|nccl|nvrtc|triton|nvidia|gpu|cu[A-Z]", re.I)
+_ORDINARY = (
+    "CUDA_ERROR_NOT_READY",
+    "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
+    "ncclInProgress",
+    "CUDNN_STATUS_RUNTIME_IN_PROGRESS",
+)
+"""What a program that works gets as well."""
+
+_NAME = re.compile(
+    r"\b(?:CU(?:DA|DNN|BLAS|FFT|SPARSE|SOLVER)_|NVRTC_|NVJITLINK_|cudaError|nccl|SIG|ERROR_|Error)[A-Za-z0-9_]+"
+)
+_LEADING = re.compile(rf"(?:^[^\w-]*|/\s?){INTEGER}(?=$|[\s/,;:)])", re.I)
+_CODED = re.compile(
+    rf"(?:\b(?:error|code|failure|status|result|returned|returning|err|rc|cuda_?error(?:_t)?|curesult)(?: code| number)?\W{{1,3}}?"
+    rf"|\[(?=\d+\] call to)|unknown error \(){INTEGER}",
+    re.I,
+)
+_CODED_BY_CUDA = re.compile(
+    rf"(?:\b(?:cuda|cudnn|cublas|nccl|nvrtc|cu[a-z]+)[^\n]{{0,60}}?(?<!exit )(?<!\] )\b"
+    rf"(?:error|code|failure|failed with|status|returned|returning|result)(?: code| number)?\W{{1,3}}?"
+    rf"|\[(?=\d+\] call to)|unknown error \(){INTEGER}",
+    re.I,
+)
+_EXIT = re.compile(
+    rf"(?:\bexit(?:ed)?(?: with)?(?: code| status)|\bexitcode|\bsignal|\breturn ?code)\W{{1,3}}?{INTEGER}", re.I
+)
+_CALL = re.compile(
+    r"\b(?!cu(?:DNN|BLAS|FFT|SPARSE|SOLVER|RAND)\b)(?:cu|cuda|cudnn|cublas|cublasLt|nvrtc|nvJitLink|nccl|cufft|cusparse|cusolver)"
+    r"[A-Z][A-Za-z0-9_]+"
+)
+
+
+@cache
+def _messages() -> dict[str, str]:
+    """Message, in lower case, to name; a message that is part of another follows it."""
+    rows = sorted((_MESSAGES | _OTHER_MESSAGES).items(), key=lambda row: -len(row[0]))
+    return {text.lower(): name for text, name in rows}
+
+
+def calls_in(text: str) -> tuple[str, ...]:
+    """The functions of CUDA's libraries that the text names, in order, each once."""
+    return tuple(
+        dict.fromkeys(word for word in _CALL.findall(text) if named(word) is None and not word.startswith("cudaError"))
+    )
+
+
+def errors_in(text: str) -> tuple[Error, ...]:
+    """The errors that someone means by these words: names, messages, and numbers as the text begins with them or calls them errors."""
+    found = _said(text, everyday=True)
+    for digits in _LEADING.findall(text):
+        meant = _meant(value(digits), text)
+        found += meant if not set(meant) & set(found) else []
+    return tuple(dict.fromkeys(found or _coded(text, _CODED)))
+
+
+def errors_on(line: str) -> tuple[Error, ...]:
+    """The errors that a line of a log reports. What a working program gets too is none, nor is a message that need not be CUDA's."""
+    found = _said(line, everyday=_OF_CUDA.search(line) is not None) or _coded(line, _CODED_BY_CUDA)
+    return tuple(dict.fromkeys(error for error in found if not set(error.names) & set(_ORDINARY)))
+
+
+def _said(text: str, everyday: bool) -> list[Error]:
+    """By name or message, in order; ``everyday``: also by messages that others than CUDA print."""
+    found = [(match.start(), named(match[0])) for match in _NAME.finditer(text)]
+    lower = rest = text.lower()
+    for message, name in _messages().items():
+        position = rest.find(message)
+        if position < 0 or (message in _COMMON and not everyday):
+            continue
+        rest = rest.replace(message, " " * len(message))
+        if message not in _OTHERWISE or not _OTHERWISE[message].search(lower):
+            found.append((position, named(name)))
+    found.sort(key=lambda pair: pair[0])
+    return [error for _, error in found if error is not None and not error.names[0].lower().endswith("success")]
+
+
+def _coded(text: str, pattern: re.Pattern[str]) -> list[Error]:
+    """By number, as the pattern finds it, or as the exit code of a process."""
+    found = [error for digits in pattern.findall(text) for error in _meant(value(digits), text)]
+    return found or [error for digits in _EXIT.findall(text) if (error := signalled(value(digits)))]
+
+
+def _meant(number: int, text: str) -> list[Error]:
+    """What the number is in the API that the text names, CUDA's if it names none; in old releases only if it is nothing in the newest."""
+    lower = text.lower()
+    api = next((api for api in APIS[2:] if api in lower), None)
+    found = [error for error in numbered(number) if number and ((api in error.apis) if api else error.title == "CUDA")]
+    return [error for error in found if error.number == number] or found

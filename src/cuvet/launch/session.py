@@ -1,0 +1,141 @@
+"""What ``cuvet run`` does: starts the program, reads its recording while it runs, reports."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from cuvet import CuvetError, reports
+from cuvet.analysis import Analysis, Meta
+from cuvet.findings import Report
+from cuvet.launch import driver, environment, program, progress, trace
+from cuvet.launch.child import Child, Ending
+from cuvet.launch.emulated import emulated_device
+from cuvet.launch.live import Live
+from cuvet.recording.sites import printable
+from cuvet.reports import terminal
+
+MISUSE = 2
+
+
+def run(args: argparse.Namespace) -> int:
+    """The exit code of ``cuvet run`` with these options."""
+    argv = args.program[1:] if args.program[:1] == ["--"] else args.program
+    if not argv:
+        raise CuvetError("no program to run: say cuvet run -- PROGRAM ARGS… (see cuvet run -h)")
+    if args.output:
+        _require_writable(args.output)
+    environment.require_shim()
+    own = environment.users_own(os.environ)
+    try:
+        executable = program.find(argv[0], own.get("PATH"))
+        return _run(args, argv, executable, own)
+    except program.CannotStart as error:
+        print(f"cuvet: {error}", file=sys.stderr)
+        return error.code
+
+
+def _require_writable(output: Path) -> None:
+    """Before the program runs, because its report would be lost."""
+    if output.is_dir():
+        raise CuvetError(f"cannot write the report to {output}: it is a directory")
+    if not os.access(output if output.exists() else output.parent, os.W_OK):
+        place = output if output.exists() else f"the directory {output.parent}"
+        raise CuvetError(f"cannot write the report to {output}: {place} cannot be written to")
+
+
+def _run(args: argparse.Namespace, argv: list[str], executable: program.Executable, own: dict[str, str]) -> int:
+    found = driver.Driver() if args.device == "emulated" else driver.find(own)
+    emulated = args.device == "emulated" or (args.device == "auto" and not found.gpus)
+    if args.device == "real" and not found.gpus:
+        raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
+    if args.devices is not None and not emulated:
+        raise CuvetError("--devices is for the emulated device: add --device emulated")
+    with _device(emulated, args, own) as socket:
+        directory = trace.make(args.trace)
+        variables = environment.for_program(
+            own,
+            directory,
+            record=args.record,
+            driver=None if emulated else found.path,
+            device_socket=socket,
+            preload=executable.preload,
+        )
+        meta = Meta(
+            argv=tuple(map(printable, argv)),
+            device="emulated" if emulated else "real",
+            gpus=() if emulated else found.gpus,
+            driver=None if emulated else found.cuda_version,
+            notes=(executable.note,) if executable.note else (),
+        )
+        trace.write_meta(directory, meta)
+        analysis = Analysis(directory)
+        child = Child(executable.path, argv, variables)
+        live = Live(analysis, child.pid, None if _owns_stderr(args) else terminal.console(sys.stderr, args.color))
+        try:
+            ending = child.wait()
+        finally:
+            with progress.shown([directory]):
+                live.stop()
+    meta = _ended(meta, child, ending, live, analysis)
+    trace.write_meta(directory, meta)
+    return _report(args, directory, analysis, meta, ending)
+
+
+def _owns_stderr(args: argparse.Namespace) -> bool:
+    """Whether a report that is to be parsed goes to stderr."""
+    return args.format != "terminal" and args.output is None
+
+
+@contextmanager
+def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> Iterator[Path | None]:
+    if not emulated:
+        yield None
+        return
+    with emulated_device(args.devices or 1, own, crashes=args.emulate_crashes) as socket:
+        yield socket
+
+
+def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analysis) -> Meta:
+    notes = [
+        *meta.notes,
+        *(
+            f"process {pid} loaded {path} past cuvet: nothing of what it did with CUDA was seen"
+            for pid, path in live.past_shim.items()
+        ),
+        *(
+            f"process {pid} still ran when this report was made: what it did later is not in it"
+            for pid in analysis.still_running()
+        ),
+    ]
+    return msgspec.structs.replace(
+        meta, pid=child.pid, exit_code=ending.exit_code, signal=ending.signal, notes=tuple(notes)
+    )
+
+
+def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta: Meta, ending: Ending) -> int:
+    unsupported = directory / "unsupported"
+    if unsupported.exists():
+        print(f"cuvet: {unsupported.read_text(errors='replace').strip()}", file=sys.stderr)
+        return MISUSE
+    with progress.shown([directory]):
+        report = analysis.report(meta, leaks=args.leaks)
+    recording = str(directory)
+    try:
+        reports.write(report, args, recording=recording, kept=trace.size_of_all() if args.trace is None else 0)
+    except CuvetError as error:
+        print(f"cuvet: {error}; look again: cuvet analyze {shlex.quote(recording)}", file=sys.stderr)
+    return _exit_code_of(args, report, ending)
+
+
+def _exit_code_of(args: argparse.Namespace, report: Report, ending: Ending) -> int:
+    if args.error_exitcode is not None and any(finding.severity == "error" for finding in report.findings):
+        return int(args.error_exitcode)
+    return ending.code

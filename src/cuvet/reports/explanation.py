@@ -1,0 +1,128 @@
+"""What ``cuvet explain`` found, for people. Its JSON form is ``cuvet-explanation/1``, whose schema is ``explanation.schema.json``."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from cuvet.findings import Evidence
+from cuvet.knowledge.errors import integer
+from cuvet.knowledge.explanation import CauseText, ErrorText, Explanation
+from cuvet.knowledge.logs import Sighting
+from cuvet.reports.terminal import STYLES, printable
+
+SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
+_MOST_SIGHTINGS = 5
+_MOST_LINE = 160
+_LABELS = {"tell": "cyan", "fix": "bold green", "not so": "magenta"}
+
+
+def render(found: Explanation, output: Console) -> None:
+    """The errors, of a log where they are, then their causes."""
+    _log(found.sightings, output)
+    for error in found.errors:
+        _error(error, output, alone=len(found.errors) == 1)
+    if found.errors and found.causes:
+        of = f" of {found.errors[0].names[0]}" if _ambiguous(found) else ""
+        _print(output, Text(f"causes{of}, the likeliest first", style="bold"))
+        output.print()
+    alone = not found.errors and len(found.causes) == 1
+    for number, cause in enumerate(found.causes, 1):
+        _cause(cause, "" if alone else f"{number}. ", output, several=len(found.errors) > 1 and not _ambiguous(found))
+    if not found.causes and any(set(error.numbers.values()) != {0} for error in found.errors):
+        _print(output, "no cause is known: cuvet run -- PROGRAM shows which call fails, and with what")
+    if _ambiguous(found):
+        _print(output, f"the causes of another: cuvet explain {found.errors[1].names[0]}")
+    if found.more_causes:
+        causes = "1 less likely cause" if found.more_causes == 1 else f"{found.more_causes} less likely causes"
+        _print(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
+
+
+def _ambiguous(found: Explanation) -> bool:
+    """Whether a number was asked for that several errors have."""
+    return len(found.errors) > 1 and integer(found.asked) is not None
+
+
+def _log(sightings: tuple[Sighting, ...], output: Console) -> None:
+    for number, sighting in enumerate(sightings[:_MOST_SIGHTINGS]):
+        label, style = ("then", STYLES["note"]) if number else ("first", STYLES["error"])
+        times = f", {sighting.times:,} times" if sighting.times > 1 else ""
+        line = Text(label, style=style).append(
+            f": line {sighting.line:,}: {sighting.error}{times}", style="default bold"
+        )
+        _print(output, line)
+        _print(output, Text(f"   | {printable(sighting.text[:_MOST_LINE])}", style="dim"))
+    if len(sightings) > _MOST_SIGHTINGS:
+        _print(output, f"then: {len(sightings) - _MOST_SIGHTINGS} other errors")
+    if sightings:
+        output.print()
+
+
+def _error(error: ErrorText, output: Console, alone: bool) -> None:
+    """Of several errors, only what they mean."""
+    _print(output, Text(", ".join(error.names), style="bold").append(f": {_numbers(error)}", style="not bold"))
+    if error.meaning:
+        _paragraph(error.meaning, output)
+    for label, text in _known(error.evidence, error.beliefs) if alone else ():
+        _labelled(label, text, output)
+    output.print()
+
+
+def _numbers(error: ErrorText) -> str:
+    """``400 (33 in the runtime of CUDA 10.0 and older)``, ``1001 in cuDNN 9.28, 1 in 8.9``, ``7 in cuBLAS``."""
+    newest, number = list(error.numbers.items())[-1]
+    older = [(release, value) for release, value in error.numbers.items() if value != number]
+    if error.title == "signal":
+        return f"signal {number}"
+    if error.title == "CUDA":
+        return f"{number} ({older[0][1]} in the runtime of CUDA {older[0][0]} and older)" if older else str(number)
+    if older:
+        return ", ".join(
+            [f"{number} in {error.title} {newest}", *(f"{value} in {release}" for release, value in older)]
+        )
+    return f"{number} in {error.title}"
+
+
+def _cause(cause: CauseText, number: str, output: Console, several: bool) -> None:
+    title = Text(f"{number}{printable(cause.title[:1].upper() + cause.title[1:])}", style="bold")
+    _print(output, title.append(f" ({cause.id})", style="not bold"))
+    error = f"({cause.signs[0]}) " if several and cause.signs else ""
+    _paragraph(error + cause.why, output)
+    for step in cause.tell:
+        _labelled("tell", f"{step.command}: {step.shows}", output)
+    _labelled("fix", cause.fix, output)
+    for label, text in _known(cause.evidence, cause.beliefs):
+        _labelled(label, text, output)
+    output.print()
+
+
+def _known(evidence: Iterable[Evidence], beliefs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Label and text of what is known, and of what people wrongly hold for true."""
+    yield from ((one.kind, f"{one.text} ({one.source})") for one in evidence)
+    yield from (("not so", belief) for belief in beliefs)
+
+
+def _print(output: Console, text: Text | str) -> None:
+    output.print(text, soft_wrap=True, markup=False)
+
+
+def _paragraph(text: str, output: Console) -> None:
+    for line in _wrapped(text, output.width - 3):
+        _print(output, f"   {line}")
+
+
+def _labelled(label: str, text: str, output: Console) -> None:
+    prefix = f"   = {label}: "
+    for number, line in enumerate(_wrapped(text, output.width - len(prefix))):
+        row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
+        _print(output, row.append(line, style="default not bold"))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    words = printable(" ".join(text.split()))
+    return textwrap.wrap(words, max(width, 30), break_long_words=False, break_on_hyphens=False)

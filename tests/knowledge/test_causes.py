@@ -1,0 +1,120 @@
+"""Causes and meanings are well formed, and every id that cuvet names has a text."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from cuvet.knowledge import APIS
+from cuvet.knowledge.cause import Cause, RuleCause, Signs
+from cuvet.knowledge.errors import Error, all_errors, named, tables
+from cuvet.knowledge.explanation import explain_cause, meaning
+from cuvet.knowledge.search import CALL, FOREIGN_WORD, WORD, Match, all_causes, likely, match, written
+from cuvet.rules import rule_names
+
+ROOT = Path(__file__).parents[2]
+CATEGORIES = {
+    json.loads(line)["cause_category"]
+    for line in (ROOT / "src/cuvet/knowledge/public_cases.jsonl").read_text(encoding="utf-8").splitlines()
+}
+HANDLE = named("CUDA_ERROR_INVALID_HANDLE")
+assert HANDLE is not None
+
+
+@pytest.mark.parametrize("cause", all_causes(), ids=lambda cause: cause.id)
+def test_a_cause_is_well_formed(cause: Cause | RuleCause) -> None:
+    assert isinstance(cause, RuleCause) == (cause.id in rule_names())
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", cause.id)
+    for name, weight in cause.signs.errors.items():
+        assert any(name in error.names for error in all_errors()), name
+        assert 1 <= weight <= 100
+    for call in cause.signs.calls:
+        assert re.fullmatch(r"_*[A-Za-z]\w+", call), call
+    for word in cause.signs.words:
+        assert not re.search(word, ""), word
+    assert set(cause.cases) <= CATEGORIES
+
+
+@pytest.mark.parametrize("cause", all_causes(), ids=lambda cause: cause.id)
+def test_a_cause_is_written(cause: Cause | RuleCause) -> None:
+    text = written(cause)
+    assert text.title and text.why and text.fix and text.tell and text.evidence
+    assert not text.title.endswith(".")
+    assert all(one.source.startswith("https://") for one in text.evidence if one.kind == "reported")
+    assert explain_cause(cause.id) is not None
+
+
+def test_ids_are_unique() -> None:
+    ids = [cause.id for cause in all_causes()]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_cause_that_inspect_and_doctor_name_has_a_text() -> None:
+    sources = [*ROOT.glob("src/cuvet/image/**/*.py"), *ROOT.glob("src/cuvet/doctor/**/*.py")]
+    written_there = {
+        id for path in sources for id in re.findall(r'\bcause="([a-z0-9-]+)"', path.read_text(encoding="utf-8"))
+    }
+    planted = {id for path in ROOT.glob("tests/doctor/roots/*.json") for id in json.loads(path.read_text())["expect"]}
+    assert "image-wrong-gpu" in written_there and "driver-too-old" in planted
+    assert (written_there | planted) - {cause.id for cause in all_causes()} - set(rule_names()) == set()
+
+
+def test_every_category_has_its_place() -> None:
+    assert {category for cause in all_causes() for category in cause.cases} == CATEGORIES
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_every_enumerator_has_a_meaning(api: str) -> None:
+    names = {row.name for row in tables()[api].enumerators}
+    meanings = import_module(f"cuvet.knowledge.meanings.{api}").MEANINGS
+    assert meanings.keys() <= names
+    assert [error.names for error in all_errors() if api in error.apis and meaning(error) is None] == []
+    assert [known.same_as for known in meanings.values() if known.same_as and named(known.same_as) is None] == []
+
+
+def score(signs: Signs, errors: list[Error], calls: list[str], text: str = "") -> int:
+    return match(RuleCause(id="x", signs=signs), errors, calls, text).score
+
+
+def test_the_score_is_the_sum_of_the_signs() -> None:
+    signs = Signs(
+        errors={"CUDA_ERROR_INVALID_HANDLE": 50}, calls=("cudaEventRecord",), words=("two gpus", r"\bdevice 1\b")
+    )
+    assert score(signs, [HANDLE], []) == 50
+    assert score(signs, [HANDLE], ["cuEventRecord_ptsz"]) == 50 + CALL
+    assert score(signs, [HANDLE], ["cudaEventRecord"], "with Two GPUs") == 50 + CALL + WORD
+    assert score(signs, [HANDLE], [], "two gpus, device 1") == 50 + 2 * WORD
+    assert score(signs, [], [], "on device 1") == WORD
+    assert score(signs, [], [], "on device 12") == 0
+
+
+def test_what_is_much_less_likely_is_not_told() -> None:
+    ranked = [
+        Match(RuleCause(id=id, signs=Signs(errors={})), points, ())
+        for id, points in [("a", 90), ("b", 30), ("c", 29), ("d", 29)]
+    ]
+    assert likely(ranked) == ranked[:2]
+    assert likely(ranked[2:]) == ranked[2:]
+    assert likely([]) == []
+
+
+def test_words_speak_less_for_a_cause_of_other_errors() -> None:
+    assert score(Signs(errors={"SIGSEGV": 10}, words=("two gpus",)), [HANDLE], [], "two gpus") == FOREIGN_WORD
+    assert score(Signs(errors={}, words=("two gpus",)), [HANDLE], [], "two gpus") == WORD
+    signs = Signs(errors={"SIGSEGV": 10}, calls=("cudaFree",), words=("two gpus",))
+    assert score(signs, [HANDLE], ["cudaFree"], "two gpus") == FOREIGN_WORD
+
+
+def test_a_call_alone_counts_only_where_no_error_was_seen() -> None:
+    signs = Signs(errors={"SIGSEGV": 10}, calls=("cudaEventRecord",))
+    assert score(signs, [HANDLE], ["cudaEventRecord"]) == 0
+    assert score(Signs(errors={}, calls=signs.calls), [HANDLE], ["cudaEventRecord"]) == 0
+    assert score(signs, [], ["cudaEventRecord"]) == CALL
+
+
+def test_the_runtime_s_name_is_the_driver_s() -> None:
+    assert score(Signs(errors={"cudaErrorInvalidResourceHandle": 20}), [HANDLE], []) == 20

@@ -1,0 +1,225 @@
+"""``cuvet explain``: what is asked, what is answered."""
+
+from __future__ import annotations
+
+import io
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from cuvet import CuvetError
+from cuvet.cli import main
+from cuvet.commands import explain
+from cuvet.knowledge.explanation import Explanation
+from cuvet.knowledge.search import MOST_CAUSES
+from cuvet.reports.explanation import SCHEMA_FILE
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json.loads(SCHEMA_FILE.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> Explanation:
+    assert main(["explain", "--format", "json", *arguments]) == 0
+    return msgspec.json.decode(capsys.readouterr().out, type=Explanation)
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    return [error.names[0] for error in ask(capsys, *arguments).errors]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["400"],
+        ["0x190"],
+        ["33"],
+        ["cudaErrorInvalidResourceHandle"],
+        ["cudaerrorinvalidresourcehandle"],
+        ["invalid resource handle"],
+        ["invalid", "resource", "handle"],
+        ["CUDA error: invalid resource handle"],
+        ["error", "400", "cudaEventRecord"],
+        ["400", "--api", "driver"],
+        ["400", "--api", "runtime"],
+    ],
+)
+def test_one_error_asked_for_in_many_ways(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert asked(capsys, *words) == ["CUDA_ERROR_INVALID_HANDLE"]
+
+
+def test_a_number_gives_every_api_and_api_narrows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {"CUDA_ERROR_INVALID_VALUE", "CUDNN_STATUS_NOT_INITIALIZED", "ncclUnhandledCudaError"} <= set(
+        asked(capsys, "1")
+    )
+    assert asked(capsys, "1", "--api", "cudnn") == ["CUDNN_STATUS_NOT_INITIALIZED"]
+    assert asked(capsys, "-11") == ["SIGSEGV"]
+
+
+def test_a_document_is_valid(validator: jsonschema.Draft202012Validator, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ["400"],
+        ["1", "--all"],
+        ["driver-too-old"],
+        ["CUDA error 400 in cudaEventRecord\nSegmentation fault"],
+    ):
+        main(["explain", "--format", "json", *words])
+        validator.validate(json.loads(capsys.readouterr().out))
+
+
+def test_the_schema_is_that_of_the_types() -> None:
+    tool = runpy.run_path(str(ROOT / "tools/generate_schema.py"))
+    assert tool["schema"](*tool["SCHEMAS"][SCHEMA_FILE]) == SCHEMA_FILE.read_text()
+
+
+def test_three_causes_are_told_and_the_rest_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    few, all_of_them = ask(capsys, "CUDA_ERROR_NO_DEVICE"), ask(capsys, "CUDA_ERROR_NO_DEVICE", "--all")
+    assert len(few.causes) == MOST_CAUSES
+    assert few.causes == all_of_them.causes[:MOST_CAUSES]
+    assert (few.more_causes, all_of_them.more_causes) == (len(all_of_them.causes) - MOST_CAUSES, 0)
+    scores = [cause.score for cause in all_of_them.causes]
+    assert scores == sorted(scores, reverse=True) and min(scores) > 0
+
+
+def test_a_call_changes_the_order(capsys: pytest.CaptureFixture[str]) -> None:
+    alone, with_call = ask(capsys, "100", "--all"), ask(capsys, "100 from cuInit", "--all")
+    scores = {cause.id: cause.score for cause in alone.causes}
+    assert any(cause.score > scores.get(cause.id, 0) and "cuInit" in cause.signs for cause in with_call.causes)
+
+
+def test_a_cause_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    (cause,) = ask(capsys, "Driver-Nouveau").causes
+    assert (cause.id, cause.tell[0].command) == ("driver-nouveau", "cuvet doctor")
+    assert main(["explain", "driver-nouveau"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("The GPU is driven by nouveau")
+    assert "= tell: cuvet doctor: error[driver-nouveau]" in out
+    assert "= fix: " in out and "= documented: " in out
+
+
+def test_the_terminal_shows_the_error_then_the_causes(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "CUDA_ERROR_NO_DEVICE", "cuInit"])
+    out = capsys.readouterr().out
+    assert out.startswith("CUDA_ERROR_NO_DEVICE, cudaErrorNoDevice: 100 (38 in the runtime of CUDA 10.0 and older)\n")
+    assert out.index("causes, the likeliest first") < out.index("\n1. ") < out.index("\n2. ") < out.index("\n3. ")
+    assert "less likely causes: cuvet explain --all 'CUDA_ERROR_NO_DEVICE cuInit'" in out.splitlines()[-1]
+    assert max(map(len, out.splitlines())) < 180
+
+
+def test_of_several_errors_the_evidence_is_told_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "1"])
+    out = capsys.readouterr().out
+    assert "= documented" not in out.partition("causes of CUDA_ERROR_INVALID_VALUE, the likeliest first")[0]
+    assert "\nthe causes of another: cuvet explain " in out
+    main(["explain", "1", "--api", "cudnn"])
+    assert "= documented" in capsys.readouterr().out.partition("causes, the likeliest first")[0]
+
+
+def test_of_success_no_cause_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "0", "--api", "runtime"])
+    out = capsys.readouterr().out
+    assert out.startswith("CUDA_SUCCESS, cudaSuccess: 0\n")
+    assert "no cause is known" not in out
+
+
+@pytest.mark.parametrize(
+    ("number", "line"), [("1001", "1001 in cuDNN 9.28, 1 in 8.9"), ("CUBLAS_STATUS_NOT_SUPPORTED", "15 in cuBLAS")]
+)
+def test_numbers_of_libraries_name_their_release(number: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", number])
+    assert line in capsys.readouterr().out.splitlines()[0]
+
+
+LOG = """\
+loading checkpoint
+Traceback (most recent call last):
+  File "train.py", line 12, in <module>
+RuntimeError: CUDA error: no CUDA-capable device is detected
+cuDNN error: CUDNN_STATUS_NOT_INITIALIZED
+Segmentation fault (core dumped)
+"""
+
+
+def test_a_file_and_standard_input_are_logs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.log").write_text(LOG)
+    found = ask(capsys, str(tmp_path / "train.log"))
+    assert [(one.error, one.line) for one in found.sightings] == [
+        ("CUDA_ERROR_NO_DEVICE", 4),
+        ("CUDNN_STATUS_NOT_INITIALIZED", 5),
+        ("SIGSEGV", 6),
+    ]
+    assert [error.names[0] for error in found.errors] == ["CUDA_ERROR_NO_DEVICE"]
+    for given in ("-", LOG):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
+        again = ask(capsys, given)
+        assert (again.sightings, again.causes) == (found.sightings, found.causes)
+
+
+def test_a_log_in_the_terminal_names_the_first_error_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.log").write_text(LOG + "\x1b[2J CUDA error 400\n")
+    main(["explain", str(tmp_path / "train.log")])
+    out = capsys.readouterr().out
+    assert out.startswith("first: line 4: CUDA_ERROR_NO_DEVICE\n   | RuntimeError: CUDA error: no CUDA-capable device")
+    assert "then: line 6: SIGSEGV" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["cudaErorInvalidValue"],
+            "no error, cause or rule is called cudaErorInvalidValue; did you mean cudaErrorInvalidValue",
+        ),
+        (["driver-noveau"], "no error, cause or rule is called driver-noveau; did you mean driver-nouveau"),
+        (["CV999999"], "no error, cause or rule is called CV999999 (see cuvet rules)"),
+        (["12345678"], "no error has the number 12345678"),
+        (["-5"], "no error has the number -5"),
+        (["400", "--api", "cublas"], "no error of cublas has the number 400"),
+        (
+            ["cudaErrorInvalidValue", "--api", "cublas"],
+            "no error of cublas, cause or rule is called cudaErrorInvalidValue",
+        ),
+        ([""], "no error, cause or rule is called"),
+        (["x" * 100_000], "no error, cause or rule is called xxx"),
+        (["all went well\nindeed"], "no error of CUDA and its libraries is in the log"),
+        (["/"], "no error, cause or rule is called /"),
+        (["y" * 1000], "no error, cause or rule is called yyy"),
+        (["\udcff"], "no error, cause or rule is called ?"),
+    ],
+)
+def test_what_is_unknown_is_one_line(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *words]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"cuvet: {line}")
+    assert err.count("\n") == 1 and len(err) < 400
+
+
+def test_bytes_that_are_no_text_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(capsys, "CUDA error 400 \udcff").asked == "CUDA error 400 ?"
+    assert ask(capsys, "CUDA error 400 \udcff\ndone").sightings[0].line == 1
+
+
+def test_an_unreadable_log_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(CuvetError, match="Is a directory"):
+        explain._content(str(tmp_path))
+
+
+def test_the_example_of_the_help_works() -> None:
+    command = f"echo 'CUDA error 400' | {sys.executable} -m cuvet explain -"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("first: line 1: CUDA_ERROR_INVALID_HANDLE")
