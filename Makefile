@@ -60,6 +60,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_cudart.py
 	$(BIN)/python tools/generate_errors.py
 	$(BIN)/python tools/generate_schema.py
+	$(BIN)/python tools/generate_compatibility.py
 	$(BIN)/python tools/generate_docs.py
 	$(BIN)/python tools/generate_causes.py
 
@@ -73,8 +74,12 @@ wheel: $(INSTALLED) ## sdist, the wheel built from it, its manylinux tag: in dis
 bench: setup ## what a call costs with and without cuvet (needs a GPU)
 	$(BIN)/python bench/bench.py
 
-hardware: setup ## run every known program on this machine's GPUs; writes docs/hardware.md
+hardware: setup ## run every known program and image on this machine's GPUs; writes docs/hardware.md
 	$(BIN)/python tests/hardware/run.py
+	$(BIN)/python tests/hardware/images.py
+	$(BIN)/python tests/image/built/build.py --output build/images
+	$(BIN)/python tests/hardware/inspect_against_cuobjdump.py build/images
+	PYTHON=$(BIN)/python sh tests/hardware/doctor.sh
 
 clean: ## remove what was built, but not .venv
 	rm -rf build dist src/cuvet/_native

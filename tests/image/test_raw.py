@@ -41,6 +41,9 @@ def test_the_verdict_is_what_the_driver_did(row: dict[str, object], built: dict[
     assert list(images.differences(built[str(row["id"])], calls, "sm_90", str(row["driver"]))) == []
 
 
+@pytest.mark.skipif(
+    not ROWS, reason="there are no facts images-*.jsonl: tests/hardware/images.py --facts measures them"
+)
 def test_every_image_was_tried_on_hardware(built: dict[str, images.Image]) -> None:
     assert set(built) == {row["id"] for row in ROWS}
     assert len(built) >= 60

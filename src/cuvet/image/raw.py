@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from cuvet.image import compatibility, cubin, elf, fatbin, ptx
@@ -12,6 +13,19 @@ from cuvet.image.source import of_bytes
 from cuvet.image.verdicts import INVALID_IMAGE, INVALID_PTX, Outcome, Verdict, ptx_name, ptx_too_new, verdict
 
 _BIG_ENDIAN, _64_BIT = 2, 2
+_FATBIN_VERSION = 1
+_OLDEST_SM = 10
+_WITHOUT_32_BIT = (13, 0)
+"""The driver of this CUDA release compiles no PTX with 32-bit addresses: image_ptx_address_size_32."""
+_ADDRESS_SIZE_32 = re.compile(r"^[ \t]*\.address_size\s+32\b", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_WHOLE_LINE = re.compile(r"\.version\s+\d+\.\d+|\.target\s+\w.*|\.address_size\s+(32|64)|\.file\s.*|@@.*")
+"""Lines at file scope that no semicolon or brace ends."""
+_CUT = (
+    "what the driver does with it depends on where it ends and on what follows: it was seen to return "
+    "CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_UNKNOWN or CUDA_ERROR_NO_BINARY_FOR_GPU, to load it, to crash, and not to return",
+)
+"""NVIDIA H200, driver 580.159: image_cubin_cut_*, image_fatbin_cut_*, image_packed_cut_*."""
 
 
 def image_verdict(
@@ -60,6 +74,8 @@ def _elf_verdict(data: bytes, size: int, gpu: str | None, driver: Driver | None)
             cubin.parse(data)
     except ImageError as error:
         return _truncated(f"a broken cubin: {error}")
+    if compatibility.target(arch).sm < _OLDEST_SM:
+        return _unknown(f"a cubin for {arch}, which is no architecture")
     entry = Entry("cubin", arch, len(data), len(data), source=of_bytes(data))
     return verdict([entry], gpu, driver) if gpu else _unknown(f"a cubin for {arch}")
 
@@ -72,6 +88,9 @@ def _arch_of_header(data: bytes) -> str:
 def _fatbin_verdict(data: bytes, size: int, gpu: str | None, driver: Driver | None) -> Verdict:
     entries: list[Entry] = []
     broken = ""
+    version = int.from_bytes(data[4:6], "little")
+    if size >= 16 and version != _FATBIN_VERSION:
+        return _not_recognised(f"a fatbin of version {version}")
     try:
         entries.extend(fatbin.entries(data))
         whole = fatbin.container_bytes(data)
@@ -82,24 +101,35 @@ def _fatbin_verdict(data: bytes, size: int, gpu: str | None, driver: Driver | No
         return _unknown("a fatbin of which only the beginning is known")
     if broken:
         return _truncated(broken)
-    return _checked(verdict(entries, gpu, driver)) if gpu else _unknown("a fatbin")
+    return _checked(verdict(entries, gpu, driver), driver) if gpu else _unknown("a fatbin")
 
 
-def _checked(found: Verdict) -> Verdict:
-    """The verdict, unless the PTX that would be compiled cannot be."""
-    if found.outcome != "compiles" or found.entry is None:
+def _checked(found: Verdict, driver: Driver | None) -> Verdict:
+    """The verdict, unless the code that would be run or compiled is not what the fatbin says."""
+    if found.entry is None or found.outcome not in ("runs", "compiles"):
         return found
     try:
-        text = found.entry.data().split(b"\0", 1)[0].decode("utf-8", "replace")
-        wrong = _wrong_with(text, ptx.header(text))
+        data = found.entry.data()
+        if found.outcome == "runs":
+            return _checked_cubin(found, found.entry, data)
+        text = data.split(b"\0", 1)[0].decode("utf-8", "replace")
+        wrong = _wrong_with(text, ptx.header(text), driver)
     except ImageError as error:
         wrong = str(error)
     return _not_compiled(ptx_name(found.entry.ptx_version, found.entry.arch), wrong) if wrong else found
 
 
+def _checked_cubin(found: Verdict, entry: Entry, data: bytes) -> Verdict:
+    try:
+        sm = cubin.parse(data).arch
+    except ImageError as error:
+        return _truncated(f"the cubin for {entry.arch} is broken: {error}")
+    return found if sm == entry.sm else _not_recognised(f"what the fatbin has for {entry.arch} is a cubin for sm_{sm}")
+
+
 def _text_verdict(data: bytes, size: int, gpu: str | None, driver: Driver | None, terminated: bool) -> Verdict:
     text = data.split(b"\0", 1)[0].decode("utf-8", "replace")
-    if not ptx.begins(text):
+    if not ptx.begins(f"{text} "):
         return _not_recognised("neither ELF, fatbin nor PTX")
     try:
         head = ptx.header(text)
@@ -111,7 +141,7 @@ def _text_verdict(data: bytes, size: int, gpu: str | None, driver: Driver | None
     newest = compatibility.newest_ptx(driver) if driver else None
     if newest is not None and head.version > newest:
         return ptx_too_new(head.version, head.target, driver)
-    wrong = _wrong_with(text, head) if len(data) == size else ""
+    wrong = _wrong_with(text, head, driver) if len(data) == size else ""
     if wrong:
         return _not_compiled(what, wrong)
     entry = Entry(
@@ -126,18 +156,30 @@ def _runs_on(data: bytes, terminated: bool) -> bool:
     return not (nul or terminated) or any(byte < 9 or 13 < byte < 32 for byte in text)
 
 
-def _wrong_with(text: str, head: ptx.PtxHeader) -> str:
+def _wrong_with(text: str, head: ptx.PtxHeader, driver: Driver | None) -> str:
     """Why the driver's compiler refuses the text on every GPU, as far as it is known."""
     release = compatibility.release_of_target(compatibility.target(head.target))
     if release is None:
         return f"there is no target {head.target}"
     if head.version < release.ptx:
         return f"the target {head.target} needs PTX {'.'.join(map(str, release.ptx))} or newer"
+    if _ADDRESS_SIZE_32.search(text) and driver and (driver.cuda or _WITHOUT_32_BIT) >= _WITHOUT_32_BIT:
+        return "its addresses are 32-bit ones"
+    if not text.isascii():
+        return f"it has a character that is not ASCII: {next(letter for letter in text if not letter.isascii())!r}"
     try:
         ptx.parse(text)
     except ImageError as error:
         return str(error)
-    return ""
+    return _unfinished(text)
+
+
+def _unfinished(text: str) -> str:
+    """That the text ends with what is no function and no directive, if so."""
+    last = _COMMENT.sub(" ", text).rstrip().rpartition("\n")[2].strip()
+    if last.endswith(("}", ";")) or _WHOLE_LINE.fullmatch(last):
+        return ""
+    return f"it ends with {last[-40:]!r}, which is no function and no directive"
 
 
 def _for_gpu(entry: Entry, what: str, gpu: str, driver: Driver | None) -> Verdict:
@@ -154,8 +196,8 @@ def _for_gpu(entry: Entry, what: str, gpu: str, driver: Driver | None) -> Verdic
     )
 
 
-def _failure(cause: str, status: int, text: str, because: tuple[str, ...] = ()) -> Verdict:
-    return Verdict("fails", text, status=status, cause=cause, because=because)
+def _failure(cause: str, status: int, text: str, because: tuple[str, ...] = (), undefined: bool = False) -> Verdict:
+    return Verdict("fails", text, status=status, cause=cause, because=because, undefined=undefined)
 
 
 def _not_recognised(reason: str) -> Verdict:
@@ -163,7 +205,7 @@ def _not_recognised(reason: str) -> Verdict:
 
 
 def _truncated(reason: str) -> Verdict:
-    return _failure("image-truncated", INVALID_IMAGE, f"what is loaded is not whole: {reason}")
+    return _failure("image-truncated", INVALID_IMAGE, f"what is loaded is not whole: {reason}", _CUT, undefined=True)
 
 
 def _not_compiled(what: str, reason: str) -> Verdict:
@@ -171,7 +213,7 @@ def _not_compiled(what: str, reason: str) -> Verdict:
 
 
 def _not_terminated(what: str) -> Verdict:
-    return _failure("image-ptx-not-terminated", INVALID_PTX, f"{what} has no NUL at its end")
+    return _failure("image-ptx-not-terminated", INVALID_PTX, f"{what} has no NUL at its end", undefined=True)
 
 
 def _unknown(what: str) -> Verdict:

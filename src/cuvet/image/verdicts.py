@@ -30,9 +30,9 @@ class Verdict:
     """``runs``: machine code is loaded as it is. ``compiles``: PTX is compiled when it is loaded. ``unknown``: it depends on
     what is not known.
 
-    ``text`` stands alone. ``entry``: the code that is run or compiled, or at which loading fails. ``status``: what the driver returns, of
-    ``ERRORS``; None if it does not fail, or has no such GPU. ``cause``: the rule's name, or the id of a cause. ``help``: what to do, one
-    way a line.
+    ``text`` stands alone. ``entry``: the code that is run or compiled, or at which loading fails. ``status``: what the driver
+    returns, of ``ERRORS``; None if it does not fail, or has no such GPU. ``undefined``: it was seen to do something else as well.
+    ``cause``: the rule's name, or the id of a cause. ``help``: what to do, one way a line.
     """
 
     outcome: Outcome
@@ -42,6 +42,7 @@ class Verdict:
     cause: str | None = None
     because: tuple[str, ...] = ()
     help: tuple[str, ...] = ()
+    undefined: bool = False
 
     @property
     def error(self) -> str | None:

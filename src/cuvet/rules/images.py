@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cuvet.image import ImageDescription, describe
+from cuvet.image.compatibility import driver_of_number
+from cuvet.image.raw import image_verdict
+from cuvet.image.verdicts import Verdict, ptx_name
 
 if TYPE_CHECKING:
-    from cuvet.model import Call
+    from cuvet.model import Call, Model
 
 BYTES = {
     "cuModuleLoadData": "image",
@@ -21,35 +24,9 @@ BYTES = {
 FILES = {"cuModuleLoad": "fname", "cuLibraryLoadFromFile": "fileName"}
 """Entry points that load from a file, and the parameter that names it."""
 
-PTX_RELEASES: dict[tuple[int, int], tuple[int, int]] = {
-    (6, 0): (9, 0),
-    (6, 1): (9, 1),
-    (6, 2): (9, 2),
-    (6, 3): (10, 0),
-    (6, 4): (10, 1),
-    (6, 5): (10, 2),
-    (7, 0): (11, 0),
-    (7, 1): (11, 1),
-    (7, 2): (11, 2),
-    (7, 3): (11, 3),
-    (7, 4): (11, 4),
-    (7, 5): (11, 5),
-    (7, 6): (11, 6),
-    (7, 7): (11, 7),
-    (7, 8): (11, 8),
-    (8, 0): (12, 0),
-    (8, 1): (12, 1),
-    (8, 2): (12, 2),
-    (8, 3): (12, 3),
-    (8, 4): (12, 4),
-    (8, 5): (12, 5),
-    (8, 6): (12, 7),
-    (8, 7): (12, 8),
-    (8, 8): (12, 9),
-    (9, 0): (13, 0),
-    (9, 1): (13, 1),
-}
-"""PTX ISA version, and the CUDA release whose driver is the first to take it (PTX ISA, Release Notes, PTX Release History)."""
+_STORED = 4096
+"""Bytes that a recording keeps of an image. How many can be read is exact only below it."""
+_UNKNOWN_SIZE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +38,6 @@ class Image:
     readable: int
     terminated: bool
     description: ImageDescription
-
-    @property
-    def broken_off(self) -> bool:
-        """Whether it says that it is longer than what can be read."""
-        return self.description.truncated and self.readable <= len(self.data)
 
     @property
     def unterminated(self) -> bool:
@@ -80,7 +52,7 @@ class Image:
         """``PTX 8.0 for sm_90``, ``a cubin for sm_90``, ``what is loaded``."""
         found = self.description
         if found.kind == "ptx":
-            return f"PTX {found.ptx_version} for {found.target}" if found.ptx_version else "PTX"
+            return ptx_name(found.ptx_version, found.target)
         if found.kind in ("cubin", "fatbin"):
             return f"a {found.kind}" + (f" for sm_{found.arch}" if found.arch else "")
         return "what is loaded"
@@ -95,14 +67,20 @@ def image_of(call: Call) -> Image | None:
     return Image(argument, call.image, call.image_readable, call.image_terminated, describe(call.image))
 
 
-def ptx_version(text: str) -> tuple[int, int]:
-    """(8, 0) for ``8.0``."""
-    major, _, minor = text.partition(".")
-    return int(major), int(minor or 0)
+def refusal(call: Call, status: int, known: bool = True) -> tuple[int, ...]:
+    """What the load may return. A library is loaded when something of it is asked for, so that its load may succeed (recorded on an
+    H200 with driver 580.159.04); so may a load of which it is not ``known`` that it fails."""
+    return (status,) if known and call.name.startswith("cuModule") else (0, status)
 
 
-def newest_ptx(driver_version: int) -> tuple[int, int] | None:
-    """The newest PTX ISA version that a driver takes (``driver_version`` as cuDriverGetVersion tells); None if not known."""
-    release = divmod(driver_version // 10, 100)
-    taken = [ptx for ptx, needed in PTX_RELEASES.items() if needed <= release]
-    return max(taken) if taken and release <= max(PTX_RELEASES.values()) else None
+def verdict_on(image: Image, call: Call, model: Model) -> Verdict:
+    """What ``cuvet inspect`` says of the image, as far as its bytes, the GPU and the driver are known."""
+    capability = model.capability(call)
+    driver = driver_of_number(model.driver_version) if model.driver_version else None
+    return image_verdict(
+        image.data,
+        f"sm_{capability}" if capability else None,
+        driver,
+        size=image.readable if image.readable < _STORED else _UNKNOWN_SIZE,
+        terminated=image.terminated,
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -40,6 +40,15 @@ class ImageNotRecognised(Rule):
             "CUDA_ERROR_INVALID_IMAGE for letters, for zeros, for other text, and for text and empty files",
             "module_garbage",
             "module_load_missing_file",
+        ),
+        measured(
+            "CUDA_ERROR_INVALID_IMAGE for a host ELF file, a big-endian cubin, a fatbin of another version, source code, LLVM "
+            "bitcode, gzip, and PTX behind a byte order mark",
+            "image_host_elf",
+            "image_cubin_big_endian",
+            "image_fatbin_version_2",
+            "image_source",
+            "image_ptx_byte_order_mark",
         ),
         documented(
             "the image may be a cubin or fatbin as output by nvcc, or a NULL-terminated PTX",
@@ -80,14 +89,17 @@ cu.cuModuleLoadData(bytes(64))  # error: [image-not-recognised]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         image = image_of(call)
-        if image is None or image.description.kind not in ("unknown", "empty", "cpu-elf"):
+        if image is None:
+            return
+        found = verdict_on(image, call, model)
+        if found.cause != cls.name:
             return
         start = image.data[:16].split(b"\0")[0].decode("ascii", "replace")
         yield Violation(
             rule=cls,
-            message=f"what is loaded is no device code: {image.description.reason}",
+            message=found.text,
             argument=image.argument,
             because=(f"it begins with {start!r}",) if start.isprintable() and start else (),
-            outcomes=(200,),
+            outcomes=refusal(call, 200),
             only_if_failed=True,
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ class ImagePtxNotCompiled(Rule):
             "an unknown instruction, a target that does not exist and a target above the GPU (sm_100 on sm_90): "
             "CUDA_ERROR_INVALID_PTX",
             "module_garbage",
+        ),
+        measured(
+            "CUDA_ERROR_INVALID_PTX too for a target newer than its PTX version, a character that is not ASCII, 32-bit addresses "
+            "(driver of CUDA 13.0), and PTX that is cut off",
+            "image_ptx_version_7_0_sm_90",
+            "image_ptx_not_ascii",
+            "image_ptx_address_size_32",
+            "image_ptx_cut_50",
         ),
         documented(
             "CUDA_ERROR_INVALID_PTX indicates that a PTX JIT compilation failed",
@@ -83,12 +91,13 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
         image = image_of(call)
         if image is None or image.description.kind != "ptx" or image.unterminated:
             return
-        reason = image.description.reason
+        found = verdict_on(image, call, model)
+        known = found.cause == cls.name
         yield Violation(
             rule=cls,
-            message=f"{image.what} did not compile",
+            message=found.text if known else f"{image.what} does not compile",
             argument=image.argument,
-            because=(reason,) if reason else (),
-            outcomes=(218,),
+            because=found.because if known else (),
+            outcomes=refusal(call, 218, known),
             only_if_failed=True,
         )

@@ -36,7 +36,10 @@ class ImagePtxNotTerminated(Rule):
     entry_points = frozenset({*BYTES, *FILES})
     evidence = (
         measured(
-            "text that ends at an unreadable page: SIGSEGV in the load", "ptx_unterminated_before_unreadable_page"
+            "text that ends at an unreadable page: SIGSEGV in the load; other bytes behind it: CUDA_ERROR_INVALID_PTX",
+            "ptx_unterminated_before_unreadable_page",
+            "image_ptx_not_terminated",
+            "image_ptx_control_characters_behind",
         ),
         documented(
             "a NULL-terminated PTX, either as output by nvcc or hand-written",

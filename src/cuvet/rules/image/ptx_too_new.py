@@ -3,8 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.image.compatibility import driver_of_number, newest_ptx, version
+from cuvet.image.verdicts import ptx_too_new
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.images import BYTES, FILES, PTX_RELEASES, image_of, newest_ptx, ptx_version
+from cuvet.rules.images import BYTES, FILES, image_of, refusal
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,8 +38,13 @@ class ImagePtxTooNew(Rule):
     entry_points = frozenset({*BYTES, *FILES})
     evidence = (
         measured(
-            "PTX 99.0: CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+            "PTX 9.1 and newer: CUDA_ERROR_UNSUPPORTED_PTX_VERSION from a driver of CUDA 13.0, also where a fatbin has older PTX "
+            "besides; PTX 1.4 to 9.0 compiles, and machine code runs beside newer PTX",
             "module_garbage",
+            "image_ptx_version_9_1_sm_80",
+            "image_fatbin_ptx_80_ptx_newer",
+            "image_ptx_version_1_4_sm_10",
+            "image_fatbin_90_ptx_newer",
         ),
         documented(
             "CUDA_ERROR_UNSUPPORTED_PTX_VERSION indicates that the provided PTX was compiled with an unsupported "
@@ -81,23 +88,20 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-too-new]
         image = image_of(call)
         if image is None or image.description.kind not in ("ptx", "fatbin"):
             return
-        needs = None
-        if image.description.ptx_version is not None:
-            version = ptx_version(image.description.ptx_version)
-            newest = newest_ptx(model.driver_version)
-            if newest is not None and version <= newest:
+        text, because = f"{image.what} is newer than the driver takes", tuple[str, ...]()
+        driver = driver_of_number(model.driver_version) if model.driver_version else None
+        if image.description.ptx_version is not None and image.description.target is not None:
+            ptx = version(image.description.ptx_version)
+            newest = newest_ptx(driver) if driver else None
+            if newest is not None and ptx <= newest:
                 return
-            needs = PTX_RELEASES.get(version)
+            found = ptx_too_new(ptx, image.description.target, driver)
+            text, because = found.text, found.because
         yield Violation(
             rule=cls,
-            message=f"{image.what} is newer than the driver takes" + _takes(model.driver_version),
+            message=text,
             argument=image.argument,
-            because=() if needs is None else (f"this version needs a driver of CUDA {needs[0]}.{needs[1]} or newer",),
-            outcomes=(222,),
+            because=because,
+            outcomes=refusal(call, 222, bool(because)),
             only_if_failed=True,
         )
-
-
-def _takes(driver_version: int) -> str:
-    newest = newest_ptx(driver_version)
-    return "" if newest is None else f" (up to {newest[0]}.{newest[1]})"

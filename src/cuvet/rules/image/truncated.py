@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.images import BYTES, FILES, image_of
+from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -19,12 +19,14 @@ class ImageTruncated(Rule):
 
     ## Why it is wrong
     The rest is missing: the file was not written or read to its end, or copied as text up to the first zero byte.
+    The driver reads on behind it. It may also crash, or not return at all.
 
     ## Use instead
     Read the whole file in binary mode. An image has zero bytes inside: string functions cut it off.
 
     ## Limits
-    Bytes in memory are followed by others, so that a missing end shows only where no more can be read.
+    Bytes in memory are followed by others, so that a missing end shows only where no more can be read, within the
+    first 4096.
     """
 
     code = "CV652"
@@ -37,6 +39,18 @@ class ImageTruncated(Rule):
         measured(
             "an ELF header alone: CUDA_ERROR_INVALID_IMAGE",
             "module_garbage",
+        ),
+        measured(
+            "cubins and fatbins cut at 30 places: CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_UNKNOWN or CUDA_ERROR_NO_BINARY_FOR_GPU; "
+            "loads of seven fatbins and a cubin did not return, a cubin's crashed, and some that lack their last bytes only "
+            "were loaded",
+            "image_cubin_cut_32",
+            "image_cubin_cut_860",
+            "image_cubin_cut_2580",
+            "image_cubin_cut_3240",
+            "image_fatbin_cut_8",
+            "image_fatbin_cut_16",
+            "image_packed_cut_576",
         ),
         documented(
             "CUDA_ERROR_INVALID_IMAGE indicates that the device kernel image is invalid",
@@ -71,15 +85,16 @@ cu.cuModuleLoadData(b"\\x7fELF\\2\\1\\1" + bytes(57))  # error: [image-truncated
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         image = image_of(call)
-        if image is None or image.description.kind not in ("cubin", "fatbin"):
+        if image is None:
             return
-        if not image.broken_off and (image.description.arch is not None or not image.description.reason):
+        found = verdict_on(image, call, model)
+        if found.cause != cls.name:
             return
         yield Violation(
             rule=cls,
-            message=f"what is loaded is not whole: {image.description.reason}",
+            message=found.text,
             argument=image.argument,
-            because=(),
-            outcomes=(200,),
+            because=found.because,
+            outcomes=(*refusal(call, 200), 209, 999),
             only_if_failed=True,
         )

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented
-from cuvet.rules.images import BYTES, FILES, image_of, verdict_on
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class ImageWrongGpu(Rule):
     `TORCH_CUDA_ARCH_LIST`), and PTX for GPUs to come.
 
     ## Limits
-    A fatbin of more than 4096 bytes is not looked into; `cuvet inspect` does.
+    A fatbin of more than 4096 bytes is not looked into; `cuvet inspect` does. cuLibraryLoadData succeeds whatever the
+    image has code for, and the calls that ask the library for a kernel fail: there the image is not looked at.
     """
 
     code = "CV655"
@@ -36,6 +37,16 @@ class ImageWrongGpu(Rule):
     help = "compile for this GPU as well, or add PTX of an architecture that is not newer than it"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = (
+        measured(
+            "CUDA_ERROR_NO_BINARY_FOR_GPU on sm_90 for cubins of 21 other targets, and for fatbins of LTO-IR or of PTX for newer "
+            "GPUs; cubins for sm_90 and sm_90a run, and PTX for every older GPU compiles",
+            "image_cubin_80",
+            "image_cubin_100f",
+            "image_fatbin_80_ptx_100",
+            "image_fatbin_lto",
+            "image_cubin_90a",
+            "image_fatbin_80_ptx_80",
+        ),
         documented(
             "a cubin runs on GPUs of the same major compute capability and the same or a higher minor one; PTX can be compiled for "
             "the compute capability that it was made for and all higher ones",
@@ -90,7 +101,7 @@ cu.cuModuleLoadData(fatbin)  # error: [image-wrong-gpu]
             message=f"{image.what} {found.text}" if known else f"{image.what} has no code for this GPU",
             argument=image.argument,
             because=(*found.because, f"to add it: {found.help[0]}") if known else _gpu(model.capability(call)),
-            outcomes=(209,),
+            outcomes=refusal(call, 209, known),
             only_if_failed=True,
         )
 
