@@ -21,7 +21,6 @@ namespace cuvet {
 
 std::atomic<Mode> mode;
 bool record_everything;
-std::atomic<bool> may_be_quiet;
 
 namespace {
 
@@ -223,7 +222,6 @@ void start() {
     pthread_mutex_lock(&start_lock);
     if (mode.load(std::memory_order_relaxed) == Mode::UNKNOWN) {
         start_recording(found == Mode::EMULATED);
-        may_be_quiet.store(found == Mode::REAL && !record_everything, std::memory_order_relaxed);
         mode.store(found, std::memory_order_release);
     }
     pthread_mutex_unlock(&start_lock);
@@ -233,6 +231,7 @@ Thread* start_thread() {
     start();
     Thread* thread = is_recording() ? attach_thread() : nullptr;
     if (!thread) return current_thread = &unrecorded;
+    thread->sees_all = record_everything || mode.load(std::memory_order_relaxed) != Mode::REAL;
     current_thread = thread;
     pthread_setspecific(thread_key, reinterpret_cast<void*>(intptr_t{1}));
     if (inherited) {

@@ -12,9 +12,6 @@ void start();
 extern std::atomic<Mode> mode;
 extern bool record_everything;
 
-// Above the real driver, and not everything is recorded: calls of which nothing would be stored need no closer look.
-extern std::atomic<bool> may_be_quiet;
-
 // First CUDA call of this thread: its recorder, or one that is busy for ever if nothing is recorded.
 Thread* start_thread();
 

@@ -112,7 +112,8 @@ inline uint64_t page_of(uint64_t address) { return (address >> 12) + 1; }
 // What a thread needs to record its calls. Only the thread itself touches it.
 struct Thread {
     uint32_t id;
-    bool busy;  // inside the shim: a call made now (by a signal handler) passes unrecorded
+    bool busy;      // inside the shim: a call made now (by a signal handler) passes unrecorded
+    bool sees_all;  // all calls are recorded, or there is no real driver: none may go by unseen
     bool context_known;
     uint32_t depth;  // calls entered and not returned
     uint64_t calls;
