@@ -210,6 +210,7 @@ __attribute__((destructor)) void end_process() {
         Thread* thread = current_thread ? current_thread : start_thread();
         if (thread != &unrecorded) write_note(thread, Note::DRIVER_PAST_SHIM, path);
     }
+    if (current_thread && current_thread != &unrecorded) record_new_modules(current_thread);
     finish_recording();
 }
 

@@ -146,7 +146,7 @@ int record_module(dl_phdr_info* info, size_t, void* argument) {
     Thread* thread = static_cast<Thread*>(argument);
     Module module = describe(info);
     if (module.end <= module.start) return 0;
-    uint64_t key = mix(module.start, module.end);
+    uint64_t key = mix(mix(0, module.start), module.end);
     for (uint32_t i = 0; i < module.build_id_bytes; i++) key = mix(key, module.build_id[i]);
     Id* known = modules.insert(key ? key : 1);
     if (!known || known->number.exchange(1)) return 0;
@@ -160,15 +160,6 @@ int record_module(dl_phdr_info* info, size_t, void* argument) {
 int count_loads(dl_phdr_info* info, size_t, void* loads) {
     *static_cast<uint64_t*>(loads) = info->dlpi_adds;
     return 1;
-}
-
-void record_new_modules(Thread* thread) {
-    uint64_t loads = 0;
-    dl_iterate_phdr(count_loads, &loads);
-    if (modules_seen.load(std::memory_order_relaxed) == loads) return;
-    dl_iterate_phdr(record_module, thread);
-    if (python_loaded.exchange(false, std::memory_order_relaxed)) find_python();
-    modules_seen.store(loads, std::memory_order_relaxed);
 }
 
 // Apart, for its buffer is large and not needed where stacks are deep: in the unwinder.
@@ -227,6 +218,15 @@ int look_for_driver(dl_phdr_info* info, size_t, void* argument) {
 }
 
 }  // namespace
+
+void record_new_modules(Thread* thread) {
+    uint64_t loads = 0;
+    dl_iterate_phdr(count_loads, &loads);
+    if (modules_seen.load(std::memory_order_relaxed) == loads) return;
+    dl_iterate_phdr(record_module, thread);
+    if (python_loaded.exchange(false, std::memory_order_relaxed)) find_python();
+    modules_seen.store(loads, std::memory_order_relaxed);
+}
 
 void find_unwinder() {
     if (backtrace.load(std::memory_order_relaxed)) return;

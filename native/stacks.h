@@ -14,6 +14,9 @@ void find_unwinder();
 // impossible.
 uint32_t capture_stack(Thread* thread);
 
+// Stores the modules that were loaded since the last time.
+void record_new_modules(Thread* thread);
+
 // Tells whether a CUDA driver other than ours is loaded, and its path (at most `bytes`).
 bool driver_past_shim(char* path, uint64_t bytes);
 
