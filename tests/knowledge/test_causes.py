@@ -13,8 +13,8 @@ from cuvet.knowledge import APIS
 from cuvet.knowledge.cause import Cause, RuleCause, Signs
 from cuvet.knowledge.errors import Error, all_errors, named, tables
 from cuvet.knowledge.explanation import explain_cause, meaning
-from cuvet.knowledge.search import CALL, FOREIGN_WORD, WORD, Match, all_causes, likely, match, written
-from cuvet.rules import rule_names
+from cuvet.knowledge.search import CALL, FOREIGN_WORD, WORD, Match, all_causes, cause_named, likely, match, written
+from cuvet.rules import rule_called, rule_names
 
 ROOT = Path(__file__).parents[2]
 CATEGORIES = {
@@ -43,9 +43,50 @@ def test_a_cause_is_well_formed(cause: Cause | RuleCause) -> None:
 def test_a_cause_is_written(cause: Cause | RuleCause) -> None:
     text = written(cause)
     assert text.title and text.why and text.fix and text.tell and text.evidence
-    assert not text.title.endswith(".")
+    assert not text.title.endswith(".") and len(text.title) <= 100
+    for belief in text.beliefs:
+        assert re.fullmatch(r".+[:.] .+\.", belief), "what is believed: what is so"
     assert all(one.source.startswith("https://") for one in text.evidence if one.kind == "reported")
     assert explain_cause(cause.id) is not None
+
+
+@pytest.mark.parametrize("cause", all_causes(), ids=lambda cause: cause.id)
+def test_what_cuvet_prints_is_what_its_rules_are_called(cause: Cause | RuleCause) -> None:
+    """``error[CV504] host-memory-registered-twice``, and ``error[driver-nouveau]`` of the doctor, are as the commands print them."""
+    for tell in written(cause).tell:
+        for severity, code, name in re.findall(r"(\w+)\[(CV\d+)\] ([a-z-]+)", tell.shows):
+            rule = rule_called(code)
+            assert rule is not None and (rule.severity, rule.name) == (severity, name)
+        for id in re.findall(r"\[([a-z]+-[a-z-]+)\]", tell.shows):
+            assert cause_named(id) is not None
+
+
+def test_how_to_tell_a_rule_s_cause_begins_with_what_needs_no_run() -> None:
+    cause = cause_named("image-wrong-gpu")
+    assert cause is not None
+    commands = [tell.command for tell in written(cause).tell]
+    assert commands[0] == "cuvet inspect FILE --gpu this" and commands[-1] == "cuvet run -- PROGRAM"
+
+
+def test_what_a_cause_says_of_cuvet_run_is_said_once() -> None:
+    cause = cause_named("host-memory-registered-twice")
+    assert cause is not None
+    (tell,) = written(cause).tell
+    assert tell.shows.startswith("error[CV504] host-memory-registered-twice: both ranges")
+
+
+@pytest.mark.parametrize("text", ["PyTorch 1.8 with CUDA 10.2", "torch==1.8.0+cu102", "nvidia-cudnn-cu13 9.20.0.48"])
+def test_a_release_that_is_known_to_be_broken_is_a_sign(text: str) -> None:
+    cause = cause_named("framework-known-bad-release")
+    assert cause is not None
+    assert match(cause, [], [], text).signs
+
+
+@pytest.mark.parametrize("text", ["torch 1.8.1", "PyTorch 11.8.0", "CUDA 10.2", "tensorflow 2.16.2", "cuDNN 1.8.0"])
+def test_other_releases_are_none(text: str) -> None:
+    cause = cause_named("framework-known-bad-release")
+    assert cause is not None
+    assert not match(cause, [], [], text).signs
 
 
 def test_ids_are_unique() -> None:

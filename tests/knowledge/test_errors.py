@@ -172,3 +172,4 @@ def test_words_that_are_no_error(text: str) -> None:
 def test_calls_are_found() -> None:
     text = "cudaEventRecord / cuStreamWaitEvent_ptsz failed: cudaErrorInvalidValue from cuDNN's cudnnCreate, not CUDNN_STATUS_SUCCESS"
     assert calls_in(text) == ("cudaEventRecord", "cuStreamWaitEvent_ptsz", "cudnnCreate")
+    assert calls_in("in __cudaPushCallConfiguration ()") == ("__cudaPushCallConfiguration",)

@@ -104,7 +104,7 @@ def test_a_cause_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "driver-nouveau"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("The GPU is driven by nouveau")
-    assert "= tell: cuvet doctor: error[driver-nouveau]" in out
+    assert "= tell: cuvet doctor → error[driver-nouveau]" in out
     assert "= fix: " in out and "= documented: " in out
 
 
@@ -117,13 +117,34 @@ def test_the_terminal_shows_the_error_then_the_causes(capsys: pytest.CaptureFixt
     assert max(map(len, out.splitlines())) < 180
 
 
-def test_of_several_errors_the_evidence_is_told_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_number_with_several_meanings_the_first_is_explained_and_the_others_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     main(["explain", "1"])
     out = capsys.readouterr().out
-    assert "= documented" not in out.partition("causes of CUDA_ERROR_INVALID_VALUE, the likeliest first")[0]
-    assert "\nthe causes of another: cuvet explain " in out
-    main(["explain", "1", "--api", "cudnn"])
-    assert "= documented" in capsys.readouterr().out.partition("causes, the likeliest first")[0]
+    first, _, others = out.partition("\n1 is also\n")
+    assert first.startswith("CUDA_ERROR_INVALID_VALUE, cudaErrorInvalidValue: 1 ")
+    assert "CUBLAS" not in first
+    assert "   ncclUnhandledCudaError (1 in NCCL): A call of CUDA inside NCCL failed.\n" in others
+    assert "   the causes of one: cuvet explain CUBLAS_STATUS_NOT_INITIALIZED\n" in others
+
+
+def test_of_several_causes_the_evidence_is_told_in_short(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "CUDA_ERROR_NO_DEVICE"])
+    several = capsys.readouterr().out
+    assert "= documented" not in several and "= known: CUDA Programming Guide" in several
+    main(["explain", "device-none-visible"])
+    alone = capsys.readouterr().out
+    assert alone.count("= documented: ") == 2 and "= known" not in alone
+
+
+def test_lines_end_before_a_wide_terminal_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    main(["explain", "700"])
+    indented = [line for line in capsys.readouterr().out.splitlines() if line.startswith("   ")]
+    assert 90 < max(map(len, indented)) <= 100
 
 
 def test_of_success_no_cause_is_missing(capsys: pytest.CaptureFixture[str]) -> None:

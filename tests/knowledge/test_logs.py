@@ -107,6 +107,10 @@ LINES = {
         "CUDA_ERROR_INVALID_VALUE",
     ),
     "memcheck": ("========= Invalid __global__ write of size 4 bytes", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+    "an assert in a kernel": (
+        "../aten/src/ATen/native/cuda/Indexing.cu:1290: f: block: [12,0,0], thread: [64,0,0] Assertion `i < n` failed.",
+        "CUDA_ERROR_ASSERT",
+    ),
     "shell": ("Segmentation fault (core dumped)", "SIGSEGV"),
     "IDE": ("Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)", "SIGSEGV"),
     "Python's multiprocessing": ("ProcessExitedException: process 0 terminated with exitcode -11", "SIGSEGV"),
@@ -126,6 +130,7 @@ OSError: [Errno 22] Invalid argument
 tar: out of memory
 PermissionError: operation not permitted
 test_cuda.py::test_returned_value PASSED [ 12%]
+main: cuda.c:12: main: Assertion `argc > 1' failed.
 GPU 0: 8.00 GiB total, 2 free
   File "cuda_error.py", line 209, in error_of_two
 """

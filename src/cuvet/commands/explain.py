@@ -144,17 +144,19 @@ def _show_rule(rule: type[Rule], args: argparse.Namespace) -> None:
     from cuvet.reports.pages import page
 
     cause = cause_named(rule.name)
-    beliefs = cause.beliefs if cause else ()
+    beliefs, tell = (cause.beliefs, cause.tell) if cause else ((), ())
     if args.format == "json":
-        _print_json({**_data(rule), "beliefs": beliefs})
+        _print_json(
+            {**_data(rule), "tell": [{"command": one.command, "shows": one.shows} for one in tell], "beliefs": beliefs}
+        )
     elif args.color == "always" or (args.color == "auto" and sys.stdout.isatty()):
         from rich.markdown import Markdown
 
         from cuvet.reports.terminal import console
 
-        console(sys.stdout, args.color).print(Markdown(page(rule, beliefs), code_theme="bw"))
+        console(sys.stdout, args.color).print(Markdown(page(rule, beliefs, tell), code_theme="bw"))
     else:
-        print(page(rule, beliefs), end="")
+        print(page(rule, beliefs, tell), end="")
 
 
 def _data(rule: type[Rule]) -> dict[str, object]:

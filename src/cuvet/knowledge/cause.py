@@ -53,10 +53,11 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCause:
-    """A cause that a rule finds: title, text, fix and evidence are those of the rule of this name."""
+    """A cause that a rule finds: title, text, fix and evidence are those of the rule of this name. ``tell``: what else shows it."""
 
     id: str
     signs: Signs
+    tell: tuple[Tell, ...] = ()
     beliefs: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
 

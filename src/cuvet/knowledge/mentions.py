@@ -81,11 +81,12 @@ _MESSAGES = {
     "operation not permitted on an event last recorded in a capturing stream": "cudaErrorCapturedEvent",
     "unknown error": "cudaErrorUnknown",
 }
-# What others say instead: ncclGetErrorString, compute-sanitizer, shells, and people.
+# What others say instead: ncclGetErrorString, compute-sanitizer, an assert in a kernel, shells, and people.
 _OTHER_MESSAGES = {
     "no kernel image": "cudaErrorNoKernelImageForDevice",
     "invalid handle": "CUDA_ERROR_INVALID_HANDLE",
     "illegal memory access": "cudaErrorIllegalAddress",
+    "] assertion `": "cudaErrorAssert",
     "invalid __global__ read": "cudaErrorIllegalAddress",
     "invalid __global__ write": "cudaErrorIllegalAddress",
     "unhandled cuda error": "ncclUnhandledCudaError",
@@ -140,7 +141,7 @@ _EXIT = re.compile(
     rf"(?:\bexit(?:ed)?(?: with)?(?: code| status)|\bexitcode|\bsignal|\breturn ?code)\W{{1,3}}?{INTEGER}", re.I
 )
 _CALL = re.compile(
-    r"\b(?!cu(?:DNN|BLAS|FFT|SPARSE|SOLVER|RAND)\b)(?:cu|cuda|cudnn|cublas|cublasLt|nvrtc|nvJitLink|nccl|cufft|cusparse|cusolver)"
+    r"\b_*(?!cu(?:DNN|BLAS|FFT|SPARSE|SOLVER|RAND)\b)(?:cu|cuda|cudnn|cublas|cublasLt|nvrtc|nvJitLink|nccl|cufft|cusparse|cusolver)"
     r"[A-Z][A-Za-z0-9_]+"
 )
 

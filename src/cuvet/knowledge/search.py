@@ -18,9 +18,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
 from cuvet.knowledge.errors import Error
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
 
 CALL = 30
 WORD = 40
@@ -58,7 +62,9 @@ def cause_named(id: str) -> Cause | RuleCause | None:
 
 
 def written(cause: Cause | RuleCause) -> Cause:
-    """The cause with its text; that of a ``RuleCause`` is its rule's, whose module alone is imported. KeyError if there is no such rule."""
+    """The cause with its text; that of a ``RuleCause`` is its rule's, whose module alone is imported. KeyError if there is no such rule.
+
+    How to tell: what the cause says, then what ``cuvet run`` prints, unless the cause says that."""
     if isinstance(cause, Cause):
         return cause
     from cuvet.reports.pages import sections
@@ -71,17 +77,23 @@ def written(cause: Cause | RuleCause) -> Cause:
         id=cause.id,
         title=rule.summary,
         why=sections(rule)["Why it is wrong"],
-        tell=(
-            Tell(
-                "cuvet run -- PROGRAM",
-                f"{rule.severity}[{rule.code}] … ({rule.name}), with the objects and where they were made",
-            ),
-        ),
+        tell=(*cause.tell, *(() if _runs(cause.tell) else (_shown_by(rule),))),
         fix=rule.help,
         evidence=rule.evidence,
         signs=cause.signs,
         beliefs=cause.beliefs,
         cases=cause.cases,
+    )
+
+
+def _runs(tells: tuple[Tell, ...]) -> bool:
+    return any(tell.command.startswith("cuvet run") for tell in tells)
+
+
+def _shown_by(rule: type[Rule]) -> Tell:
+    return Tell(
+        "cuvet run -- PROGRAM",
+        f"{rule.severity}[{rule.code}] {rule.name}, with the objects and where they were made",
     )
 
 

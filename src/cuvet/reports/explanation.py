@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -20,27 +21,50 @@ SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
 _MOST_SIGHTINGS = 5
 _MOST_LINE = 160
 _LABELS = {"tell": "cyan", "fix": "bold green", "not so": "magenta"}
+_WIDTH = 100
+"""Lines are no longer than this, in characters, where the terminal is wider."""
 
 
 def render(found: Explanation, output: Console) -> None:
-    """The errors, of a log where they are, then their causes."""
+    """The errors, of a log where they are, then their causes. Of several causes, each in short; ``cuvet explain ID`` tells one in full.
+
+    If a number was asked for that several errors have, the others follow the causes of the first."""
     _log(found.sightings, output)
-    for error in found.errors:
-        _error(error, output, alone=len(found.errors) == 1)
+    ambiguous = _ambiguous(found)
+    for error in found.errors[:1] if ambiguous else found.errors:
+        _error(error, output, alone=ambiguous or len(found.errors) == 1)
     if found.errors and found.causes:
-        of = f" of {found.errors[0].names[0]}" if _ambiguous(found) else ""
-        _print(output, Text(f"causes{of}, the likeliest first", style="bold"))
+        _print(output, Text("causes, the likeliest first", style="bold").append(_one_in_full(found), style="not bold"))
         output.print()
-    alone = not found.errors and len(found.causes) == 1
+    alone = len(found.causes) == 1
     for number, cause in enumerate(found.causes, 1):
-        _cause(cause, "" if alone else f"{number}. ", output, several=len(found.errors) > 1 and not _ambiguous(found))
+        several = len(found.errors) > 1 and not ambiguous
+        _cause(cause, "" if alone and not found.errors else f"{number}. ", output, alone=alone, several=several)
     if not found.causes and any(set(error.numbers.values()) != {0} for error in found.errors):
         _print(output, "no cause is known: cuvet run -- PROGRAM shows which call fails, and with what")
-    if _ambiguous(found):
-        _print(output, f"the causes of another: cuvet explain {found.errors[1].names[0]}")
+    if ambiguous:
+        _others(found, output)
     if found.more_causes:
         causes = "1 less likely cause" if found.more_causes == 1 else f"{found.more_causes} less likely causes"
         _print(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
+
+
+def _one_in_full(found: Explanation) -> str:
+    return f"; one in full: cuvet explain {found.causes[0].id}" if len(found.causes) > 1 else ""
+
+
+def _others(found: Explanation, output: Console) -> None:
+    """The other errors that have the number, a line each."""
+    _print(output, Text(f"{printable(found.asked)} is also", style="bold"))
+    for error in found.errors[1:]:
+        _paragraph(f"{error.names[0]} ({_numbers(error)}): {_sentence(error.meaning or '')}", output)
+    _print(output, f"   the causes of one: cuvet explain {found.errors[1].names[0]}")
+    output.print()
+
+
+def _sentence(text: str) -> str:
+    """The first sentence."""
+    return re.split(r"(?<=[.:]) (?=[A-Z])", text, maxsplit=1)[0]
 
 
 def _ambiguous(found: Explanation) -> bool:
@@ -68,8 +92,10 @@ def _error(error: ErrorText, output: Console, alone: bool) -> None:
     _print(output, Text(", ".join(error.names), style="bold").append(f": {_numbers(error)}", style="not bold"))
     if error.meaning:
         _paragraph(error.meaning, output)
-    for label, text in _known(error.evidence, error.beliefs) if alone else ():
-        _labelled(label, text, output)
+    if alone:
+        for belief in error.beliefs:
+            _labelled("not so", belief, output)
+        _labelled("known", _sources(error.evidence), output)
     output.print()
 
 
@@ -88,23 +114,44 @@ def _numbers(error: ErrorText) -> str:
     return f"{number} in {error.title}"
 
 
-def _cause(cause: CauseText, number: str, output: Console, several: bool) -> None:
+def _cause(cause: CauseText, number: str, output: Console, *, alone: bool, several: bool) -> None:
+    """``several``: of more than one error, so that it names the one that it is a cause of."""
     title = Text(f"{number}{printable(cause.title[:1].upper() + cause.title[1:])}", style="bold")
     _print(output, title.append(f" ({cause.id})", style="not bold"))
-    error = f"({cause.signs[0]}) " if several and cause.signs else ""
-    _paragraph(error + cause.why, output)
     for step in cause.tell:
-        _labelled("tell", f"{step.command}: {step.shows}", output)
+        _labelled("tell", f"{step.command} → {step.shows}", output)
     _labelled("fix", cause.fix, output)
-    for label, text in _known(cause.evidence, cause.beliefs):
-        _labelled(label, text, output)
+    error = f"({cause.signs[0]}) " if several and cause.signs else ""
+    _labelled("why", error + cause.why.replace("`", ""), output)
+    if alone:
+        for label, text in _known(cause.evidence, cause.beliefs):
+            _labelled(label, text, output)
+    else:
+        _labelled("known", _sources(cause.evidence), output)
     output.print()
 
 
 def _known(evidence: Iterable[Evidence], beliefs: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Label and text of what is known, and of what people wrongly hold for true."""
-    yield from ((one.kind, f"{one.text} ({one.source})") for one in evidence)
+    """Label and text of what people wrongly hold for true, and of what is known."""
     yield from (("not so", belief) for belief in beliefs)
+    yield from ((one.kind, f"{one.text} ({one.source})") for one in evidence)
+
+
+def _sources(evidence: Sequence[Evidence]) -> str:
+    """How it is known, in short: ``measured on NVIDIA H200, driver 580.159; CUDA Driver API, cuEventRecord; 2 threads, https://…``."""
+    of_kind: dict[str, list[str]] = {}
+    for one in evidence:
+        of_kind.setdefault(one.kind, []).append(one.source)
+    parts = []
+    for kind, sources in of_kind.items():
+        if kind == "measured":
+            parts.append("measured on " + ", ".join(sources[0].split(", ")[:2]))
+        elif kind == "reported":
+            threads = len(set(sources))
+            parts.append(f"{threads} threads, {sources[0]}" if threads > 1 else sources[0])
+        else:
+            parts.append(sources[0])
+    return "; ".join(parts)
 
 
 def _print(output: Console, text: Text | str) -> None:
@@ -112,13 +159,13 @@ def _print(output: Console, text: Text | str) -> None:
 
 
 def _paragraph(text: str, output: Console) -> None:
-    for line in _wrapped(text, output.width - 3):
+    for line in _wrapped(text, min(output.width, _WIDTH) - 3):
         _print(output, f"   {line}")
 
 
 def _labelled(label: str, text: str, output: Console) -> None:
     prefix = f"   = {label}: "
-    for number, line in enumerate(_wrapped(text, output.width - len(prefix))):
+    for number, line in enumerate(_wrapped(text, min(output.width, _WIDTH) - len(prefix))):
         row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
         _print(output, row.append(line, style="default not bold"))
 

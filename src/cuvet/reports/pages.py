@@ -6,6 +6,7 @@ import inspect
 import re
 
 from cuvet.findings import Evidence
+from cuvet.knowledge.cause import Tell
 from cuvet.rules.rule import Example, Rule
 
 HEADINGS = ("What it checks", "Why it is wrong", "Use instead", "Limits")
@@ -17,10 +18,11 @@ def sections(rule: type[Rule]) -> dict[str, str]:
     return {heading.strip(): text.strip() for heading, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def page(rule: type[Rule], beliefs: tuple[str, ...] = ()) -> str:
-    """The page in Markdown. ``beliefs``: what people wrongly hold for true."""
+def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...] = ()) -> str:
+    """The page in Markdown. ``beliefs``: what people wrongly hold for true. ``tell``: what else than ``cuvet run`` shows it."""
     parts = [f"# {rule.code} {rule.name}", f"**{rule.severity}**: {rule.summary}"]
     parts += [f"## {heading}\n\n{text}" for heading, text in sections(rule).items()]
+    parts += ["## How to tell\n\n" + "\n".join(f"* `{one.command}`: {one.shows}" for one in tell)] if tell else []
     parts += ["## What is known\n\n" + "\n".join(map(_evidence, rule.evidence))] if rule.evidence else []
     parts += ["## What is not so\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
     parts += _examples("Wrong", rule.INVALID) + _examples("Right", rule.VALID)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from cuvet.findings import Evidence
+import json
+import re
+from pathlib import Path
+
 from cuvet.knowledge.cause import Cause, Signs, Tell
-from cuvet.rules.evidence import documented
+from cuvet.knowledge.causes._tells import doctor, run
+from cuvet.rules.evidence import documented, reported
 
 COMPATIBILITY = "NVIDIA cuDNN, Compatibility, https://docs.nvidia.com/deeplearning/cudnn/latest/developer/forward-compatibility.html"
 OVERVIEW = (
@@ -22,15 +26,6 @@ LOADER = "ld.so(8), Linux man-pages"
 WHEELS = "file lists of the nvidia-cudnn wheels on PyPI, in knowledge/cudnn.json"
 
 WHICH_LOADED = "LD_DEBUG=libs PROGRAM 2>&1 | grep 'calling init.*libcudnn'"
-
-
-def reported(text: str, source: str) -> Evidence:
-    """Established in a public thread, at the address ``source``."""
-    return Evidence(kind="reported", text=text, source=source)
-
-
-def doctor(shows: str) -> Tell:
-    return Tell("cuvet doctor", shows)
 
 
 NOT_FOUND = (
@@ -68,7 +63,7 @@ NOT_FOUND = (
     ),
     Cause(
         id="cudnn-not-on-loader-path",
-        title="The cuDNN that is installed is in a directory where the loader does not look for this program",
+        title="cuDNN is installed where the loader does not look for it",
         why="pip puts cuDNN into site-packages/nvidia/cudnn/lib. PyTorch's libraries have a path to it, others have "
         "none: CTranslate2's and ONNX Runtime's wheels, and C++ programs, ask the loader by name only.",
         tell=(
@@ -97,16 +92,15 @@ NOT_FOUND = (
                 "CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE": 30,
             },
             words=(
-                r"unable to load any of \{?libcudnn",
-                r"unable to load any of \{?libcudnn\w*\.so\.9\.",
-                r"invalid handle\. cannot load symbol|/ invalid handle",
+                r"unable to load (any of )?\{?libcudnn",
+                r"cannot load symbol cudnn",
                 r"ctranslate2|whisper|onnxruntime",
                 r"libcudnn\w*\.so\.\d+: cannot open shared object",
             ),
         ),
         beliefs=(
             "'Invalid handle. Cannot load symbol cudnnCreate...' is about a cuDNN handle: it is the handle of dlopen.",
-            "pip install nvidia-cudnn-cu12 is enough for every program.",
+            "pip install nvidia-cudnn-cu12 is enough: programs that ask the loader by name do not find it there.",
         ),
         cases=("pip_cudnn_not_on_loader_path",),
     ),
@@ -207,7 +201,7 @@ SETS = (
         signs=Signs(
             errors={"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH": 85},
             calls=("cudnnBackendFinalize",),
-            words=(r"sublibrary.version.mismatch", r"engines_tensor_ir", r"arrayfire|\.dll"),
+            words=(r"sublibrary.version.mismatch", r"engines_tensor_ir", r"\.dll\b"),
         ),
         cases=("sublibrary_missing_in_bundle_picked_from_system",),
     ),
@@ -299,7 +293,6 @@ SETS = (
             calls=("cudnnCreate",),
             words=(
                 r"loaded runtime cudnn",
-                r"(compiled|built) with",
                 r"cudnn (library )?needs to have matching major",
                 r"compiled against .* but found runtime version",
                 r"cudnn failed to initialize|dnn init",
@@ -339,7 +332,6 @@ SETS = (
             },
             words=(
                 r"zlibwapi",
-                r"zlibwapi\.dll",
                 r"libz\.so",
                 r"libnvrtc\.so( missing|: cannot open)",
                 r"error (code )?126",
@@ -347,7 +339,9 @@ SETS = (
                 r"could not load library (lib)?cudnn_cnn_infer",
             ),
         ),
-        beliefs=("'Could not load libcudnn_cnn_infer.so.8' means that this file is missing.",),
+        beliefs=(
+            "'Could not load libcudnn_cnn_infer.so.8' means that this file is missing: a library that it needs is.",
+        ),
         cases=("library_path_missing_nvrtc", "zlibwapi_missing"),
     ),
 )
@@ -385,7 +379,7 @@ LIBRARIES = (
     ),
     Cause(
         id="toolkit-mixed-packages",
-        title="CUDA libraries of two toolkits are mixed: another toolkit in front, or packages that overwrite each other",
+        title="CUDA libraries of two toolkits are mixed",
         why="A framework works with the libraries of the toolkit that it was built for. LD_LIBRARY_PATH may put those "
         "of an installed toolkit in front of them; and packages such as nvidia-cudnn-cu12 and nvidia-cudnn-cu13 have "
         "files at the same paths, so that the one installed last overwrites the other.",
@@ -417,21 +411,37 @@ LIBRARIES = (
         ),
         beliefs=(
             "PyTorch uses the toolkit in /usr/local/cuda: its wheels bring their own libraries.",
-            "nvcc's version must equal the version that nvidia-smi shows.",
+            "nvcc's version must be the one that nvidia-smi shows: that is the newest that the driver supports.",
         ),
         cases=("torch_cuda_vs_toolkit_mismatch",),
     ),
 )
 
+
+def _bad_releases() -> tuple[str, ...]:
+    """The releases that are known to be broken, as people write them: ``PyTorch 1.8``, ``torch==1.8.0+cu102``."""
+    known = json.loads((Path(__file__).parents[1] / "known_releases.json").read_bytes())["releases"]
+    return tuple(
+        rf"{re.escape(release['distribution'])}[\s=:_v-]{{0,4}}{_version(version)}(?![\d.])"
+        for release in known
+        for version in release["versions"]
+    )
+
+
+def _version(version: str) -> str:
+    """The version; a zero at its end may be left out."""
+    return rf"{re.escape(version[:-2])}(\.0)?" if version.endswith(".0") else re.escape(version)
+
+
 FRAMEWORKS = (
     Cause(
         id="framework-memory-preallocated",
-        title="The framework has taken nearly all of the GPU's memory before cuDNN or cuBLAS could allocate theirs",
+        title="The framework took nearly all of the GPU's memory before cuDNN or cuBLAS could",
         why="TensorFlow takes nearly all free memory for its pool and JAX 75 % of the total. cudnnCreate and "
         "cublasCreate allocate outside that pool, find nothing, and report that they are not initialized.",
         tell=(
             Tell("nvidia-smi, while the program runs", "its own process holds nearly all memory"),
-            Tell("cuvet run -- PROGRAM", "an allocation that fails before the handle's creation fails"),
+            run("an allocation that fails before the handle's creation fails"),
         ),
         fix="TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true. JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false or "
         "XLA_CLIENT_MEM_FRACTION=.50 (before: XLA_PYTHON_CLIENT_MEM_FRACTION).",
@@ -453,8 +463,9 @@ FRAMEWORKS = (
         ),
         signs=Signs(
             errors={
-                "CUDNN_STATUS_NOT_INITIALIZED": 35,
-                "CUDNN_STATUS_INTERNAL_ERROR": 45,
+                "CUDNN_STATUS_NOT_INITIALIZED": 40,
+                "CUDNN_STATUS_INTERNAL_ERROR": 42,
+                "CUDA_ERROR_OUT_OF_MEMORY": 8,
                 "CUDNN_STATUS_ALLOC_FAILED": 60,
                 "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED": 60,
                 "CUBLAS_STATUS_NOT_INITIALIZED": 45,
@@ -467,12 +478,11 @@ FRAMEWORKS = (
                 r"failed to get convolution algorithm",
                 r"tensorflow|\btf\d?\b|\bjax\b|\bxla\b",
                 r"allow_growth|prealloc|mem(ory)?_fraction",
-                r"\b[1-8] ?gb gpu",
             ),
         ),
         beliefs=(
-            "CUDNN_STATUS_NOT_INITIALIZED means that cuDNN is installed wrongly.",
-            "If nvidia-smi shows free memory before the start, memory cannot be the reason.",
+            "CUDNN_STATUS_NOT_INITIALIZED means that cuDNN is installed wrongly: in these threads memory was the reason.",
+            "nvidia-smi showed free memory, so it cannot be that: the framework takes it after the start.",
         ),
         cases=("framework_preallocated_all_memory", "gpu_oom_at_handle_creation"),
     ),
@@ -509,7 +519,7 @@ FRAMEWORKS = (
                 "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED": 30,
             },
             calls=("cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter"),
-            words=(r"cudnnConvolution\w+", r"workspace", r"cudnn\.benchmark", r"\bcaffe\b"),
+            words=(r"workspace", r"cudnn\.benchmark"),
         ),
         cases=("cudnn_algorithm_workspace_oom",),
     ),
@@ -517,11 +527,8 @@ FRAMEWORKS = (
         id="framework-known-bad-release",
         title="The installed release is broken by itself",
         why="Now and then a release's binaries are defective, on every machine. Nothing in the user's installation mends that.",
-        tell=(
-            doctor("error, warning or note[framework-known-bad-release], with the thread"),
-            Tell('python -c "import torch; print(torch.__version__, torch.version.cuda)"', "1.8.0 10.2"),
-        ),
-        fix="Install the next release, or the build for another CUDA version: pip install torch==1.8.1",
+        tell=(doctor("error, warning or note[framework-known-bad-release], with the thread"),),
+        fix="Install what cuvet doctor names: the next release, or the build for another CUDA version.",
         evidence=(
             reported(
                 "PyTorch 1.8.1 fixes what 1.8.0 for CUDA 10.2 broke", "https://github.com/pytorch/pytorch/issues/53336"
@@ -531,7 +538,7 @@ FRAMEWORKS = (
         signs=Signs(
             errors={"CUDNN_STATUS_NOT_INITIALIZED": 10, "CUBLAS_STATUS_NOT_INITIALIZED": 6},
             calls=("cudnnCreate",),
-            words=(r"\b1\.8(\.0)?(\+cu102|/cu102)?\b", r"cu102", r"2\.16\.1", r"9\.20\.0\.48"),
+            words=_bad_releases(),
         ),
         cases=("framework_release_binary_bug",),
     ),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
+from cuvet.knowledge.causes._tells import doctor, inspect_gpu, run
 from cuvet.rules.evidence import documented, measured, reported
 
 DRIVER_ERRORS = "CUDA Driver API, Data types used by CUDA driver, CUresult"
 RUNTIME_ERRORS = "CUDA Runtime API, Data types used by CUDA Runtime, cudaError"
-SHOWS_CALL = Tell(
-    "cuvet run -- PROGRAM", "the failing call with its arguments, its stack, and the objects that it names"
-)
+SHOWS_CALL = run("the failing call with its arguments, its stack, and the objects that it names")
 LOG = Tell(
     "CUDA_LOG_FILE=stderr PROGRAM", "a line of the driver on what it refused, with drivers of CUDA 12.9 and later"
 )
@@ -45,6 +44,22 @@ CALLS = (
         ),
     ),
     RuleCause(
+        id="argument-out-of-range",
+        signs=Signs(errors={"CUDA_ERROR_INVALID_VALUE": 16, "cudaErrorInvalidMemcpyDirection": 60}),
+    ),
+    RuleCause(
+        id="argument-bad-flags",
+        signs=Signs(errors={"CUDA_ERROR_INVALID_VALUE": 10}, words=(r"\bflags?\b",)),
+    ),
+    RuleCause(
+        id="device-ordinal-out-of-range",
+        signs=Signs(
+            errors={"CUDA_ERROR_INVALID_DEVICE": 75},
+            calls=("cudaSetDevice", "cuDeviceGet", "cudaGetDeviceProperties"),
+            words=(r"device ordinal",),
+        ),
+    ),
+    RuleCause(
         id="memory-access-past-end",
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_VALUE": 18, "CUDA_ERROR_ILLEGAL_ADDRESS": 10},
@@ -66,12 +81,12 @@ CALLS = (
     ),
     Cause(
         id="symbol-not-found",
-        title="A variable or function is asked for by a name or address that the loaded code does not have",
+        title="A variable or function is asked for that the loaded code does not have",
         why="Symbols are found in the images of the program that were loaded for the current device. A variable of another"
         " shared object, a name that C++ mangled, or code without this GPU's architecture is not among them.",
         tell=(
             Tell("cuobjdump --dump-elf-symbols FILE", "the names that the code has"),
-            Tell("cuvet inspect FILE --gpu this", "whether there is code for this GPU at all"),
+            inspect_gpu("whether there is code for this GPU at all"),
             SHOWS_CALL,
         ),
         fix='Pass the symbol itself, not a string; declare kernels extern "C" or ask for the mangled name; build for this GPU.',
@@ -86,7 +101,7 @@ CALLS = (
     ),
     Cause(
         id="texture-reference-misused",
-        title="A texture or surface reference of the old kind is not bound, or not declared as it is used",
+        title="A texture or surface reference of the old kind is not bound, or declared otherwise",
         why="Texture and surface references were variables of a file that had to be bound before a launch, with a type and"
         " filter that fit. Their errors remain; CUDA 12 removed the references.",
         tell=(
@@ -140,7 +155,7 @@ CALLS = (
         id="not-an-error",
         title="The status tells a state, not a failure",
         why="Queries answer that work is still going on, and peer access that is wanted twice is there already.",
-        tell=(Tell("cuvet run -- PROGRAM", "no finding at this call"),),
+        tell=(run("no finding at this call"),),
         fix="Treat the status as an answer. After cudaErrorPeerAccessAlreadyEnabled call cudaGetLastError once, or the next"
         " check finds it.",
         evidence=(
@@ -155,7 +170,7 @@ CALLS = (
             errors={"CUDA_ERROR_NOT_READY": 95, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED": 60, "CUDA_SUCCESS": 90},
             calls=("cuEventQuery", "cuStreamQuery"),
         ),
-        beliefs=("cudaErrorNotReady must be handled as a failure.",),
+        beliefs=("cudaErrorNotReady is a failure: it says that the work is not done yet.",),
     ),
     Cause(
         id="error-not-of-this-release",
@@ -163,7 +178,7 @@ CALLS = (
         why="Some errors were returned by device emulation, by early profilers or by releases before CUDA 4.1, and keep their"
         " number only. Whoever sees one has an old library, or a status variable that no CUDA call wrote.",
         tell=(
-            Tell("cuvet run -- PROGRAM", "that no call returned this number"),
+            run("that no call returned this number"),
             Tell(
                 "ldd PROGRAM | grep cudart", "a libcudart of an old release; before CUDA 10.1 many numbers were others"
             ),
@@ -224,8 +239,8 @@ LAUNCHES = (
         evidence=(
             documented("too many threads for the kernel's register count, or too many arguments", DRIVER_ERRORS),
         ),
-        signs=Signs(errors={"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": 90}, words=(r"registers?\b|-G\b|debug build",)),
-        beliefs=("701 means that the GPU's memory is full.",),
+        signs=Signs(errors={"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": 90}, words=(r"\bregisters?\b|nvcc -G|debug build",)),
+        beliefs=("701 means that the GPU's memory is full: it is about what one launch asks for.",),
     ),
     Cause(
         id="launch-cooperative-too-large",
@@ -266,11 +281,13 @@ LAUNCHES = (
                 "CUDA C++ Programming Guide, Thread Block Clusters",
             ),
         ),
-        signs=Signs(errors={"CUDA_ERROR_INVALID_CLUSTER_SIZE": 95}, words=(r"cluster",)),
+        signs=Signs(
+            errors={"CUDA_ERROR_INVALID_CLUSTER_SIZE": 95}, words=(r"thread.?block cluster|cluster.?(size|dim|launch)",)
+        ),
     ),
     Cause(
         id="launch-nested-beyond-limit",
-        title="Kernels that launch kernels go beyond the limits of dynamic parallelism, or are not supported here",
+        title="Kernels that launch kernels go beyond a limit, or are not supported here",
         why="Depth, pending launches and waiting in kernels have limits that must be set before the launch. Waiting for"
         " children in a kernel is not supported from compute capability 9.0 on.",
         tell=(
@@ -321,7 +338,7 @@ LAUNCHES = (
                 "a function handle is not loaded when calling an API that requires a loaded function", DRIVER_ERRORS
             ),
         ),
-        signs=Signs(errors={"CUDA_ERROR_FUNCTION_NOT_LOADED": 95}, words=(r"lazy",)),
+        signs=Signs(errors={"CUDA_ERROR_FUNCTION_NOT_LOADED": 95}, words=(r"lazy loading|CUDA_MODULE_LOADING",)),
     ),
 )
 
@@ -334,8 +351,7 @@ DEVICE = (
         tell=(
             SANITIZER,
             Tell("CUDA_LAUNCH_BLOCKING=1 PROGRAM", "the error at the launch itself"),
-            Tell(
-                "cuvet run -- PROGRAM",
+            run(
                 "error[CV901] error-sticky with the last launches; freed memory among their arguments",
             ),
             XID,
@@ -353,7 +369,7 @@ DEVICE = (
         signs=Signs(
             errors={
                 "CUDA_ERROR_ILLEGAL_ADDRESS": 85,
-                "CUDA_ERROR_ASSERT": 80,
+                "CUDA_ERROR_ASSERT": 30,
                 "CUDA_ERROR_HARDWARE_STACK_ERROR": 80,
                 "CUDA_ERROR_ILLEGAL_INSTRUCTION": 70,
                 "CUDA_ERROR_MISALIGNED_ADDRESS": 90,
@@ -361,25 +377,53 @@ DEVICE = (
                 "CUDA_ERROR_INVALID_PC": 80,
                 "CUDA_ERROR_LAUNCH_FAILED": 80,
                 "CUDA_ERROR_TENSOR_MEMORY_LEAK": 90,
-                "CUBLAS_STATUS_EXECUTION_FAILED": 15,
-                "CUDNN_STATUS_EXECUTION_FAILED": 15,
             },
-            words=(r"invalid __(global|shared|local)__ (read|write)|assertion .{0,80}failed",),
+            words=(r"invalid __(global|shared|local)__ (read|write)",),
         ),
         beliefs=("The line that throws is the line at fault: errors of kernels are found at a later call.",),
     ),
     Cause(
+        id="kernel-assert-failed",
+        title="An assert in a kernel failed",
+        why="Kernels of frameworks check their indices by assert. A label, a token or a class number beyond the table is the usual"
+        " reason. The context is lost, so that every later call fails as well, of libraries by names of their own.",
+        tell=(
+            Tell("grep -m1 'Assertion' LOG", "the kernel's file and line, the condition, the block and the thread"),
+            Tell("CUDA_LAUNCH_BLOCKING=1 PROGRAM", "the error at the launch itself, with the stack of the host"),
+            Tell("the same on the CPU", "the index that is out of range, by name"),
+        ),
+        fix="Correct what the condition names: labels below the number of classes, ids below the size of the table. Then start the"
+        " program anew.",
+        evidence=(
+            documented(
+                "a device-side assert triggered during kernel execution; the context cannot be used", DRIVER_ERRORS
+            ),
+            reported(
+                "'index out of bounds' asserts of a kernel, then CUBLAS_STATUS_EXECUTION_FAILED",
+                "https://github.com/EvolvingLMMs-Lab/Otter/issues/218",
+            ),
+        ),
+        signs=Signs(
+            errors={"CUDA_ERROR_ASSERT": 95, "CUBLAS_STATUS_EXECUTION_FAILED": 10, "CUBLAS_STATUS_NOT_INITIALIZED": 5},
+            words=(r"\.cuh?:\d+.{0,120}assertion|device-side assert", r"index out of bounds"),
+        ),
+    ),
+    Cause(
         id="kernel-timed-out",
         title="A kernel ran longer than the GPU's watchdog allows",
-        why="Where a GPU drives a display, the system stops kernels after some seconds. GPUs without display have no limit"
-        " unless one is set.",
+        why="The system can limit how long a kernel may run, so that a display goes on: Windows does, by 2 seconds unless it is set"
+        " otherwise. An attribute of the device says whether there is a limit.",
         tell=(
             Tell("nvidia-smi -q | grep -i 'display active'", "Enabled on the GPU in use"),
             Tell("cuDeviceGetAttribute(CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT)", "1"),
         ),
-        fix='Split the kernel, use a GPU without a display, or raise the limit (X: Option "Interactive" "0"; Windows: TdrDelay).',
+        fix="Split the kernel, or use a GPU that has no limit.",
         evidence=(
             documented("only where timeouts are enabled: CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT", DRIVER_ERRORS),
+            documented(
+                "TdrDelay, how long the GPU may delay a request to preempt, is 2 seconds by default",
+                "Microsoft, TDR registry keys, https://learn.microsoft.com/windows-hardware/drivers/display/tdr-registry-keys",
+            ),
         ),
         signs=Signs(errors={"CUDA_ERROR_LAUNCH_TIMEOUT": 95}, words=(r"watchdog|\btdr\b",)),
     ),
@@ -418,42 +462,28 @@ DEVICE = (
             },
             words=(r"\bxid\b", r"\becc\b|uncorrectable", r"fallen off the bus|gpu is lost"),
         ),
-        beliefs=("An illegal address is a broken GPU: nearly always it is the program.",),
+    ),
+    RuleCause(
+        id="memory-exhausted",
+        tell=(
+            run("note[CV416] memory-exhausted: what this program holds, and the five places that hold most"),
+            Tell("nvidia-smi -l 1, while the program runs", "its own memory near the total when the error comes"),
+            Tell("the same program with batch size 1", "no error"),
+        ),
+        signs=Signs(
+            errors={"CUDA_ERROR_OUT_OF_MEMORY": 60},
+            calls=("cudaMalloc", "cudaMallocAsync", "cuMemAlloc"),
+            words=(r"tried to allocate|fragment|batch size",),
+        ),
+        beliefs=(
+            "Error 2 is always about the GPU's memory: cudaHostRegister and cudaMallocHost return it for the host's.",
+        ),
     ),
     RuleCause(
         id="memory-larger-than-device",
         signs=Signs(
             errors={"CUDA_ERROR_OUT_OF_MEMORY": 20},
             calls=("cudaMalloc", "cuMemAlloc", "cudaMallocAsync", "cudaMallocManaged"),
-        ),
-    ),
-    Cause(
-        id="memory-exhausted",
-        title="The program's own allocations fill the memory of the GPU, or of the host if the call pins memory",
-        why="What is allocated, cached by the framework's allocator and reserved by libraries adds up to more than there is."
-        " For calls that pin memory, it is the host's memory that is short.",
-        tell=(
-            Tell("cuvet run -- PROGRAM", "the size asked for, and note[CV941] exit-leak for what is never freed"),
-            Tell("nvidia-smi", "the process's memory beside the GPU's total"),
-        ),
-        fix="Free what is not needed, use smaller batches, and return cached memory (cudaMemPoolTrimTo,"
-        " torch.cuda.empty_cache()).",
-        evidence=(
-            documented("unable to allocate enough memory or other resources", DRIVER_ERRORS),
-            measured("more than the device has, and more pinned memory than the host has: 2", "malloc_too_large"),
-        ),
-        signs=Signs(
-            errors={
-                "CUDA_ERROR_OUT_OF_MEMORY": 40,
-                "CUBLAS_STATUS_ALLOC_FAILED": 20,
-                "CUDNN_STATUS_ALLOC_FAILED": 15,
-                "CUFFT_ALLOC_FAILED": 40,
-            },
-            calls=("cudaMalloc", "cudaMallocAsync", "cuMemAlloc"),
-            words=(r"tried to allocate|fragment|batch size",),
-        ),
-        beliefs=(
-            "Error 2 is always about the GPU's memory: cudaHostRegister and cudaMallocHost return it for the host's.",
         ),
     ),
     Cause(
@@ -485,13 +515,9 @@ DEVICE = (
     Cause(
         id="not-permitted",
         title="The operation is not allowed to this caller or on this object",
-        why="Profiling counters, other processes' memory, graph and module objects that a library owns: the driver knows the"
-        " operation and refuses it.",
-        tell=(
-            SHOWS_CALL,
-            Tell("cat /proc/driver/nvidia/params | grep RmProfilingAdminOnly", "1: counters are for root only"),
-        ),
-        fix="For counters set NVreg_RestrictProfilingToAdminUsers=0; do not unload or change what belongs to another object.",
+        why="The driver knows the operation and refuses it, as the unloading of a module that a library owns.",
+        tell=(SHOWS_CALL,),
+        fix="Do not unload or change what belongs to another object.",
         evidence=(
             documented("the attempted operation is not permitted", DRIVER_ERRORS),
             measured("unloading the module of a library: 800", "module_of_library_unloaded"),
@@ -552,7 +578,7 @@ PROCESS = (
         title="The driver API is used before cuInit",
         why="Every driver call but a few returns 3 until cuInit has succeeded in this process. The runtime calls it; programs"
         " that use the driver API alone must.",
-        tell=(Tell("cuvet run -- PROGRAM", "no cuInit before the failing call, or one that failed"),),
+        tell=(run("no cuInit before the failing call, or one that failed"),),
         fix="Call cuInit(0) first and check it.",
         evidence=(
             documented("the driver has not been initialised with cuInit, or initialisation failed", DRIVER_ERRORS),
@@ -566,7 +592,7 @@ PROCESS = (
         why="Minor-version compatibility lets a newer runtime run on an older driver, but calls that came later are not there.",
         tell=(
             Tell("nvidia-smi", "CUDA Version is lower than the release that brought the call"),
-            Tell("cuvet doctor", "driver and toolkit versions beside each other"),
+            doctor("driver and toolkit versions beside each other"),
             SHOWS_CALL,
         ),
         fix="Install a newer driver, or do without the call: cudaDriverGetVersion tells.",
@@ -586,7 +612,7 @@ PROCESS = (
     ),
     Cause(
         id="runtime-older-than-driver",
-        title="The runtime is older than the driver, and does not understand what the driver says of a graph",
+        title="The runtime is older than the driver, and does not understand its graph",
         why="A newer driver describes nodes of a graph with parameters that an older libcudart has no form for. Graphs that a"
         " library of a newer release built are the usual way to get them.",
         tell=(
@@ -631,9 +657,7 @@ PROCESS = (
         title="A context that exists already does not fit the call",
         why="Flags of the primary context must be set before it is active; some calls want the primary context and find one of"
         " cuCtxCreate, or one of an old API version, current.",
-        tell=(
-            Tell("cuvet run -- PROGRAM", "where contexts were created, and by which library, before the failing call"),
-        ),
+        tell=(run("where contexts were created, and by which library, before the failing call"),),
         fix="Set flags before the first call that makes the context; use cuDevicePrimaryCtxRetain instead of cuCtxCreate.",
         evidence=(
             documented(
@@ -668,7 +692,7 @@ PROCESS = (
         title="A graphics resource is used in a state that does not allow it",
         why="Buffers and images of OpenGL, Direct3D and EGL must be registered, mapped while CUDA uses them and unmapped while"
         " the other side does, and are arrays or pointers by their kind.",
-        tell=(Tell("cuvet run -- PROGRAM", "the order of register, map, use, unmap and unregister for the resource"),),
+        tell=(run("the order of register, map, use, unmap and unregister for the resource"),),
         fix="Map before use and unmap after; take images as arrays (cuGraphicsSubResourceGetMappedArray) and buffers as pointers"
         " (cuGraphicsResourceGetMappedPointer).",
         evidence=(
@@ -704,7 +728,7 @@ PROCESS = (
                 "the library, or the symbol, that is missing",
             ),
             Tell("ls -l /usr/lib/*/libnvidia-*", "files of more than one driver version"),
-            Tell("cuvet doctor", "what it finds of the driver's libraries"),
+            doctor("what it finds of the driver's libraries"),
         ),
         fix="Reinstall the driver as a whole; in a container take all its libraries from the host.",
         evidence=(documented("linking to a shared object failed, or its initialisation did", DRIVER_ERRORS),),
@@ -722,20 +746,20 @@ PROCESS = (
                 "strace -f -e trace=openat,ioctl,mmap,socket PROGRAM 2>&1 | grep -e EPERM -e EACCES -e ENOMEM",
                 "what was refused",
             ),
-            Tell("cuvet doctor", "permissions of device nodes, limits, the container's rules"),
+            doctor("permissions of device nodes, limits, the container's rules"),
         ),
-        fix="Give what strace shows as refused: permission, memory, a capability of the container (--ipc=host for IPC).",
+        fix="Give what strace shows as refused: a permission, memory, a device node, a capability of the container.",
         evidence=(documented("an OS call failed", DRIVER_ERRORS),),
         signs=Signs(errors={"CUDA_ERROR_OPERATING_SYSTEM": 60}),
     ),
     Cause(
         id="license-missing",
         title="The virtual GPU has no licence",
-        why="NVIDIA's vGPU software needs a licence of a server; without one CUDA is refused.",
-        tell=(Tell("nvidia-smi -q | grep -i license", "License Status: Unlicensed"),),
-        fix="Configure the licence server (gridd.conf, the client token) and restart nvidia-gridd.",
+        why="NVIDIA's vGPU software needs a licence; without one CUDA is refused.",
+        tell=(Tell("nvidia-smi -q | grep -i license", "a status other than Licensed"),),
+        fix="Configure the licence in the virtual machine, and look at its status again.",
         evidence=(documented("the Grid license is not applied", DRIVER_ERRORS),),
-        signs=Signs(errors={"CUDA_ERROR_DEVICE_NOT_LICENSED": 98}, words=(r"vgpu|grid|licen[cs]e",)),
+        signs=Signs(errors={"CUDA_ERROR_DEVICE_NOT_LICENSED": 98}, words=(r"\bvgpu\b|licen[cs]e",)),
     ),
     Cause(
         id="mps-limits",
@@ -806,7 +830,7 @@ PROCESS = (
         id="stream-detached",
         title="The green context of the stream was destroyed",
         why="Streams outlive their green context, but can then only be destroyed.",
-        tell=(Tell("cuvet run -- PROGRAM", "cuGreenCtxDestroy before the failing call"),),
+        tell=(run("cuGreenCtxDestroy before the failing call"),),
         fix="Destroy the streams first, the green context after them.",
         evidence=(
             documented("the stream is in a detached state: its green context may have been destroyed", DRIVER_ERRORS),
@@ -825,7 +849,13 @@ PROCESS = (
         " fails.",
         tell=(Tell("nvidia-smi conf-compute -f", "the state of confidential computing"), XID),
         fix="Start the program anew; if it comes again, reset the GPU or look at the messages of the kernel.",
-        evidence=(documented("an error happened during the key rotation sequence", DRIVER_ERRORS),),
+        evidence=(
+            documented("an error happened during the key rotation sequence", DRIVER_ERRORS),
+            documented(
+                "key rotation has a threshold, in confidential computing",
+                "NVML API Reference Guide, Confidential Computing definitions",
+            ),
+        ),
         signs=Signs(errors={"CUDA_ERROR_KEY_ROTATION": 90}, words=(r"key rotation|confidential",)),
     ),
     Cause(
@@ -834,7 +864,7 @@ PROCESS = (
         why="999 is what remains: a kernel module in a bad state after suspend or an update, a fault of the GPU, a defect.",
         tell=(
             XID,
-            Tell("cuvet doctor", "driver and kernel module of different versions, missing device nodes"),
+            doctor("driver and kernel module of different versions, missing device nodes"),
             SHOWS_CALL,
         ),
         fix="After suspend: sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm; else reboot. With an Xid, follow NVIDIA's Xid"

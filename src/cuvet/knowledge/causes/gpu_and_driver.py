@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Cause, Signs, Tell
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, reported
 
 CAUSES = (
     Cause(
@@ -25,10 +24,9 @@ CAUSES = (
                 "Kepler: R470 is the last driver; Maxwell, Pascal, Volta: R580",
                 "NVIDIA Data Center Drivers, CUDA Toolkit, Driver, and Architecture Matrix",
             ),
-            Evidence(
-                kind="reported",
-                text="driver 595.58.03 ignores a GTX 1050 and says that 580.xx supports it; with a 580 driver it works",
-                source="https://github.com/NixOS/nixos-hardware/issues/1828",
+            reported(
+                "driver 595.58.03 ignores a GTX 1050 and says that 580.xx supports it; with a 580 driver it works",
+                "https://github.com/NixOS/nixos-hardware/issues/1828",
             ),
         ),
         signs=Signs(

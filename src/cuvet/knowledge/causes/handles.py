@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
+from cuvet.knowledge.causes._tells import run
 from cuvet.rules.evidence import documented, measured, reported
 
-RUN = "cuvet run -- PROGRAM"
 SECOND_GPU = (
     r"\b(gpu|device|cuda:)\s?#?(n\b|[1-9]\b)|multi.?gpu|different (gpu|device)"
     r"|\b(2nd|second|other|another|multiple|several) gpus?\b"
@@ -38,12 +38,12 @@ OTHER_DEVICE = (
     ),
     Cause(
         id="device-not-current",
-        title="The call is made while another device is current than the one its stream, event or memory belongs to",
+        title="Another device is current than that of the call's stream, event or memory",
         why="Events, the default streams and loaded kernels are those of the device that is current on the calling thread."
         " Code that takes a stream or a pointer and does not switch to its device uses those of whichever device was left"
         " current.",
         tell=(
-            Tell(RUN, "event-other-context, stream-other-context or function-other-context, with both devices"),
+            run("event-other-context, stream-other-context or function-other-context, with both devices"),
             Tell(
                 "CUDA_VISIBLE_DEVICES=<one GPU> PROGRAM",
                 "the error goes away when the program sees a single GPU (then device 0)",
@@ -78,7 +78,7 @@ OTHER_DEVICE = (
             words=(SECOND_GPU, r"cudaSetDevice"),
         ),
         beliefs=(
-            "The stream says which device a call is for: with the runtime, the current device decides about the rest.",
+            "The stream says which device a call is for: a launch fails if the stream is not of the current device.",
         ),
         cases=("wrong_current_device",),
     ),
@@ -88,7 +88,7 @@ OTHER_DEVICE = (
         why="The current device belongs to the thread. A worker thread that never called cudaSetDevice has device 0 current,"
         " whatever the thread that made the stream, the handle or the session had chosen.",
         tell=(
-            Tell(RUN, "a finding of an object of device N that was created by another thread than the failing call's"),
+            run("a finding of an object of device N that was created by another thread than the failing call's"),
             Tell(
                 "CUDA_VISIBLE_DEVICES=N PROGRAM", "no error when the GPU in question is the only one, and so device 0"
             ),
@@ -115,10 +115,9 @@ OTHER_DEVICE = (
         ),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_HANDLE": 35, "CUDA_ERROR_INVALID_CONTEXT": 20, "CUDA_ERROR_INVALID_VALUE": 5},
-            calls=("enqueueV3",),
-            words=(r"\bthreads?\b|thread.?pool", r"\bORT\b|onnxruntime|TensorRT|session.{0,4}run", SECOND_GPU),
+            words=(r"\bthreads?\b|thread.?pool", r"\bORT\b|onnxruntime|TensorRT", SECOND_GPU),
         ),
-        beliefs=("cudaSetDevice in main() holds for the threads that main() starts.",),
+        beliefs=("cudaSetDevice in main() holds for the threads that main() starts: each begins with device 0.",),
         cases=("thread_without_owning_context",),
     ),
     Cause(
@@ -127,7 +126,7 @@ OTHER_DEVICE = (
         why="A thread_local cuBLAS or cuDNN handle, stream or allocator belongs to the device that was current when it was"
         " made. The same thread working for a second device finds the first one's.",
         tell=(
-            Tell(RUN, "objects of one device used with those of another, both created on the thread that fails"),
+            run("objects of one device used with those of another, both created on the thread that fails"),
             Tell("grep -rn thread_local SOURCE", "CUDA objects keyed by thread and not also by device"),
         ),
         fix="Key the cache by (thread, device), or by the session or provider that owns the device.",
@@ -159,7 +158,7 @@ OTHER_DEVICE = (
             words=(
                 SECOND_GPU,
                 r"\bstreams?\b.{0,40}\b(cached?|pool|creat(ed|ion)|other|wrong)\b|\b(cached?|wrong)\b.{0,40}\bstreams?\b",
-                r"kernel.{0,40}\b(launch|on)\b",
+                r"kernel launch",
             ),
         ),
         cases=("stream_cached_across_devices", "stream_created_on_wrong_device"),
@@ -172,7 +171,7 @@ OTHER_DEVICE = (
             words=(
                 SECOND_GPU,
                 r"memoi[sz]ed?|cached? (kernel|function|module)|kernel cache",
-                r"\b(cupy|chainer|pycuda)\b",
+                r"\b(cupy|pycuda)\b",
             ),
         ),
         beliefs=("A CUfunction is the kernel: it is the kernel as loaded into one context.",),
@@ -184,7 +183,7 @@ OTHER_DEVICE = (
         why="An array belongs to the device that was current when it was made. A kernel on another device reaches it only"
         " if peer access is enabled between the two; otherwise it stops with an illegal address.",
         tell=(
-            Tell(RUN, "the launch, and the device of each allocation whose address is among its arguments"),
+            run("the launch, and the device of each allocation whose address is among its arguments"),
             Tell("nvidia-smi topo -p2p r", "whether peer access between the two GPUs is possible at all"),
             Tell("compute-sanitizer PROGRAM", "Invalid __global__ read or write in the kernel"),
         ),
@@ -236,7 +235,7 @@ CONTEXTS = (
             words=(
                 r"\b(pycuda|tinygrad|cuCtxCreate|managedcuda)\b",
                 r"CUDA.aware MPI|\bMPI\b",
-                r"(after|with) .{0,30}(touches|uses|initiali[sz]es) the gpu|own context|two contexts|primary context",
+                r"own context|two contexts|primary context",
             ),
         ),
         beliefs=(
@@ -320,8 +319,7 @@ CONTEXTS = (
         why="Decoders, renderers and other libraries make a context of their own and hand out addresses in it. A copy made"
         " while another context is current does not know these addresses.",
         tell=(
-            Tell(
-                RUN,
+            run(
                 "the contexts that were created, by which library, and which of them was current at the failing call",
             ),
             Tell("cuPointerGetAttribute(CU_POINTER_ATTRIBUTE_CONTEXT)", "a context other than that of cuCtxGetCurrent"),
@@ -352,7 +350,7 @@ CONTEXTS = (
         " integrated GPU or by software, and no CUDA device belongs to the graphics context.",
         tell=(
             Tell("glxinfo | grep 'OpenGL renderer'", "a renderer that is not the NVIDIA GPU (Mesa, Intel, llvmpipe)"),
-            Tell(RUN, "cuGLGetDevices or the graphics registration as the first failing call"),
+            run("cuGLGetDevices or the graphics registration as the first failing call"),
         ),
         fix="Draw on the NVIDIA GPU: __NV_PRIME_RENDER_OFFLOAD=1 __GLX_VENDOR_LIBRARY_NAME=nvidia PROGRAM, or choose it in"
         " the desktop's settings; then take CUDA's device from cudaGLGetDevices.",
@@ -523,49 +521,11 @@ GONE = (
 
 OTHER = (
     Cause(
-        id="kernel-registered-twice",
-        title="Several shared objects hold the same kernel, and the wrong copy is taken",
-        why="A kernel is known by the address of its host function. Where several shared objects define the same one (a"
-        " template, a static library linked into each) and the symbol is visible, the loader keeps one address for all, and"
-        " registration and launch may mean different copies.",
-        tell=(
-            Tell(
-                "nm -DC A.so B.so | grep KERNEL", "the kernel's host function exported (W or T) by more than one file"
-            ),
-            Tell("LD_DEBUG=bindings PROGRAM 2>&1 | grep KERNEL", "B's reference bound to A's symbol"),
-            Tell("cuvet inspect A.so B.so", "the same kernels in both files"),
-        ),
-        fix="Give kernels internal linkage (static, an anonymous namespace) or hidden visibility (-Xcompiler"
-        " -fvisibility=hidden), or link the library that has them as one shared object.",
-        evidence=(
-            reported(
-                "kernels of a static library linked into several shared objects failed at run time",
-                "https://github.com/NVIDIA/cudf/issues/14734",
-            ),
-            reported(
-                "a weak launcher symbol was bound to another shared object, so that launches were lost without an error",
-                "https://github.com/pytorch/FBGEMM/pull/5963",
-            ),
-        ),
-        signs=Signs(
-            errors={"cudaErrorInvalidDeviceFunction": 15, "CUDA_ERROR_INVALID_HANDLE": 5, "CUDA_ERROR_NOT_FOUND": 5},
-            calls=("__cudaPushCallConfiguration", "__cudaPopCallConfiguration", "__cudaRegisterFatBinary"),
-            words=(
-                r"multiple (dsos?|shared (objects|libraries))|several (dsos?|shared (objects|libraries))",
-                r"static(ally)? lib\w*|(wrong|invalid).{0,3}(/\w+ )?function",
-                r"(Push|Pop)CallConfiguration|duplicate symbol|visibility",
-            ),
-        ),
-        cases=("duplicate_kernel_symbols_across_dsos", "duplicate_cudart_in_process"),
-    ),
-    Cause(
         id="binding-returns-null-handle",
         title="A language binding returns success with a NULL handle",
         why="Bindings copy handles between the language and C. One that drops the value gives NULL, and the next call fails.",
         tell=(
-            Tell(
-                RUN, "the creating call, as the driver saw it, with a handle that is not NULL; the using call with NULL"
-            ),
+            run("the creating call, as the driver saw it, with a handle that is not NULL; the using call with NULL"),
             Tell("pip list | grep -i cuda", "the binding's version; try the one before and after"),
         ),
         fix="Take another release of the binding.",
@@ -588,7 +548,7 @@ OTHER = (
         why="A texture over pitched memory needs an address that is a multiple of textureAlignment and a pitch that is a"
         " multiple of texturePitchAlignment. Rows that lie without a gap often do not have it.",
         tell=(
-            Tell(RUN, "cudaCreateTextureObject or cuTexObjectCreate as the failing call, with the resource's values"),
+            run("cudaCreateTextureObject or cuTexObjectCreate as the failing call, with the resource's values"),
             Tell("cudaGetDeviceProperties: texturePitchAlignment", "the pitch is no multiple of it"),
         ),
         fix="Allocate with cudaMallocPitch, or copy to memory that was.",
@@ -626,6 +586,8 @@ UNSAFE = ("cudaMalloc", "cudaFree", "cudaMallocHost", "cudaHostAlloc", "cudaFree
 CAPTURES = (
     _capture("capture-unsafe-call", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 70, UNSAFE),
     _capture("capture-wait", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 65, WAITS),
+    _capture("capture-not-supported", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 40),
+    _capture("capture-wait-for-ended", "CUDA_ERROR_INVALID_VALUE", 2, ("cudaStreamWaitEvent",)),
     _capture("capture-begin-legacy", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 25, ("cudaStreamBeginCapture",)),
     _capture("capture-invalidated", "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
     _capture("capture-merge", "CUDA_ERROR_STREAM_CAPTURE_MERGE"),

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
+from cuvet.knowledge.causes._tells import run
 from cuvet.rules.evidence import documented, measured, reported
 
-RUN = "cuvet run -- PROGRAM"
 REGISTER = ("cudaHostRegister", "cuMemHostRegister")
 UNREGISTER = ("cudaHostUnregister", "cuMemHostUnregister")
 
 RULES = (
     RuleCause(
         id="host-memory-register-size-zero",
+        tell=(run("error[CV502] host-memory-register-size-zero: the call, with its size"),),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_VALUE": 30},
             calls=REGISTER,
-            words=(r"\b(zero|0).?(size|byte|length)|\bempty\b",),
+            words=(r"\b(zero|0).?(size|byte|length)|empty (buffer|tensor|range)",),
         ),
         cases=("zero_size",),
     ),
     RuleCause(
         id="host-memory-register-pinned",
+        tell=(run("error[CV503] host-memory-register-pinned: the call, and where the memory was allocated pinned"),),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_VALUE": 28, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED": 30},
             calls=REGISTER,
@@ -31,6 +33,7 @@ RULES = (
     ),
     RuleCause(
         id="host-memory-registered-twice",
+        tell=(run("error[CV504] host-memory-registered-twice: both ranges, and where the first was registered"),),
         signs=Signs(
             errors={"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED": 75},
             calls=REGISTER,
@@ -41,24 +44,27 @@ RULES = (
     ),
     RuleCause(
         id="host-memory-unmapped-while-registered",
+        tell=(run("error[CV515] host-memory-unmapped-while-registered: where it was registered and unmapped"),),
         signs=Signs(
             errors={"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED": 50},
             calls=REGISTER,
             words=(r"munmap|stale registration|without unregister",),
         ),
-        beliefs=("free() ends a registration.",),
+        beliefs=("free() ends a registration: it does not.",),
         cases=("freed_without_unregister",),
     ),
     RuleCause(
         id="host-memory-register-read-only",
+        tell=(run("error[CV506] host-memory-register-read-only: the call, and the mapping that cannot be written"),),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_VALUE": 18},
             calls=REGISTER,
-            words=(r"read.?only|PROT_READ|const\b|rodata",),
+            words=(r"read.?only|PROT_READ|rodata",),
         ),
     ),
     RuleCause(
         id="host-memory-register-file",
+        tell=(run("error[CV508] host-memory-register-file: the call, and the file that is mapped there"),),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_VALUE": 18, "CUDA_ERROR_NOT_SUPPORTED": 8},
             calls=REGISTER,
@@ -67,6 +73,9 @@ RULES = (
     ),
     RuleCause(
         id="host-memory-register-unmapped",
+        tell=(
+            run("error[CV507] host-memory-register-unmapped: the call, and the part of the range that is not mapped"),
+        ),
         signs=Signs(errors={"CUDA_ERROR_INVALID_VALUE": 15}, calls=REGISTER, words=(r"unmapped|munmap|past the end",)),
     ),
     RuleCause(
@@ -76,7 +85,7 @@ RULES = (
     RuleCause(
         id="host-memory-register-device-memory",
         signs=Signs(
-            errors={"CUDA_ERROR_INVALID_VALUE": 14}, calls=REGISTER, words=(r"device (pointer|memory)|managed",)
+            errors={"CUDA_ERROR_INVALID_VALUE": 14}, calls=REGISTER, words=(r"device (pointer|memory)|managed memory",)
         ),
     ),
     RuleCause(
@@ -85,15 +94,21 @@ RULES = (
     ),
     RuleCause(
         id="host-memory-unregister-never-registered",
+        tell=(
+            run(
+                "error[CV510] host-memory-unregister-never-registered: the call; a registration that failed stands before it"
+            ),
+        ),
         signs=Signs(
             errors={"CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED": 60, "CUDA_ERROR_INVALID_VALUE": 8},
             calls=UNREGISTER,
-            words=(r"unregister fail\w*|HostUnregister",),
+            words=(r"unregister fail",),
         ),
         cases=("wrong_pointer_registered",),
     ),
     RuleCause(
         id="host-memory-unregistered-twice",
+        tell=(run("error[CV511] host-memory-unregistered-twice: where it was registered and unregistered before"),),
         signs=Signs(errors={"CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED": 50}, calls=UNREGISTER, words=(r"twice|again",)),
     ),
     RuleCause(
@@ -126,7 +141,7 @@ LIMITS = (
                 "cuDeviceGetAttribute(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED)",
                 "0",
             ),
-            Tell(RUN, "cuMemHostRegister returning 801"),
+            run("cuMemHostRegister returning 801"),
         ),
         fix="Ask for the attribute first; where it is 0 allocate with cudaHostAlloc or cudaMallocManaged.",
         evidence=(
@@ -150,7 +165,7 @@ LIMITS = (
         why="The kernel module makes a table of the pages of a registration in one piece. From 2^39 bytes on it is larger"
         " than what it asks the kernel for can be, whatever memory is free. The limit is for one call, not for all together.",
         tell=(
-            Tell(RUN, "cudaHostRegister returning 2, with a size of 549755813888 or more"),
+            run("cudaHostRegister returning 2, with a size of 549755813888 or more"),
             Tell("sudo dmesg | grep NVRM", "failed to allocate page table"),
         ),
         fix="Register in pieces, of 64 GiB for example.",
@@ -167,8 +182,8 @@ LIMITS = (
         ),
         signs=Signs(
             errors={"CUDA_ERROR_OUT_OF_MEMORY": 12},
-            calls=(*REGISTER, "nvos_create_alloc"),
-            words=(r"512 ?Gi?B|2\^39|549.?755.?813.?888", r"page table|kvzalloc|nvos_create_alloc", r"HostRegister"),
+            calls=REGISTER,
+            words=(r"512 ?Gi?B|2\^39|549.?755.?813.?888", r"page table|nvos_create_alloc"),
         ),
         beliefs=("2 from cudaHostRegister means that the GPU's memory is full: it is about host memory.",),
         cases=("single_registration_512gib_limit",),
@@ -180,7 +195,9 @@ LIMITS = (
         " no longer pin it.",
         tell=(
             Tell("grep -A25 ADDRESS /proc/PID/smaps | grep VmFlags", "pf (pages by frame number) or io"),
-            Tell(RUN, "cudaHostRegister returning 1, and error[CV508] if it is a mapping of a device file"),
+            run(
+                "cudaHostRegister returning 1, and error[CV508] host-memory-register-file if the mapping is a device file's"
+            ),
         ),
         fix="cudaHostRegisterIoMemory for memory of a PCI device; else let the other driver allocate in a way that has pages, or"
         " copy.",
@@ -206,7 +223,7 @@ LIMITS = (
         title="Two small registrations share a page",
         why="Whether ranges overlap is decided by bytes, pinning is done by pages. Registrations of parts of one page depend on"
         " each other in ways that differ between drivers and layers in between.",
-        tell=(Tell(RUN, "the registrations with their addresses and sizes; those within 4096 bytes of each other"),),
+        tell=(run("the registrations with their addresses and sizes; those within 4096 bytes of each other"),),
         fix="Register whole pages, once: align begin and end to 4096 bytes, and keep small buffers in one pinned pool.",
         evidence=(
             reported(
@@ -214,7 +231,9 @@ LIMITS = (
                 "https://github.com/lupinemachines/lupine/pull/878",
             ),
             measured(
-                "of three registrations in one page the first returned 2, the others 0", "register_overlap_same_page"
+                "of three registrations in one page, the two that do not overlap succeeded and the third returned 712, in four runs"
+                " of five; in the fifth the first returned 2",
+                "register_overlap_same_page",
             ),
         ),
         signs=Signs(
@@ -233,7 +252,7 @@ PINNED = (
         why="PyTorch's caching host allocator takes the next power of two for each block, so that 33 GB become 64 GB of memory"
         " that cannot be swapped.",
         tell=(
-            Tell(RUN, "cudaHostAlloc with sizes that are powers of two, nearly double what the program asked for"),
+            run("cudaHostAlloc with sizes that are powers of two, nearly double what the program asked for"),
             Tell("grep -e VmLck -e VmPin -e VmRSS /proc/PID/status", "nearly double the tensors' size"),
         ),
         fix="Pin in pieces whose size is a power of two, or let PyTorch register instead:"
@@ -261,7 +280,7 @@ PINNED = (
                 "free -g; grep -e Unevictable -e Mlocked /proc/meminfo",
                 "hardly anything available while the program runs",
             ),
-            Tell(RUN, "cudaHostRegister or cudaHostAlloc of sizes that add up to the machine's memory"),
+            run("cudaHostRegister or cudaHostAlloc of sizes that add up to the machine's memory"),
         ),
         fix="Pin a staging buffer and copy through it, not the whole mapping.",
         evidence=(
@@ -276,9 +295,9 @@ PINNED = (
         signs=Signs(
             errors={"CUDA_ERROR_OUT_OF_MEMORY": 10, "SIGKILL": 20},
             calls=(*REGISTER, "cudaHostAlloc", "cudaMallocHost"),
-            words=(r"hang|instab|unstable|freez", r"mmap(p?ed)?|\bmodel\b", r"OOM.?kill"),
+            words=(r"hang|instab|unstable|freez", r"mmap", r"OOM.?kill"),
         ),
-        beliefs=("Pinned memory is memory of the GPU.",),
+        beliefs=("Pinned memory is memory of the GPU: it is the host's, and cannot be swapped.",),
         cases=("mmap_pinning_pressure",),
     ),
     Cause(
@@ -301,7 +320,7 @@ PINNED = (
         signs=Signs(
             errors={"CUDA_ERROR_NOT_SUPPORTED": 3},
             calls=("cudaHostAlloc", "cudaMallocHost"),
-            words=(r"io_uring", r"EOPNOTSUPP|EFAULT", r"fixed buffers?|O_DIRECT|RDMA|ibv_reg_mr"),
+            words=(r"io_uring", r"EOPNOTSUPP|EFAULT", r"fixed buffers?"),
         ),
         cases=("cudahostalloc_is_device_file_backed",),
     ),
@@ -328,7 +347,7 @@ PINNED = (
             errors={"SIGKILL": 15, "CUDA_ERROR_OUT_OF_MEMORY": 3},
             words=(
                 r"private (file )?mapping|MAP_PRIVATE|safetensors|checkpoint",
-                r"unified.memory gpu|integrated gpu|GB10|Spark|Thor",
+                r"unified.memory gpu|integrated gpu|\bGB10\b|DGX Spark",
                 r"OOM.?kill",
             ),
         ),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
+from cuvet.knowledge.causes._tells import doctor, inspect_driver, inspect_gpu, run
 from cuvet.rules.evidence import documented, measured, reported
 
-RUN = "cuvet run -- PROGRAM"
-INSPECT = "cuvet inspect FILE --gpu this"
 LOADS = (
     "cuModuleLoad",
     "cuModuleLoadData",
@@ -20,6 +19,10 @@ FILES = ("cuModuleLoad", "cuLibraryLoadFromFile", "cuLinkAddFile")
 RULES = (
     RuleCause(
         id="image-wrong-gpu",
+        tell=(
+            inspect_gpu("has no code for sm_XX, and the options that add it to the build"),
+            doctor("error[gpu-not-supported-by-framework], if the code is a framework's"),
+        ),
         signs=Signs(
             errors={
                 "CUDA_ERROR_NO_BINARY_FOR_GPU": 90,
@@ -45,6 +48,13 @@ RULES = (
     ),
     RuleCause(
         id="image-ptx-too-new",
+        tell=(
+            inspect_driver("PTX X.Y is newer than the driver takes, and which driver takes it"),
+            Tell(
+                "nvidia-smi",
+                "CUDA Version, the newest that the driver supports, is below the toolkit's that made the PTX",
+            ),
+        ),
         signs=Signs(
             errors={
                 "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": 95,
@@ -52,7 +62,7 @@ RULES = (
                 "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC": 3,
             },
             calls=LOADS,
-            words=(r"unsupported \.version|unsupported toolchain", r"linkererror|\bJIT\b|cached ptx", r"\bdriver\b"),
+            words=(r"unsupported \.version|unsupported toolchain", r"linkererror|\bJIT\b|\bPTX\b", r"\bdriver\b"),
         ),
         beliefs=(
             "Minor-version compatibility covers it: it covers machine code, not PTX that the driver must compile.",
@@ -62,14 +72,19 @@ RULES = (
     ),
     RuleCause(
         id="image-ptx-not-compiled",
+        tell=(
+            inspect_driver("compiles PTX …: version and target are not the reason, so it is the text"),
+            Tell("ptxas -arch=sm_XX FILE.ptx", "the line and what is wrong in it"),
+        ),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_PTX": 45, "CUDA_ERROR_INVALID_SOURCE": 25},
             calls=LOADS,
-            words=(r"ptxas (fatal|error)|syntax error|unresolved extern", r"inline (asm|ptx)"),
+            words=(r"ptxas (fatal|error)|syntax error|unresolved extern", r"inline asm|\bPTX\b"),
         ),
     ),
     RuleCause(
         id="image-ptx-not-terminated",
+        tell=(Tell("tail -c1 FILE.ptx | xxd", "another byte than 00 at the end of what is passed to the load"),),
         signs=Signs(
             errors={"SIGSEGV": 20, "CUDA_ERROR_INVALID_PTX": 15, "CUDA_ERROR_INVALID_IMAGE": 5},
             calls=LOADS,
@@ -79,15 +94,20 @@ RULES = (
     ),
     RuleCause(
         id="image-not-recognised",
+        tell=(
+            inspect_gpu("no device code is in the file"),
+            Tell("head -c 64 FILE | xxd", "neither 7f 45 4c 46 (ELF), 50 ed 55 ba (fatbin) nor the text of PTX"),
+        ),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_IMAGE": 50, "CUDA_ERROR_INVALID_SOURCE": 25},
             calls=LOADS,
-            words=(r"magic|garbage|LFS pointer|wrong (file|module)",),
+            words=(r"magic|garbage|LFS pointer",),
         ),
         cases=("image_bytes_not_recognised",),
     ),
     RuleCause(
         id="image-truncated",
+        tell=(inspect_gpu("truncated: how long the image is, and how long it says it is"),),
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_IMAGE": 30, "CUDA_ERROR_INVALID_SOURCE": 5},
             calls=LOADS,
@@ -96,6 +116,7 @@ RULES = (
     ),
     RuleCause(
         id="image-file-not-found",
+        tell=(Tell("strace -f -e trace=openat PROGRAM 2>&1 | grep ENOENT", "the path as the driver looked for it"),),
         signs=Signs(
             errors={"CUDA_ERROR_FILE_NOT_FOUND": 85, "CUDA_ERROR_INVALID_PTX": 5},
             calls=FILES,
@@ -105,6 +126,7 @@ RULES = (
     ),
     RuleCause(
         id="image-no-such-function",
+        tell=(Tell("cuvet inspect --kernels FILE", "the kernels that the file has"),),
         signs=Signs(
             errors={"CUDA_ERROR_NOT_FOUND": 60, "cudaErrorInvalidSymbol": 20},
             calls=("cuModuleGetFunction", "cuModuleGetGlobal", "cuLibraryGetKernel", "cudaMemcpyToSymbol"),
@@ -122,8 +144,8 @@ TOOLKITS = (
         " compile for it, or makes an image without the kernels that are then looked for.",
         tell=(
             Tell("nvcc --list-gpu-arch", "the GPU's architecture is not in the list"),
-            Tell("cuvet doctor", "the toolkits and NVRTC libraries that are found, and the GPU's architecture"),
-            Tell(RUN, "nvrtcCompileProgram or the load that fails, with the options given to it"),
+            doctor("the toolkits and NVRTC libraries that are found, and the GPU's architecture"),
+            run("nvrtcCompileProgram or the load that fails, with the options given to it"),
         ),
         fix="Take a toolkit (and framework) of the CUDA release that brought the GPU's architecture or later; until then,"
         " compile to PTX of an older architecture and let the driver finish it.",
@@ -153,7 +175,7 @@ TOOLKITS = (
             calls=("nvrtcCompileProgram",),
             words=(
                 r"--?gpu-(architecture|name)|invalid value for",
-                r"\b(cupy|xla|jax|numba|hashcat)\b",
+                r"\b(cupy|numba|xla|jax)\b",
                 r"\bRTX \d{4}|new(er)? gpu",
             ),
         ),
@@ -221,7 +243,7 @@ TOOLKITS = (
         why="libnvrtc loads libnvrtc-builtins of its own release by name while it compiles. Where the directory is not on the"
         " loader's path, or holds another release's, nothing is compiled.",
         tell=(
-            Tell("cuvet doctor", "error[nvrtc-builtins-missing], with the libnvrtc and what it looks for"),
+            doctor("error[nvrtc-builtins-missing], with the libnvrtc and what it looks for"),
             Tell("LD_DEBUG=libs PROGRAM 2>&1 | grep nvrtc-builtins", "trying file=…, and none found"),
         ),
         fix="Put the toolkit's lib64 on LD_LIBRARY_PATH (or in ldconfig), or install nvidia-cuda-nvrtc of the same release.",
@@ -229,6 +251,10 @@ TOOLKITS = (
             reported(
                 "the CUDA library directory was not on the loader's path",
                 "https://github.com/fireice-uk/xmr-stak/issues/2319",
+            ),
+            reported(
+                "libnvrtc opens it by dlopen, which does not use the program's RPATH: preloading it mends the failure",
+                "https://github.com/nlesc-recruit/cudawrappers/pull/354",
             ),
             documented("NVRTC consists of libnvrtc and libnvrtc-builtins", "NVRTC, Getting Started, Installation"),
         ),
@@ -300,7 +326,7 @@ LOADING = (
             calls=("cuModuleLoadDataEx",),
             words=(
                 r"parameter space|argument list|too many (arguments|parameters)",
-                r"NVRTC JIT|fused|generated kernel",
+                r"(\bjit|fused|generated)\b.{0,12}kernel",
             ),
         ),
         cases=("kernel_param_space_over_limit",),
@@ -310,7 +336,7 @@ LOADING = (
         title="A path is given where an image is wanted, or an image where a path is wanted",
         why="cuModuleLoad takes a file's name, cuModuleLoadData its contents. Both are char pointers or strings, and overloads"
         " in other languages choose by type. PTX as a name is a file that does not exist; a name as an image is no image.",
-        tell=(Tell(RUN, "the load's argument: text of PTX in cuModuleLoad (301), a path in cuModuleLoadData (200)"),),
+        tell=(run("the load's argument: text of PTX in cuModuleLoad (301), a path in cuModuleLoadData (200)"),),
         fix="cuModuleLoad for paths, cuModuleLoadData for contents.",
         evidence=(
             reported(
@@ -337,8 +363,8 @@ LOADING = (
         " missing one is loaded without notice.",
         tell=(
             Tell("ls -l *.ptx *.cubin", "missing in the working directory, or older than the sources"),
-            Tell("cuvet inspect FILE --gpu this --driver this", "the verdict on what is there"),
-            Tell(RUN, "the path that is loaded"),
+            inspect_driver("the verdict on what is there"),
+            run("the path that is loaded"),
         ),
         fix="Build the kernels' target and copy its output beside the program, as a step of the build.",
         evidence=(
@@ -382,7 +408,7 @@ LOADING = (
         signs=Signs(
             errors={"CUDA_ERROR_INVALID_PTX": 25, "CUDA_ERROR_INVALID_SOURCE": 15},
             calls=("cuModuleLoadData", "cuModuleLoad", "cuLibraryLoadData"),
-            words=(r"\b(jit|compiler) (error|log)|uninformative|no (log|message)",),
+            words=(r"\b(jit|compiler) (error|log)|no (log|message)",),
         ),
         cases=("missing_jit_log",),
     ),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
+from cuvet.knowledge.causes._tells import run
 from cuvet.rules.evidence import documented, measured, reported
-
-RUN = "cuvet run -- PROGRAM"
 
 CAUSES: tuple[Cause | RuleCause, ...] = (
     RuleCause(
@@ -29,9 +28,9 @@ CAUSES: tuple[Cause | RuleCause, ...] = (
         id="error-sticky",
         signs=Signs(
             errors={
-                "CUDA_ERROR_ILLEGAL_ADDRESS": 60,
-                "CUDA_ERROR_LAUNCH_FAILED": 70,
-                "CUDA_ERROR_ASSERT": 60,
+                "CUDA_ERROR_ILLEGAL_ADDRESS": 30,
+                "CUDA_ERROR_LAUNCH_FAILED": 60,
+                "CUDA_ERROR_ASSERT": 40,
                 "CUDA_ERROR_MISALIGNED_ADDRESS": 60,
                 "CUDA_ERROR_ILLEGAL_INSTRUCTION": 60,
                 "CUDA_ERROR_INVALID_ADDRESS_SPACE": 60,
@@ -42,8 +41,6 @@ CAUSES: tuple[Cause | RuleCause, ...] = (
                 "CUDA_ERROR_CONTAINED": 30,
                 "CUDA_ERROR_EXTERNAL_DEVICE": 20,
                 "CUDA_ERROR_DEVICE_UNAVAILABLE": 20,
-                "CUDNN_STATUS_EXECUTION_FAILED": 15,
-                "CUBLAS_STATUS_EXECUTION_FAILED": 25,
             },
             words=(r"asynchronously reported", r"every (call|launch)|cascade"),
         ),
@@ -80,7 +77,7 @@ CAUSES: tuple[Cause | RuleCause, ...] = (
         " a failure without asking leaves it to the next check in the thread, which blames its own, succeeding call. Each"
         " copy of libcudart in the process has its own slot.",
         tell=(
-            Tell(RUN, "which call returned this error first; the call that is blamed succeeded"),
+            run("which call returned this error first; the call that is blamed succeeded"),
             Tell("a cudaGetLastError() before the blamed call", "it returns the error already"),
         ),
         fix="Look at the return value of the call itself; after a failure that is tolerated, call cudaGetLastError() to clear"
@@ -118,13 +115,13 @@ CAUSES: tuple[Cause | RuleCause, ...] = (
             calls=("cudaGetLastError", "cudaPeekAtLastError"),
             words=(
                 r"last error|C10_CUDA_(KERNEL_LAUNCH_)?CHECK",
-                r"misattributed|phantom|spurious|stale error|false failure|though .{0,30}succeeded",
-                r"unrelated (call|api)|return (code|value) ignored|next (cuda )?(call|launch|op)|latched",
+                r"misattributed|stale error|though .{0,30}succeeded",
+                r"unrelated (call|api)|return (code|value) ignored|next (cuda )?(call|launch|op)\b",
             ),
         ),
         beliefs=(
             "cudaGetLastError tells about the call before it: it tells about the last call of the thread that failed.",
-            "A call that succeeds clears the error.",
+            "A call that succeeds clears the error: it does not.",
         ),
         cases=("stale_error_misattributed", "earlier_error_reported_late"),
     ),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cuvet.knowledge.cause import Cause, Signs, Tell
+from cuvet.knowledge.causes._tells import doctor, run
 from cuvet.rules.evidence import documented, measured, reported
 
-RUN = "cuvet run -- PROGRAM"
 CUBLAS = "cuBLAS, Using the cuBLAS API"
 CUDNN_8 = "NVIDIA cuDNN 8.9.7 API Reference"
 CUFFT = "cuFFT API Reference, Return value cufftResult"
@@ -29,7 +29,7 @@ def nccl_log(shows: str) -> Tell:
 HANDLES = (
     Cause(
         id="library-handle-not-made",
-        title="The library's handle, plan or descriptor was not made, or making it failed without being noticed",
+        title="The library's handle, plan or descriptor was not made, or making it failed",
         why="Every call takes a handle from cublasCreate, cusolverDnCreate, cusparseCreate or cufftPlan… and of some a descriptor."
         " Where the status of that call was not looked at, or the variable was never set, the next call is given a handle that"
         " is none.",
@@ -38,7 +38,7 @@ HANDLES = (
                 "grep -rn -E '(cublas|cusparse|cusolverDn|cufft)Create|cufftPlan' SOURCE",
                 "calls whose status is ignored",
             ),
-            Tell(RUN, "a driver call that failed while the handle was made"),
+            run("a driver call that failed while the handle was made"),
         ),
         fix="Check the status of the call that makes the handle; make it once for each device, after cudaSetDevice, and keep it.",
         evidence=(
@@ -65,12 +65,12 @@ HANDLES = (
     ),
     Cause(
         id="library-handle-of-other-device",
-        title="A library's handle or plan is used on another device, context or thread than it was made for",
+        title="A library's handle or plan is used on another device or context than its own",
         why="A handle and a plan belong to the device and context that were current when they were made. A cache that is keyed by"
         " size only, or a worker thread with another device current, hands them out for the wrong one.",
         tell=(
             Tell("CUDA_VISIBLE_DEVICES=<one GPU> PROGRAM", "no error"),
-            Tell(RUN, "kernels loaded for one context and launched in another"),
+            run("kernels loaded for one context and launched in another"),
         ),
         fix="Make one handle or plan for each device (and thread), with that device current; key caches by device.",
         evidence=(
@@ -114,7 +114,7 @@ HANDLES = (
     ),
     Cause(
         id="library-argument-invalid",
-        title="An argument of the library's call does not fit: a size, a leading dimension, a type, a pointer, a descriptor",
+        title="An argument of the library's call does not fit: size, type, pointer or descriptor",
         why="The libraries check what can be checked on the host and refuse the call. Shapes of input and weights that do not go"
         " together are the usual reason in frameworks, a leading dimension smaller than the rows in C++.",
         tell=(
@@ -169,7 +169,7 @@ HANDLES = (
     ),
     Cause(
         id="cudnn-descriptor-misused",
-        title="A cuDNN backend descriptor is not finalized, of another type, or given an attribute that it does not take",
+        title="A cuDNN backend descriptor is not finalized, or given what it does not take",
         why="A descriptor is created for a type, its attributes are set with their types, and cudnnBackendFinalize ends that; only"
         " then may another descriptor or cudnnBackendExecute name it.",
         tell=(
@@ -237,7 +237,7 @@ HANDLES = (
 SUPPORT = (
     Cause(
         id="library-case-not-supported",
-        title="The library has no implementation for this combination of types, sizes, layout and settings",
+        title="The library has nothing for this combination of types, sizes and layout",
         why="Each function supports some combinations, which grow with the releases and differ among GPUs. A heuristic can also"
         " propose an algorithm that does not take the shape.",
         tell=(
@@ -361,22 +361,6 @@ SUPPORT = (
         beliefs=("A newer driver is enough for a newer GPU: the libraries must know it as well.",),
     ),
     Cause(
-        id="cudnn-needs-newer-driver",
-        title="This cuDNN needs a newer CUDA driver than the one installed",
-        why="Each cuDNN release names the drivers that it supports, for each CUDA release it is built for. Some engines refuse an"
-        " older one, although the rest works.",
-        tell=(
-            Tell("cuvet doctor", "error[driver-too-old], if the driver is too old for the CUDA release altogether"),
-            Tell("nvidia-smi", "a driver below that of cuDNN's support matrix"),
-        ),
-        fix="Install a driver of the support matrix, or the cuDNN release that supports the installed one.",
-        evidence=(
-            documented("incompatible CUDA driver", "cuDNN 9.28, cudnn_graph.h, cudnnStatus_t"),
-            documented("driver versions for each CUDA release", "NVIDIA cuDNN, Support Matrix"),
-        ),
-        signs=Signs(errors={"CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER": 90}),
-    ),
-    Cause(
         id="cudnn-plan-of-other-version",
         title="A serialized cuDNN plan comes from another version of cuDNN",
         why="A plan that was saved names engines and settings of the version that made it. Another one may not know them.",
@@ -421,7 +405,7 @@ SUPPORT = (
         why="cuDNN and cuFFT make some kernels while the program runs, with NVRTC and nvJitLink. These must be found by the loader, be"
         " of the right release, and know the GPU.",
         tell=(
-            Tell("cuvet doctor", "nvrtc-builtins-missing, nvjitlink-older-in-front or cudnn-dependency-missing"),
+            doctor("nvrtc-builtins-missing, nvjitlink-older-in-front or cudnn-dependency-missing"),
             Tell("LD_DEBUG=libs PROGRAM 2>&1 | grep -i -E 'nvrtc|nvjitlink'", "not found, or a toolkit's directory"),
         ),
         fix="Install nvidia-cuda-nvrtc and nvidia-nvjitlink of the library's CUDA release, and keep others off LD_LIBRARY_PATH.",
@@ -520,16 +504,15 @@ MEMORY = (
     Cause(
         id="memory-left-too-little",
         title="The program itself fills the GPU's memory, and too little is left for the library",
-        why="Handles, workspaces, plans and the libraries' kernels take memory beside the tensors: cuDNN before 8.5 loaded about 500 MB of"
-        " kernels. A framework's allocator keeps what it once took, so that a library finds none, and reports a status of its"
-        " own instead of out of memory.",
+        why="What is allocated, what a framework's allocator keeps, and what libraries take for handles, workspaces and kernels adds up"
+        " to more than there is. A library then reports a status of its own instead of out of memory.",
         tell=(
+            run("note[CV416] memory-exhausted: an allocation that fails just before, and the places that hold most"),
             Tell("nvidia-smi -l 1, while the program runs", "its own memory near the total when the error comes"),
             Tell("the same program with batch size 1", "no error"),
-            Tell(RUN, "an allocation that fails with CUDA_ERROR_OUT_OF_MEMORY just before"),
         ),
-        fix="A smaller batch or model part; make handles before the tensors are allocated; PyTorch: torch.cuda.empty_cache() or"
-        " torch.cuda.set_per_process_memory_fraction(0.9).",
+        fix="A smaller batch or model part; free what is not needed; make handles before the tensors are allocated; return cached"
+        " memory (cudaMemPoolTrimTo, torch.cuda.empty_cache()).",
         evidence=(
             documented(
                 "CUBLAS_STATUS_ALLOC_FAILED: usually a cudaMalloc failed; free memory before",
@@ -544,18 +527,15 @@ MEMORY = (
                 "https://github.com/EleutherAI/lm-evaluation-harness/issues/1689",
             ),
             reported("cusolverDnCreate", "https://github.com/PaddlePaddle/PaddleX/issues/740"),
-            reported(
-                "cuRAND, cuBLAS and cuDNN gave various errors; the reason was memory in all",
-                "https://github.com/awslabs/sockeye/issues/897",
-            ),
         ),
         signs=Signs(
             errors={
                 "CUBLAS_STATUS_NOT_INITIALIZED": 48,
                 "CUBLAS_STATUS_ALLOC_FAILED": 65,
                 "CUBLAS_STATUS_INTERNAL_ERROR": 25,
-                "CUDNN_STATUS_INTERNAL_ERROR": 30,
-                "CUDNN_STATUS_ALLOC_FAILED": 40,
+                "CUDNN_STATUS_NOT_INITIALIZED": 38,
+                "CUDNN_STATUS_INTERNAL_ERROR": 38,
+                "CUDNN_STATUS_ALLOC_FAILED": 50,
                 "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED": 70,
                 "CUDNN_STATUS_EXECUTION_FAILED": 12,
                 "CUFFT_ALLOC_FAILED": 85,
@@ -574,6 +554,7 @@ MEMORY = (
             words=(r"batch.?size|larger model|long(er)? sequence", r"out of memory|\boom\b"),
         ),
         beliefs=("Out of memory is always reported as such: from a library it has many names.",),
+        cases=("gpu_oom_at_handle_creation",),
     ),
     Cause(
         id="host-memory-exhausted",
@@ -607,12 +588,12 @@ MEMORY = (
     ),
     Cause(
         id="library-given-wrong-memory",
-        title="The library's kernel was given memory that the GPU cannot use: a host pointer, too small, freed, or another GPU's",
+        title="The library was given memory that its GPU cannot use: the host's, freed, too small",
         why="Libraries do not check where a pointer leads. A kernel that reads through a bad one fails, and the call or a later one"
         " says that execution failed. Memory that is freed or reused while the work is queued has the same effect, and scalars"
         " follow the pointer mode: host or device.",
         tell=(
-            Tell(RUN, "memory-freed-in-kernel or memory-not-device-memory"),
+            run("memory-freed-in-kernel or memory-not-device-memory"),
             Tell("compute-sanitizer PROGRAM", "Invalid __global__ read or write in the library's kernel"),
         ),
         fix="Give device memory of the GPU that the handle belongs to, as large as the reference says, and keep it until the work is"
@@ -656,7 +637,7 @@ MEMORY = (
         " cuDNN often reports the index out of bounds or the assertion of another kernel; and after such an error no handle can"
         " be made any more.",
         tell=(
-            Tell(RUN, "the first failing call, and error-sticky"),
+            run("the first failing call, and error-sticky"),
             Tell("CUDA_LAUNCH_BLOCKING=1 PROGRAM", "the error comes at the launch that causes it"),
             Tell("grep -n 'Assertion' LOG | head -1", "an assertion of a kernel, before the library's error"),
         ),
@@ -697,7 +678,7 @@ MEMORY = (
                 "ncclUnhandledCudaError": 45,
             },
             words=(
-                r"index out of bounds|device-side assert|assertion .{0,80}failed",
+                r"\.cuh?:\d+.{0,120}assertion|device-side assert|index out of bounds",
                 r"illegal memory access|unspecified launch failure",
                 r"CUDA_LAUNCH_BLOCKING|asynchronously reported",
             ),
@@ -763,7 +744,7 @@ NUMBERS = (
     ),
     Cause(
         id="solver-refinement-not-converged",
-        title="The solver with iterative refinement does not reach the precision from the low one it computes in",
+        title="The solver with iterative refinement does not converge",
         why="The refinement solvers factorize in a lower precision and improve the solution step by step. A matrix that is badly"
         " conditioned, or whose numbers do not fit into the low precision, does not get there.",
         tell=(Tell("niters after the call", "negative: overflow, or the fallback was taken"),),
@@ -773,7 +754,7 @@ NUMBERS = (
     ),
     Cause(
         id="solver-refinement-set-up-wrongly",
-        title="The structures of the solver with iterative refinement are not made, not filled in, or destroyed in the wrong order",
+        title="The structures of the solver with iterative refinement are not set up",
         why="cusolverDnIRSParamsCreate makes a structure in which precisions and refinement solver are not set; the solver returns an"
         " error until they are. cusolverDnIRSInfosCreate makes the second one, which must go before the first.",
         tell=(Tell("grep -n cusolverDnIRS SOURCE", "a missing Create or SetSolverPrecisions, SetRefinementSolver"),),
@@ -997,7 +978,7 @@ COMPILERS = (
     ),
     Cause(
         id="nvjitlink-older-than-input",
-        title="The nvJitLink that is loaded is older than the compiler that made an input, or than the GPU",
+        title="The nvJitLink that is loaded is older than an input of the link, or than the GPU",
         why="nvJitLink reads inputs of its own release and older ones. LTO-IR of a newer NVRTC or nvcc, and architectures that came"
         " later, it does not.",
         tell=(
@@ -1138,7 +1119,7 @@ NCCL = (
         signs=Signs(
             errors={"ncclInvalidArgument": 90, "ncclInvalidUsage": 35},
             calls=("ncclAllReduce", "ncclBroadcast", "ncclCommDestroy", "ncclSend", "ncclRecv"),
-            words=(r"already been destroyed|invalid root|argument",),
+            words=(r"already been destroyed|invalid root|NCCL WARN .{0,60}invalid",),
         ),
     ),
     Cause(
@@ -1254,7 +1235,7 @@ NCCL = (
         tell=(
             nccl_log("NCCL WARN Cuda failure 'out of memory', 'invalid argument', 'named symbol not found', …"),
             Tell("cuvet explain - < LOG", "the causes of that error"),
-            Tell(RUN, "the call that failed, with its arguments"),
+            run("the call that failed, with its arguments"),
         ),
         fix="Mend the error that the log names. 'named symbol not found' and 'no kernel image': a NCCL built for another CUDA release"
         " or without the GPU's architecture.",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Cause, Signs, Tell
-from cuvet.rules.evidence import documented
+from cuvet.knowledge.causes._tells import doctor
+from cuvet.rules.evidence import documented, reported
 
 COMPATIBILITY = "CUDA Compatibility, https://docs.nvidia.com/deploy/cuda-compatibility/"
-CONTAINERS = "NVIDIA Container Toolkit, "
-"https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html"
+CONTAINERS = (
+    "NVIDIA Container Toolkit, Specialized Configurations with Docker, "
+    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html"
+)
 ENVIRONMENT = "CUDA Programming Guide, CUDA Environment Variables"
 INSTALLATION = "CUDA Installation Guide for Linux"
 DRIVER_API = "CUDA Driver API, CUresult"
@@ -16,19 +18,10 @@ NCCL = "NCCL User Guide, Runtime and MPI issues, Memory issues"
 RELEASE_NOTES = "CUDA Toolkit Release Notes, CUDA Toolkit and Minimum Required Driver Versions"
 
 
-def reported(text: str, source: str) -> Evidence:
-    """Established in a public thread, at the address ``source``."""
-    return Evidence(kind="reported", text=text, source=source)
-
-
-def doctor(shows: str) -> Tell:
-    return Tell("cuvet doctor", shows)
-
-
 DRIVER = (
     Cause(
         id="driver-not-installed",
-        title="The machine has a GPU, but its NVIDIA driver is missing, not loaded, or installed in part",
+        title="The NVIDIA driver is missing, not loaded, or installed in part",
         why="A CUDA program needs two parts of one driver: the kernel module nvidia and libcuda.so.1. Where either is"
         " missing, no call succeeds: the runtime reports an insufficient driver or no device.",
         tell=(
@@ -134,6 +127,10 @@ DRIVER = (
             documented(
                 "CUDA_ERROR_SYSTEM_NOT_READY: verify that all required driver daemons are actively running", DRIVER_API
             ),
+            reported(
+                "Fabric Manager is required on all systems with several GPUs and NVSwitch, and sets up their links",
+                "https://github.com/NVIDIA/NVSentinel/issues/883",
+            ),
         ),
         signs=Signs(
             errors={"CUDA_ERROR_SYSTEM_NOT_READY": 95}, calls=("cuInit",), words=(r"fabric ?manager", r"nvswitch")
@@ -185,7 +182,7 @@ DRIVER = (
             ),
         ),
         signs=Signs(errors={"CUDA_ERROR_STUB_LIBRARY": 98}, calls=("cuInit",), words=(r"stub library", r"/stubs\b")),
-        beliefs=("A libcuda.so from the toolkit can stand in for a missing driver.",),
+        beliefs=("A libcuda.so from the toolkit can stand in for a missing driver: every call of it returns 34.",),
     ),
     Cause(
         id="driver-compat-in-front",
@@ -220,7 +217,7 @@ DRIVER = (
     ),
     Cause(
         id="driver-wsl-not-found",
-        title="Under WSL, the Windows driver's libcuda is not found, or a Linux driver's is found before it",
+        title="Under WSL, the Windows driver's libcuda is not found, or a Linux driver's is in front",
         why="WSL keeps libcuda in /usr/lib/wsl/lib. A program that opens libcuda.so, a name that the loader's cache "
         "does not list, fails to; so does one whose loader path lacks the directory. A Linux driver installed in "
         "WSL hides the right one.",
@@ -243,13 +240,13 @@ DRIVER = (
         ),
         signs=Signs(
             errors={"CUDA_ERROR_NO_DEVICE": 15, "cudaErrorInsufficientDriver": 10},
-            words=(r"\bwsl", r"dlopen libcuda\.so", r"libcudnn_cnn_infer\.so\.8"),
+            words=(r"\bwsl", r"dlopen libcuda\.so"),
         ),
         cases=("wsl_libcuda_name_not_resolvable",),
     ),
     Cause(
         id="driver-too-old",
-        title="The driver is older than the CUDA version that the program was built for",
+        title="The driver is older than the CUDA release that the program or a library needs",
         why="A driver runs programs of its own CUDA major version and of older ones. The runtime of a newer major "
         "version reports cudaErrorInsufficientDriver, and libraries above it say only that they are not "
         "initialised.",
@@ -264,6 +261,10 @@ DRIVER = (
                 "CUDA 13.x needs a driver of 580 or later, 12.x of 525, 11.x of 450",
                 f"{COMPATIBILITY}minor-version-compatibility.html",
             ),
+            documented(
+                "CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER: incompatible CUDA driver",
+                "cuDNN 9.28, cudnn_graph.h, cudnnStatus_t",
+            ),
             documented("Table of the oldest driver for each toolkit", RELEASE_NOTES),
             reported(
                 "Driver 384 with CUDA 9 and cuDNN 7: not initialised", "https://github.com/localminimum/QANet/issues/5"
@@ -277,6 +278,7 @@ DRIVER = (
         signs=Signs(
             errors={
                 "cudaErrorInsufficientDriver": 80,
+                "CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER": 90,
                 "CUDA_ERROR_INVALID_PTX": 20,
                 "CUDNN_STATUS_NOT_INITIALIZED": 20,
                 "CUDA_ERROR_INVALID_IMAGE": 10,
@@ -288,7 +290,7 @@ DRIVER = (
             ),
         ),
         beliefs=(
-            "The CUDA version in nvidia-smi is the installed toolkit's. It is the newest that the driver supports.",
+            "The CUDA version in nvidia-smi is the installed toolkit's: it is the newest that the driver supports.",
         ),
         cases=("driver_too_old",),
     ),
@@ -408,7 +410,6 @@ DEVICES = (
                 r"permission denied",
                 r"/dev/(nvidia|nvhost|nvmap)",
                 r"\b(non-?root|as root|sudo|video group)\b",
-                r"jetson",
             ),
         ),
         cases=("device_node_permission",),
@@ -421,7 +422,13 @@ DEVICES = (
         "them.",
         tell=(doctor("error[device-node-missing]"), Tell("ls /dev/nvidia*", "one of the three is not there")),
         fix="sudo nvidia-modprobe -c 0 -u on the host; start containers with --gpus all.",
-        evidence=(documented("nvidia-modprobe makes the device files", "nvidia-modprobe(1)"),),
+        evidence=(
+            documented("nvidia-modprobe makes the device files", "nvidia-modprobe(1)"),
+            reported(
+                "/dev/nvidia-uvm was missing in a container; nvidia-modprobe -c 0 -u on the host mends it",
+                "https://github.com/pytorch/pytorch/issues/49081",
+            ),
+        ),
         signs=Signs(
             errors={"CUDA_ERROR_UNKNOWN": 20, "CUDA_ERROR_NO_DEVICE": 10}, calls=("cuInit",), words=(r"nvidia-uvm",)
         ),
@@ -519,38 +526,30 @@ DEVICES = (
 MEMORY = (
     Cause(
         id="device-memory-held",
-        title="Nearly all memory of the GPU is held, by this program's framework or by another process",
-        why="TensorFlow and JAX preallocate most of the memory; earlier runs that did not end keep theirs. What comes"
-        " after, a cuDNN or cuBLAS handle first of all, finds none, and often reports something else than out of "
-        "memory.",
+        title="Another process holds nearly all memory of the GPU",
+        why="An earlier run that did not end, a notebook, or another user's program has it. A cuDNN or cuBLAS handle is among"
+        " the first that find none, and reports that it is not initialized instead of out of memory.",
         tell=(
             doctor("warning[device-memory-held], with the free memory and the processes that hold the rest"),
             Tell("nvidia-smi", "Memory-Usage near the total, and the processes"),
         ),
-        fix="End the processes that hold it; keep frameworks from preallocating: TF_FORCE_GPU_ALLOW_GROWTH=true, "
-        "XLA_PYTHON_CLIENT_PREALLOCATE=false.",
+        fix="End the process that holds it, or use another GPU: CUDA_VISIBLE_DEVICES=<number>.",
         evidence=(
-            reported("allow_growth cures it", "https://github.com/tensorflow/tensorflow/issues/27144"),
             reported("The GPU was full when the handle was made", "https://github.com/haotian-liu/LLaVA/issues/392"),
-            reported("JAX's preallocation left too little for cuBLAS", "https://github.com/jax-ml/jax/issues/7118"),
         ),
         signs=Signs(
             errors={
-                "CUDA_ERROR_OUT_OF_MEMORY": 50,
-                "CUDNN_STATUS_NOT_INITIALIZED": 40,
-                "CUDNN_STATUS_INTERNAL_ERROR": 40,
-                "CUDNN_STATUS_ALLOC_FAILED": 70,
-                "CUBLAS_STATUS_NOT_INITIALIZED": 50,
-                "CUBLAS_STATUS_ALLOC_FAILED": 70,
+                "CUDA_ERROR_OUT_OF_MEMORY": 35,
+                "CUDNN_STATUS_NOT_INITIALIZED": 34,
+                "CUDNN_STATUS_INTERNAL_ERROR": 20,
+                "CUDNN_STATUS_ALLOC_FAILED": 30,
+                "CUBLAS_STATUS_NOT_INITIALIZED": 36,
+                "CUBLAS_STATUS_ALLOC_FAILED": 30,
+                "CUSOLVER_STATUS_INTERNAL_ERROR": 20,
             },
             calls=("cudnnCreate", "cublasCreate"),
-            words=(
-                r"could not create cudnn handle",
-                r"allow_growth|preallocat|mem(ory)?_fraction",
-                r"tensorflow|\bjax\b|\bxla\b",
-            ),
+            words=(r"(another|other|zombie|leftover) process", r"nvidia-smi"),
         ),
-        beliefs=("CUDNN_STATUS_NOT_INITIALIZED means that cuDNN is installed wrongly.",),
         cases=("gpu_oom_at_handle_creation", "framework_preallocated_all_memory"),
     ),
     Cause(
@@ -630,28 +629,46 @@ MEMORY = (
 LIBRARIES = (
     Cause(
         id="cudart-several-copies",
-        title="Two copies of libcudart are in one process",
-        why="Each copy has its own registered kernels, its own last error and its own view of handles. Libraries that"
-        " were resolved to different copies do not see each other's: a kernel is not found, a handle is invalid, "
-        "an error stays behind in the other copy.",
+        title="Several CUDA runtimes are in one process",
+        why="They are copies of libcudart, or one linked statically into each library. Each has its own registered kernels,"
+        " launch configuration and last error. Where several shared objects define the same kernel or launcher (a template, a"
+        " static library linked into each), the loader takes one of them for all, and registration and launch may mean"
+        " different runtimes: a kernel is not found or is skipped without an error, a handle is invalid.",
         tell=(
             doctor("warning or note[cudart-several-copies], with each copy in the loader's order"),
             Tell("grep libcudart /proc/PID/maps", "two different paths"),
+            Tell(
+                "nm -DC A.so B.so | grep KERNEL", "the kernel's host function exported (W or T) by more than one file"
+            ),
         ),
-        fix="Let all libraries of the process get one libcudart: packages of one CUDA major version, one place, the "
-        "same import order.",
+        fix="Let all libraries use one shared libcudart (nvcc -cudart shared, packages of one CUDA major version); give kernels"
+        " internal linkage (static, an anonymous namespace) or hidden visibility.",
         evidence=(
             reported("A system copy beside PyTorch's gave 400", "https://github.com/NVIDIA/cuda-quantum/issues/4236"),
             reported(
-                "Launches were configured in one copy, made in another", "https://github.com/pytorch/FBGEMM/pull/5963"
+                "one kernel in several shared objects: failures at run time, mended by internal linkage",
+                "https://github.com/NVIDIA/cudf/issues/14734",
+            ),
+            reported(
+                "a launch was configured in one statically linked runtime and made in another: the kernel was skipped",
+                "https://github.com/pytorch/FBGEMM/pull/5963",
             ),
         ),
         signs=Signs(
-            errors={"CUDA_ERROR_INVALID_HANDLE": 12, "CUDA_ERROR_NOT_FOUND": 8, "cudaErrorInvalidDeviceFunction": 8},
-            calls=("__cudaPushCallConfiguration", "__cudaPopCallConfiguration"),
-            words=(r"libcudart", r"two (copies|runtimes)|duplicate"),
+            errors={
+                "CUDA_ERROR_INVALID_HANDLE": 12,
+                "CUDA_ERROR_NOT_FOUND": 8,
+                "cudaErrorInvalidDeviceFunction": 15,
+                "cudaErrorMissingConfiguration": 30,
+            },
+            calls=("__cudaPushCallConfiguration", "__cudaPopCallConfiguration", "__cudaRegisterFatBinary"),
+            words=(
+                r"libcudart",
+                r"(two|several|duplicate) (copies|runtimes)|duplicate (symbol|.{0,20}(runtime|cudart))",
+                r"(multiple|several) (dsos?|shared (objects|libraries))|static(ally)? (linked )?lib\w*",
+            ),
         ),
-        cases=("duplicate_cudart_in_process",),
+        cases=("duplicate_cudart_in_process", "duplicate_kernel_symbols_across_dsos"),
     ),
 )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
+from cuvet.knowledge.causes._tells import run
 from cuvet.rules.evidence import documented, measured, reported
 
-RUN = "cuvet run -- PROGRAM"
 RESET = r"device.?reset|cuDevicePrimaryCtxReset"
-USE_AFTER_FREE = r"use.?after.?free|silent corruption|wrong results|unexpected ordering"
+USE_AFTER_FREE = r"use.?after.?free|silent(ly)? corrupt|data race"
 
 RESETS = (
     RuleCause(
@@ -36,7 +36,7 @@ RESETS = (
         why="cudaDeviceReset destroys the process's primary context on the device: the memory, streams, events, kernels and"
         " host registrations of every library in it. A library that resets when it ends, or when it begins, ends the others.",
         tell=(
-            Tell(RUN, "error[CV120] device-use-after-reset, and the stack of the reset: the library's"),
+            run("error[CV120] device-use-after-reset, and the stack of the reset: the library's"),
             Tell("gdb -ex 'break cudaDeviceReset' -ex run --args PROGRAM", "who calls it"),
         ),
         fix="Take the reset out of the library; let the program do it, at its very end, if at all. At exit the driver frees"
@@ -68,7 +68,7 @@ RESETS = (
         ),
         beliefs=(
             "A program must end with cudaDeviceReset: at exit the driver takes everything back by itself.",
-            "A reset concerns only the caller's own objects.",
+            "A reset concerns only the caller's own objects: it takes those of every library in the process.",
         ),
         cases=("device_reset_kills_other_library",),
     ),
@@ -79,7 +79,7 @@ RESETS = (
         " died.",
         tell=(
             Tell("nvidia-smi", "CUDA Version: 11.2"),
-            Tell(RUN, "cudaMallocAsync after cudaDeviceReset, with no finding before it"),
+            run("cudaMallocAsync after cudaDeviceReset, with no finding before it"),
         ),
         fix="Do not reset the device in programs that use cudaMallocAsync, or install a newer driver.",
         evidence=(
@@ -94,7 +94,7 @@ RESETS = (
             calls=("cuMemAllocAsync", "cudaMallocAsync", "cudaMallocFromPoolAsync"),
             words=(
                 r"(stream.ordered|memory pool|mempool|allocasync).{0,60}reset|reset.{0,60}(pool|allocasync)",
-                r"\b11\.2\b",
+                r"cuda.?11\.2\b",
             ),
         ),
         cases=("driver_bug_mempool_after_reset",),
@@ -112,8 +112,7 @@ FREES = (
         why="cudaFree waits for outstanding work as a side effect that is not promised for every case, and cudaFreeAsync and"
         " memory pools do not wait at all. Code that was right only because of the wait breaks when the allocator changes.",
         tell=(
-            Tell(
-                RUN,
+            run(
                 "warning[CV409] memory-free-unordered: the free, and the work that uses the memory on another stream",
             ),
             Tell("CUDA_LAUNCH_BLOCKING=1 PROGRAM", "the results are right again"),
@@ -140,9 +139,11 @@ FREES = (
         signs=Signs(
             errors={"CUDA_ERROR_ILLEGAL_ADDRESS": 6},
             calls=("cudaFree", "cudaFreeAsync", "cuMemFree", "cuMemFreeAsync"),
-            words=(USE_AFTER_FREE, r"assum\w+.{0,30}synchroni[sz]|free.{0,30}(synchroni[sz]|not wait)|FreeAsync"),
+            words=(USE_AFTER_FREE, r"assum\w+.{0,30}synchroni[sz]|free.{0,30}(synchroni[sz]|not wait)"),
         ),
-        beliefs=("cudaFree always waits for the device, and cudaFreeAsync is the same but faster.",),
+        beliefs=(
+            "cudaFree always waits for the device: memory of cudaMallocAsync it frees without, and nothing promises the rest.",
+        ),
         cases=("cudafree_assumed_synchronous",),
     ),
     RuleCause(
@@ -152,7 +153,7 @@ FREES = (
             calls=("cuMemFreeAsync", "cudaFreeAsync"),
             words=(USE_AFTER_FREE, r"finali[sz]er|garbage collect|\bGC\b", r"before (the )?(work|kernel|stream)"),
         ),
-        beliefs=("Queued work keeps its memory alive.",),
+        beliefs=("Queued work keeps its memory alive: it does not.",),
         cases=("free_on_wrong_stream", "free_before_async_work_done"),
     ),
     RuleCause(
@@ -219,7 +220,7 @@ ENDS = (
             errors={"CUDA_ERROR_DEINITIALIZED": 92, "SIGSEGV": 15, "CUDA_ERROR_NOT_INITIALIZED": 5},
             calls=("cuStreamDestroy", "cuDevicePrimaryCtxRelease", "cudaEventSynchronize", "cudaMemPoolDestroy"),
             words=(
-                r"static|singleton|global (object|variable)|atexit",
+                r"static (object|variable|destructor|singleton)|singleton|global (object|variable)|atexit",
                 r"(process|program|at|unclean|on) exit|shut.?down|unload",
             ),
         ),
@@ -236,7 +237,7 @@ ENDS = (
         " undefined in most APIs; in languages with garbage collection a child that is still referenced keeps the parent's"
         " memory.",
         tell=(
-            Tell(RUN, "note[CV941] exit-leak with the objects that were never freed, or the destroying calls in order"),
+            run("note[CV941] exit-leak with the objects that were never freed, or the destroying calls in order"),
             Tell("nvidia-smi", "the memory stays in use after the object was deleted"),
         ),
         fix="Drop children before parents, in so many words: context = None, then engine = None; do not rely on __del__.",
@@ -253,7 +254,7 @@ ENDS = (
             words=(
                 r"teardown|__del__|destroy order|del order",
                 r"stay(s|ed)? allocated|not (freed|released)|leak",
-                r"\bengine\b",
+                r"TensorRT|\bTRT\b",
             ),
         ),
         cases=("destroy_order_child_after_parent",),

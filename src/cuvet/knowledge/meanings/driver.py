@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from cuvet.findings import Evidence
+from functools import partial
+
 from cuvet.knowledge.cause import Meaning
-from cuvet.rules.evidence import documented, measured
+from cuvet.knowledge.meanings._reference import described
+from cuvet.rules.evidence import measured
 
-_DOCUMENT = "CUDA Driver API, Data types used by CUDA driver, CUresult"
-
-
-def _means(text: str, *more: Evidence, beliefs: tuple[str, ...] = ()) -> Meaning:
-    """A meaning that stands in the reference of ``CUresult``; ``more``: what was measured beside it."""
-    return Meaning(text=text, evidence=(documented("the enumerator's description", _DOCUMENT), *more), beliefs=beliefs)
+_means = partial(described, source="CUDA Driver API, Data types used by CUDA driver, CUresult")
 
 
 _LOST = "The context is lost: all further work returns the same error, until the process is started anew."
@@ -31,11 +28,7 @@ MEANINGS: dict[str, Meaning] = {
     "CUDA_ERROR_OUT_OF_MEMORY": _means(
         "There is not enough memory, or not enough of another resource, for what was asked.",
         measured("more pinned memory than the host has: 2, as for device memory", "malloc_too_large"),
-        beliefs=(
-            "It is always the GPU's memory: cudaMallocHost and cudaHostRegister return it for the host's.",
-            "Free memory in nvidia-smi proves that an allocation must fit: it must fit in one piece, and another process may"
-            " have been faster.",
-        ),
+        beliefs=("It is always the GPU's memory: cudaMallocHost and cudaHostRegister return it for the host's.",),
     ),
     "CUDA_ERROR_NOT_INITIALIZED": _means(
         "The driver was not initialised in this process: cuInit was not called, or it failed.",
@@ -53,7 +46,6 @@ MEANINGS: dict[str, Meaning] = {
             "exit_static_destructor",
             "exit_atexit_registered_first",
         ),
-        beliefs=("Memory leaks if the free fails then: the driver takes everything back with the process.",),
     ),
     "CUDA_ERROR_PROFILER_DISABLED": _means(
         "Profiling cannot be controlled in this run, for instance under an external profiler."
@@ -102,7 +94,7 @@ MEANINGS: dict[str, Meaning] = {
     "CUDA_ERROR_INVALID_IMAGE": _means(
         "The bytes that were to be loaded are no device code that the driver knows, or are damaged.",
         measured("zeros, text, a cut ELF file, an empty file: 200", "module_garbage", "module_load_missing_file"),
-        beliefs=("The GPU does not fit: that is 209 in most cases. 200 is about the bytes.",),
+        beliefs=("The GPU does not fit: where it was measured, that is 209. 200 is about the bytes.",),
     ),
     "CUDA_ERROR_INVALID_CONTEXT": _means(
         "No context is current on the calling thread, or the one that was given is not a context, or no longer.",
@@ -111,7 +103,7 @@ MEANINGS: dict[str, Meaning] = {
             "context_none_current",
             "context_current_on_other_thread",
         ),
-        beliefs=("A context that one thread made current is current on all.",),
+        beliefs=("A context that one thread made current is current on all: it is on that thread.",),
     ),
     "CUDA_ERROR_CONTEXT_ALREADY_CURRENT": _means("Not returned since CUDA 3.2: the context was current already."),
     "CUDA_ERROR_MAP_FAILED": _means("A resource could not be mapped or registered."),
@@ -121,7 +113,7 @@ MEANINGS: dict[str, Meaning] = {
     "CUDA_ERROR_NO_BINARY_FOR_GPU": _means(
         "The program, or the image, has no code that this GPU can run: no machine code for it, no PTX that could become it.",
         beliefs=(
-            "The driver is too old: an update does not help, the binary must be built for the GPU (or come from a build that is).",
+            "The driver is too old: the binary must be built for the GPU, or come from a build that is.",
             "The toolkit on this machine matters: what matters is what the binary was built for.",
         ),
     ),
@@ -183,7 +175,8 @@ MEANINGS: dict[str, Meaning] = {
     "CUDA_ERROR_OPERATING_SYSTEM": _means(
         "A call of the driver to the operating system failed; the number does not say which.",
         beliefs=(
-            "CUDA does not support this operating system: usually a permission, a device node or a limit is the matter.",
+            "'OS call failed or operation not supported on this OS' means that the system is not supported: it is the message"
+            " of every call to the operating system that fails.",
         ),
     ),
     "CUDA_ERROR_INVALID_HANDLE": _means(
@@ -202,7 +195,6 @@ MEANINGS: dict[str, Meaning] = {
             "event_record_after_destroy",
         ),
         beliefs=(
-            "The GPU is out of memory: 400 is never that.",
             "The handle was destroyed: destroyed streams and events nearly always end the process; 400 usually means another"
             " device or context.",
         ),
@@ -235,7 +227,6 @@ MEANINGS: dict[str, Meaning] = {
         beliefs=(
             "The line that throws is the line at fault: the error is asynchronous, and any later call returns it.",
             "cudaDeviceReset repairs the process: afterwards calls returned 46.",
-            "It is a shortage of memory, or a broken GPU.",
         ),
     ),
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": _means(
@@ -393,7 +384,8 @@ MEANINGS: dict[str, Meaning] = {
         "The executable graph was not updated: the new graph has changes that an update cannot make."
     ),
     "CUDA_ERROR_EXTERNAL_DEVICE": _means(
-        "A device outside of CUDA, whose signal CUDA was waiting for, reported an error. " + _LOST
+        "A device other than the GPU failed. If CUDA was waiting for its signal, the context is lost: all further work returns"
+        " the same error, until the process is started anew."
     ),
     "CUDA_ERROR_INVALID_CLUSTER_SIZE": _means(
         "The launch's cluster of thread blocks is not configured in a way that is possible."
@@ -407,7 +399,7 @@ MEANINGS: dict[str, Meaning] = {
     "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION": _means(
         "The resources that were given are too few for the operation or do not fit it."
     ),
-    "CUDA_ERROR_KEY_ROTATION": _means("Changing the keys, a part of confidential computing, failed."),
+    "CUDA_ERROR_KEY_ROTATION": _means("Changing the keys (key rotation) failed."),
     "CUDA_ERROR_STREAM_DETACHED": _means("The stream is detached, for instance since its green context was destroyed."),
     "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE": _means("Capturing into a graph again failed and was ended."),
     "CUDA_ERROR_FABRIC_NOT_READY": _means(

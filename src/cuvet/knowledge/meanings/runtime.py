@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from cuvet.findings import Evidence
+from functools import partial
+
 from cuvet.knowledge.cause import Meaning
-from cuvet.rules.evidence import documented, measured
+from cuvet.knowledge.meanings._reference import described
+from cuvet.rules.evidence import measured
 
-_DOCUMENT = "CUDA Runtime API, Data types used by CUDA Runtime, cudaError"
-
-
-def _means(text: str, *more: Evidence, beliefs: tuple[str, ...] = ()) -> Meaning:
-    """A meaning that stands in the reference of ``cudaError_t``; ``more``: what was measured beside it."""
-    return Meaning(text=text, evidence=(documented("the enumerator's description", _DOCUMENT), *more), beliefs=beliefs)
+_means = partial(described, source="CUDA Runtime API, Data types used by CUDA Runtime, cudaError")
 
 
 _OWN: dict[str, Meaning] = {
