@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cuvet.knowledge.cause import Tell
 from cuvet.knowledge.search import cause_named
 from cuvet.reports.pages import page
 from cuvet.rules import all_rules
@@ -28,13 +29,14 @@ def pages() -> dict[Path, str]:
     index = "\n".join([INDEX, *(_table(noun, rules) for noun, rules in nouns.items())])
     return {
         Path("rules.md"): index,
-        **{Path("rules", f"{rule.name}.md"): page(rule, _beliefs(rule)) for rule in all_rules()},
+        **{Path("rules", f"{rule.name}.md"): page(rule, *_known(rule)) for rule in all_rules()},
     }
 
 
-def _beliefs(rule: type[Rule]) -> tuple[str, ...]:
+def _known(rule: type[Rule]) -> tuple[tuple[str, ...], tuple[Tell, ...]]:
+    """What people wrongly believe about it, and what else than ``cuvet run`` shows it."""
     cause = cause_named(rule.name)
-    return cause.beliefs if cause else ()
+    return (cause.beliefs, cause.tell) if cause else ((), ())
 
 
 def _table(noun: str, rules: list[type[Rule]]) -> str:

@@ -279,7 +279,8 @@ def entry_flags(row: Row, before: list[dict[str, object]]) -> list[str]:
     entry_point = row.entry_point
     verbs = {role.verb for role in entry_point.roles}
     flags = []
-    if verbs & LIFECYCLE and not entry_point.hot:
+    counted = any(role.variant == "counted" for role in entry_point.roles)
+    if (verbs & LIFECYCLE or counted) and not entry_point.hot:
         flags.append("LIFECYCLE")
     if verbs & ORDER or may_wait(entry_point, verbs):
         flags.append("ORDER")

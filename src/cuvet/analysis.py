@@ -15,10 +15,12 @@ from typing import Literal
 
 import msgspec
 
-from cuvet import CuvetError, __version__
+from cuvet import CuvetError, __version__, driver_log
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
-from cuvet.findings import Finding, Program, Report, Tool
+from cuvet.driver_log import Failure
+from cuvet.findings import Finding, MachineCause, MemoryUse, Program, Report, Tool
+from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Model, Outcome, SeenHandle
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
@@ -38,6 +40,7 @@ CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.
 _ORDINARY = (None, 0, NOT_READY)
 """Outcomes that are no failure."""
 MOST_SENTENCES = 100
+MOST_FAILURES = 10_000
 MOST_FORKS = 256
 MOST_GPUS = 1024
 _NO_IMAGE = Image(0, b"", False)
@@ -46,7 +49,7 @@ _KINDS = {kind.value: kind for kind in Kind}
 
 class Meta(msgspec.Struct, kw_only=True):
     """``meta.json``: what the launcher knows. ``pid`` is the process that it started; ``exit_code`` and ``signal`` are how that
-    ended; ``notes`` are sentences about what could not be seen."""
+    ended; ``notes`` are sentences about what could not be seen; ``machine``: what was wrong with the machine when it failed."""
 
     argv: tuple[str, ...] = ()
     pid: int = 0
@@ -56,6 +59,7 @@ class Meta(msgspec.Struct, kw_only=True):
     exit_code: int | None = None
     signal: int | None = None
     notes: tuple[str, ...] = ()
+    machine: tuple[MachineCause, ...] = ()
 
 
 class ProcessAnalysis:
@@ -66,6 +70,8 @@ class ProcessAnalysis:
         self.recording = recording
         self.stats: Counter[str] = Counter()
         self.not_checked: dict[str, None] = {}
+        self.failures: list[Failure] = []
+        """The first ``MOST_FAILURES`` calls that failed, in the order in which they are judged."""
         self.model: Model | None = None
         self._findings = findings
         self._inherit = inherit
@@ -109,6 +115,7 @@ class ProcessAnalysis:
         memory = self.recording.gpu_memory or MORE_THAN_ANY_GPU
         model = Model(devices=gpus if 0 < gpus <= MOST_GPUS else 1, memory=memory, complete=complete)
         model.driver_version, model.capabilities = int(header["driver_version"]), self.recording.capabilities
+        model.ledger.gpus = self.recording.gpu_memories
         return model
 
     def _judge(self, model: Model, record: CallRecord, death: int | None) -> None:
@@ -118,6 +125,8 @@ class ProcessAnalysis:
             return
         call = self._call(entry_point, record)
         outcome = call.outcome = self._outcome(record, death)
+        if outcome.status not in _ORDINARY and len(self.failures) < MOST_FAILURES:
+            self.failures.append(self._failure(call, record, outcome.status))
         try:
             explained = is_notable(record) and self._predict(model, call, outcome)
             model.observe(call, outcome)
@@ -131,6 +140,10 @@ class ProcessAnalysis:
             site = site_of(call)
             self._say_died(f"{site.api}{at(site)}", outcome.signal, call.thread)
         self.stats["unexplained_failures"] += not explained and outcome.status not in _ORDINARY
+
+    def _failure(self, call: RecordedCall, record: CallRecord, status: int) -> Failure:
+        duration_ns = self.recording.clock.ns(record.returned) - call.time_ns
+        return Failure(call.process, call.thread, call.number, call.name, status, duration_ns)
 
     def _predict(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
         """Whether a rule says something about the call, if only that the runtime expects its failure."""
@@ -233,6 +246,10 @@ class ProcessAnalysis:
         self._count()
         self._say_what_was_not_seen()
 
+    def memory(self) -> tuple[MemoryUse, ...]:
+        """What the process holds, and held at most."""
+        return tuple(memory_used(self.recording.pid, self.model.ledger)) if self.model is not None else ()
+
     def _explain_faults(self, model: Model, flight: dict[int, Array]) -> None:
         """Host code that touched memory of CUDA. A fault in a call that is stored has been told with the call."""
         for number, fault in enumerate(self.recording.faults):
@@ -323,12 +340,13 @@ class Analysis:
 
     def _in_order(self) -> tuple[Finding, ...]:
         """By process and time, whether they were found while the program ran or afterwards."""
-        order = {process.recording.pid: index for index, process in enumerate(self._sorted())}
+        order = {process.recording.pid: index for index, process in enumerate(self.processes())}
         return tuple(
             sorted(self._findings.all(), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
         )
 
-    def _sorted(self) -> list[ProcessAnalysis]:
+    def processes(self) -> list[ProcessAnalysis]:
+        """Of all recordings, by the start of the process."""
         return [self._processes[path] for path in sorted(self._processes, key=_start)]
 
     def still_running(self) -> list[int]:
@@ -336,12 +354,12 @@ class Analysis:
         self._open_new(running=True)
         return [process.recording.pid for process in self._processes.values() if process.recording.is_running]
 
-    def report(self, meta: Meta, *, leaks: bool = False) -> Report:
+    def report(self, meta: Meta, *, leaks: bool = False, memory: bool = False) -> Report:
         """Everything, once the last process has ended."""
         self.advance(meta=meta)
         stats: Counter[str] = Counter(processes=len(self._processes))
         not_checked = dict.fromkeys([*meta.notes, *self._unreadable.values()])
-        for process in self._sorted():
+        for process in self.processes():
             process.finish(leaks=leaks)
             stats += process.stats
             not_checked |= process.not_checked
@@ -355,21 +373,29 @@ class Analysis:
                 gpus=meta.gpus,
                 driver=meta.driver,
             ),
-            findings=self._in_order(),
+            findings=driver_log.attach(
+                self.directory, self._in_order(), (each for process in self.processes() for each in process.failures)
+            ),
+            machine=meta.machine,
+            memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),
             stats=dict(stats),
         )
 
 
-def analyze(directories: Sequence[Path], *, leaks: bool = False) -> Report:
+def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = False) -> Report:
     """The report of one or more recordings. CuvetError if a directory holds none."""
-    reports = [Analysis(directory).report(read_meta(directory), leaks=leaks) for directory in directories]
+    reports = [
+        Analysis(directory).report(read_meta(directory), leaks=leaks, memory=memory) for directory in directories
+    ]
     stats: Counter[str] = Counter()
     for report in reports:
         stats += Counter(report.stats)
     return msgspec.structs.replace(
         reports[0],
         findings=tuple(finding for report in reports for finding in report.findings),
+        machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
+        memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,
         not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),
         stats=dict(stats),
     )

@@ -9,11 +9,15 @@ import msgspec
 
 from cuvet import catalog
 from cuvet.catalog import EntryPoint, Kind, Verb
-from cuvet.findings import Finding, Frame, ObjectReport, Site
+from cuvet.findings import Finding, Frame, MemoryPlace, ObjectReport, Site
 from cuvet.model import Call, Object, Outcome
+from cuvet.model.ledger import Held
 from cuvet.recording.records import Fault
 from cuvet.recording.sites import Sites
 from cuvet.rules.rule import Violation
+
+MOST_PLACES = 5
+"""Of those that hold memory, in a finding."""
 
 
 @dataclass(slots=True)
@@ -21,7 +25,6 @@ class RecordedCall(Call):
     """A call that knows where it was recorded and how it ended. Its ``site`` has no frames: ``site_of`` looks them up."""
 
     sites: Sites | None = None
-    stack: int = 0
     outcome: Outcome | None = None
 
 
@@ -124,8 +127,22 @@ def _without_call(violation: Violation, site: Site) -> Finding:
         site=site,
         objects=tuple(_object_report(each) for each in violation.objects),
         because=violation.because,
+        memory=tuple(map(memory_place, violation.held.largest(MOST_PLACES))) if violation.held else (),
         help=rule.help,
         evidence=rule.evidence,
+    )
+
+
+def memory_place(held: Held) -> MemoryPlace:
+    """What calls with one stack held, with the stack looked up."""
+    call = held.call
+    return MemoryPlace(
+        site=site_of(call),
+        library=call.sites.library(call.stack) if isinstance(call, RecordedCall) and call.sites else None,
+        bytes=held.bytes,
+        count=held.count,
+        peak_bytes=held.peak_bytes,
+        peak_count=held.peak_count,
     )
 
 

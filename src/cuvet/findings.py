@@ -63,6 +63,39 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Measured: "<GPU>, driver <version>, <date>, <fact id>". Documented: document, section. Reported: the thread's address."""
 
 
+class MemoryPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory that calls with one stack hold. ``site`` is of the first of them."""
+
+    site: Site
+    library: str | None = None
+    """File whose code called CUDA (``libtorch_cuda.so``), or package of Python; None if that is not known."""
+    bytes: int
+    count: int
+    """Allocations."""
+    peak_bytes: int
+    peak_count: int
+    """When all places of the process and of this kind of memory together held most."""
+
+
+class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process held of one kind of memory: at the end of its recording, and at the peak."""
+
+    process: int
+    memory: Literal["device", "managed", "host"]
+    device: int | None = None
+    """Of device memory; None if it is not known which."""
+    capacity: int | None = None
+    """Bytes that the device has, if that is known."""
+    bytes: int
+    count: int
+    peak_bytes: int
+    peak_count: int
+    peak_ns: int
+    """When the peak was reached, in nanoseconds since the process's first record."""
+    places: tuple[MemoryPlace, ...] = ()
+    """The largest first; small ones can be left out."""
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     """Stable code, ``CV101``."""
@@ -82,10 +115,25 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
     help: str = ""
     evidence: tuple[Evidence, ...] = ()
+    memory: tuple[MemoryPlace, ...] = ()
+    """Of a want of memory: the places that held most when the call failed, the largest first."""
+    driver_log: tuple[str, ...] = ()
+    """What the driver's own error log says about this call, one message each (``cuvet run --driver-log``)."""
     repeats: int = 1
     """How often this finding (same rule, same place) occurred; repeats are folded."""
     processes: int = 1
     """In how many processes it occurred, with the same message and stack; ``site`` is in the first."""
+
+
+class MachineCause(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with the machine, where that can be why the program failed. ``cause``: id of a cause, for ``cuvet explain``."""
+
+    cause: str
+    verdict: str
+    """One line that stands alone."""
+    evidence: tuple[str, ...] = ()
+    mend: str = ""
+    """The command that mends it, or a sentence."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +156,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     program: Program
     findings: tuple[Finding, ...] = ()
+    machine: tuple[MachineCause, ...] = ()
+    """Of a program that failed: what the probes of ``cuvet doctor`` found, right after its end, about what it had loaded and asked for."""
+    memory: tuple[MemoryUse, ...] | None = None
+    """Asked for with ``--memory``."""
     not_checked: tuple[str, ...] = ()
     """What was seen and could not be judged, one sentence each."""
     stats: dict[str, int] = {}

@@ -14,7 +14,7 @@ import pytest
 
 from cuvet.findings import Finding, Report
 
-from ..corpus.expected import EXPECTED
+from ..corpus.expected import CHANCE, EXPECTED
 from ..corpus.facts import MORE_FACTS, Fact, calls_printed, compile_programs, facts, source
 from .support import NVCC, SHARED_RUNTIME, TIMEOUT_S
 
@@ -25,14 +25,11 @@ MAY_END: dict[str, tuple[tuple[int, ...], int | None]] = {
     "register_freed": ((1,), None),
     "stream_handle_of_event": ((0, 0), 11),
     "ptx_unterminated_before_unreadable_page": ((0, 200), None),
-    "sticky_then_calls": ((700, 700, 700, 700, 400, 700, 700, 700, 0, 400), None),
+    "sticky_then_calls": ((700, 700, 700, 700, 700, 700, 700, 700, 0, 400), None),
 }
 """Undefined: a stream from before a reset was measured to give 201, 400 or SIGSEGV; unmapped memory can be registered where the
 driver, which starts in that call, happens to map something; a handle of another kind is read as what it is not; a variable that
 was never written was not NULL; text without an end is refused where the driver died reading it."""
-
-CHANCE = {"register_freed"}
-"""Programs whose findings depend on what is mapped where they unmapped something."""
 
 
 class Ended(msgspec.Struct):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cuvet.catalog.roles import Kind
-from cuvet.model import Event, Stream
+from cuvet.model import Event, Graph, Stream
+from cuvet.rules.rule import CRASH
 
 from .driving import Drive, drive
 
@@ -143,3 +144,155 @@ def test_a_stream_that_joined_ends_alone(cu: Drive) -> None:
     cu.cuStreamWaitEvent(side, fork, 0)
     cu.cuStreamDestroy(side)
     assert len(cu.model.captures()) == 1
+
+
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])
+def test_the_legacy_stream_breaks_captures_of_blocking_streams_whoever_uses_it(cu: Drive, mode: int) -> None:
+    blocking, other, memory = cu.cuStreamCreate(0), cu.cuStreamCreate(1), cu.cuMemAlloc(64)
+    context = cu.cuCtxGetCurrent()
+    cu.cuStreamBeginCapture(blocking, mode)
+    cu.cuStreamBeginCapture(other, RELAXED)
+    with cu.in_thread(2):
+        cu.cuCtxSetCurrent(context)
+        cu.cuStreamGetPriority(0)
+        assert cu.status == 906
+    first, second = cu.model.captures()
+    assert first.invalidated_by is cu.call
+    assert second.invalidated_by is None
+    cu.cuMemsetD8(memory, 0, 64)
+    assert cu.status == 906
+
+
+def test_asking_whether_the_legacy_stream_captures_breaks_nothing(cu: Drive) -> None:
+    cu.cuStreamBeginCapture(cu.cuStreamCreate(0), GLOBAL)
+    cu.cuStreamIsCapturing(0)
+    assert cu.status == 906
+    (capture,) = cu.model.captures()
+    assert capture.invalidated_by is None
+
+
+@pytest.mark.parametrize(
+    ("name", "active", "broken"),
+    [
+        ("cuStreamGetPriority", 0, 901),
+        ("cuStreamIsCapturing", 0, 0),
+        ("cuStreamGetFlags", 900, 900),
+        ("cuStreamGetId", 900, 900),
+        ("cuStreamSynchronize", 900, 900),
+        ("cuStreamQuery", 900, 900),
+        ("cuStreamEndCapture", 0, 901),
+    ],
+)
+def test_what_may_be_asked_of_a_capturing_stream(cu: Drive, name: str, active: int, broken: int) -> None:
+    for event, expected in ((cu.cuEventCreate(0), active), (0, broken)):
+        stream = cu.cuStreamCreate(1)
+        cu.cuStreamBeginCapture(stream, RELAXED)
+        cu.cuStreamWaitEvent(stream, event, 0)
+        getattr(cu, name)(stream)
+        assert cu.status == expected
+        cu.cuStreamDestroy(stream)
+
+
+def test_a_wait_for_no_event_breaks_the_capture_and_a_record_of_none_does_not(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamBeginCapture(stream, RELAXED)
+    (capture,) = cu.model.captures()
+    cu.cuEventRecord(0, stream)
+    assert (cu.status, capture.invalidated_by) == (400, None)
+    cu.cuStreamWaitEvent(stream, 0, 0)
+    assert (cu.status, capture.invalidated_by) == (400, cu.call)
+
+
+@pytest.mark.parametrize("handle", [0, 0x1234])
+def test_a_forbidden_call_is_refused_before_its_handle_is_looked_at_but_not_of_an_event(cu: Drive, handle: int) -> None:
+    cu.cuStreamBeginCapture(cu.cuStreamCreate(0), GLOBAL)
+    cu.cuGraphExecDestroy(handle)
+    assert cu.status == 900
+    cu.cuEventQuery(0)
+    assert cu.status == 400
+
+
+def test_a_capture_into_a_graph_ends_with_that_graph(cu: Drive) -> None:
+    stream, graph = cu.cuStreamCreate(0), cu.cuGraphCreate(0)
+    node = cu.cuGraphAddEmptyNode(graph, 0, 0)
+    known = cu.model.find(Kind.GRAPH, graph)
+    cu.cuStreamBeginCaptureToGraph(stream, graph, 0, 0, 0, RELAXED)
+    cu.cuStreamEndCapture(stream, gives=graph)
+    assert cu.model.find(Kind.GRAPH, graph) is known
+    found = cu.model.find(Kind.GRAPH_NODE, node)
+    assert found is not None
+    assert found.alive
+
+
+def test_a_graph_knows_the_events_of_its_nodes(cu: Drive) -> None:
+    graph, child = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+    first, second, third = (cu.cuEventCreate(0) for _ in range(3))
+    recorded, waiting = (
+        cu.cuGraphAddEventRecordNode(graph, 0, 0, first),
+        cu.cuGraphAddEventWaitNode(graph, 0, 0, second),
+    )
+    cu.cuGraphAddEventRecordNode(child, 0, 0, third)
+    cu.cuGraphAddChildGraphNode(graph, 0, 0, child)
+    clone = cu.cuGraphClone(graph)
+    cu.cuGraphEventRecordNodeSetEvent(recorded, third)
+    cu.cuGraphDestroyNode(waiting)
+
+    def events_of(handle: int) -> set[int]:
+        found = cu.model.find(Kind.GRAPH, handle)
+        assert isinstance(found, Graph)
+        return {event.handle for event in found.events}
+
+    assert events_of(graph) == {third}
+    assert events_of(clone) == {first, second, third}
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamBeginCapture(stream, GLOBAL)
+    cu.cuEventRecordWithFlags(second, stream, 1)
+    assert events_of(cu.cuStreamEndCapture(stream)) == {second}
+
+
+def test_an_executable_graph_keeps_the_events_that_it_was_made_with(cu: Drive) -> None:
+    graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
+    node = cu.cuGraphAddEventWaitNode(graph, 0, 0, event)
+    executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+    cu.cuGraphDestroyNode(node)
+    cu.cuGraphLaunch(executable, 0)
+    assert cu.status == 0
+    cu.cuEventDestroy(event)
+    cu.cuGraphInstantiateWithFlags(graph, 0)
+    assert cu.status == 0
+    cu.cuGraphLaunch(executable, 0)
+    assert cu.prediction is not None
+    assert (cu.prediction.undefined, cu.prediction.statuses) == (True, (CRASH,))
+
+
+def test_a_refused_free_marks_the_captured_graph_as_one_of_memory(cu: Drive) -> None:
+    stream, memory = cu.cuStreamCreate(0), cu.cuMemAlloc(64)
+    graphs = []
+    for frees in (False, True):
+        cu.cuStreamBeginCapture(stream, RELAXED)
+        if frees:
+            cu.cuMemFreeAsync(memory, stream)
+            assert cu.status == 1
+        graphs.append(cu.cuStreamEndCapture(stream))
+    for graph, expected in zip(graphs, (0, 801), strict=True):
+        cu.cuGraphDestroyNode(cu.cuGraphAddEmptyNode(graph, 0, 0))
+        assert cu.status == expected
+
+
+def test_an_unsafe_call_breaks_all_captures_that_forbid_it(cu: Drive) -> None:
+    for mode in (GLOBAL, THREAD_LOCAL, RELAXED):
+        cu.cuStreamBeginCapture(cu.cuStreamCreate(0), mode)
+    cu.cuMemAlloc(64)
+    assert cu.status == 900
+    assert [capture.invalidated_by for capture in cu.model.captures()] == [cu.call, cu.call, None]
+
+
+def test_nodes_of_an_executable_graph_are_those_that_its_graph_had(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    early = cu.cuGraphAddKernelNode(graph, 0, 0, 0)
+    executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+    late = cu.cuGraphAddKernelNode(graph, 0, 0, 0)
+    elsewhere = cu.cuGraphAddKernelNode(cu.cuGraphCreate(0), 0, 0, 0)
+    for node, expected in ((early, 0), (late, 1), (elsewhere, 1)):
+        cu.cuGraphExecKernelNodeSetParams(executable, node, 0)
+        assert cu.status == expected

@@ -294,6 +294,7 @@ def stream_use_after_reset(cu: Hardware) -> None:
     stream, event = cu(0).cuStreamCreate(0), cu(0).cuEventCreate(0)
     memory = cu(0).cuMemAlloc(64)
     cu(0).cuDevicePrimaryCtxReset(0)
+    cu(0).cuCtxSetCurrent(cu(0).cuDevicePrimaryCtxRetain(0))  # as the runtime does
     cu(1).cuMemFree(memory)
     cu(201).cuEventQuery(event)
     cu(709).cuStreamSynchronize(stream)
@@ -302,7 +303,7 @@ def stream_use_after_reset(cu: Hardware) -> None:
 @fact
 def texobj_destroy_twice(cu: Hardware) -> None:
     cu.setup()
-    array = cu(0).cuArray3DCreate(b"\0" * 40)
+    array = cu(0).cuArray3DCreate(b"\1" + b"\0" * 39)
     described = b"\0" * 8 + array.to_bytes(8, "little") + b"\0" * 128
     texture = cu(0).cuTexObjectCreate(described, b"\0" * 104, 0)
     cu(0).cuTexObjectDestroy(texture)
@@ -371,7 +372,7 @@ def mallocasync_other_stream_nosync(cu: Hardware) -> None:
 @fact
 def pool_destroy_outstanding(cu: Hardware) -> None:
     cu.setup()
-    pool = cu(0).cuMemPoolCreate(b"\0" * 88)
+    pool = cu(0).cuMemPoolCreate(b"\1\0\0\0\0\0\0\0\1" + b"\0" * 79)
     memory = cu(0).cuMemAllocFromPoolAsync(1 << 20, pool, 0)
     cu(0).cuMemPoolDestroy(pool)
     cu(0).cuMemFreeAsync(memory, 0)

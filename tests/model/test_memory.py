@@ -58,14 +58,14 @@ def test_sizes_and_variants(cu: Drive) -> None:
 
 
 def test_mapped_memory_ends_when_it_is_unmapped(cu: Drive) -> None:
-    base = cu.cuMemAddressReserve(1 << 22, 0, 0, 0, gives=0x10_0000_0000)
+    base = cu.cuMemAddressReserve(1 << 23, 0, 0, 0, gives=0x10_0000_0000)
     for part in range(2):
-        cu.cuMemMap(base + part * (1 << 20), 1 << 20, 0, cu.cuMemCreate(1 << 20, b"", 0), 0)
+        cu.cuMemMap(base + part * (1 << 21), 1 << 21, 0, cu.cuMemCreate(1 << 21, b"", 0), 0)
     assert allocation(cu, base + 5).variant == "mapped"
-    cu.cuMemUnmap(base, 1 << 21)
+    cu.cuMemUnmap(base, 1 << 22)
     assert not allocation(cu, base + 5).alive
-    assert not allocation(cu, base + (1 << 20)).alive
-    cu.cuMemAddressFree(base, 1 << 22)
+    assert not allocation(cu, base + (1 << 21)).alive
+    cu.cuMemAddressFree(base, 1 << 23)
     reserved = cu.model.find(Kind.ADDRESS_RANGE, base)
     assert reserved is not None
     assert not reserved.alive
@@ -125,7 +125,7 @@ def test_host_memory_overlaps(cu: Drive) -> None:
 
 
 def test_memory_outlives_the_pool_that_it_is_made_from(cu: Drive) -> None:
-    handle = cu.cuMemPoolCreate(b"\0" * 88)
+    handle = cu.cuMemPoolCreate(b"\1\0\0\0\0\0\0\0\1" + b"\0" * 79)
     memory = cu.cuMemAllocFromPoolAsync(64, handle, 0)
     cu.cuMemPoolDestroy(handle)
     assert allocation(cu, memory).alive
@@ -212,7 +212,7 @@ def test_calls_that_may_wait_finish_the_work(cu: Drive, wait: str) -> None:
     words = {
         "cuMemcpyDtoH": (0x1000, memory, 64),
         "cuMemFreeHost": (cu.cuMemHostAlloc(64, 0),),
-        "cuArrayDestroy": (cu.cuArrayCreate(b"\0" * 24),),
+        "cuArrayDestroy": (cu.cuArrayCreate(b"\1" + b"\0" * 23),),
         "cuModuleUnload": (cu.cuModuleLoadData(b"image"),),
     }
     cu.cuMemsetD8Async(memory, 0, 64, 0)

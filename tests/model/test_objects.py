@@ -84,7 +84,7 @@ def test_a_destroyed_context_ends_all_that_belongs_to_it() -> None:
         Kind.MEMORY: cu.cuMemAlloc(64),
         Kind.HOST_MEMORY: cu.cuMemHostAlloc(64, 0),
         Kind.MODULE: cu.cuModuleLoadData(b"image"),
-        Kind.ARRAY: cu.cuArrayCreate(b"\0" * 24),
+        Kind.ARRAY: cu.cuArrayCreate(b"\1" + b"\0" * 23),
     }
     made[Kind.FUNCTION] = cu.cuModuleGetFunction(made[Kind.MODULE], b"name\0")
     survivors = {Kind.GRAPH: cu.cuGraphCreate(0), Kind.LIBRARY: cu.cuLibraryLoadData(b"image")}
@@ -147,8 +147,8 @@ def test_nodes_end_with_their_graph_and_executable_graphs_do_not(cu: Drive) -> N
 
 
 def test_counted_handles_end_with_the_last_release(cu: Drive) -> None:
-    handle = cu.cuMemCreate(4096, b"\0" * 32, 0)
-    cu.cuMemRetainAllocationHandle(0x1000, gives=handle)
+    handle = cu.cuMemCreate(1 << 21, b"\1\0\0\0\0\0\0\0\1" + b"\0" * 23, 0)
+    cu.cuMemRetainAllocationHandle(0x1000, gives=handle, status=0)
     held = cu.model.find(Kind.MEMORY_HANDLE, handle)
     assert held is not None
     cu.cuMemRelease(handle)

@@ -320,9 +320,9 @@ def test_memory_that_was_unmapped_before_it_is_unregistered(tmp_path: Path, maps
 @pytest.mark.parametrize(
     ("gpu", "expected"),
     [
-        ([], []),
+        ([], ["memory-exhausted"]),
         ([(139 << 30, 90)], ["memory-larger-than-device"]),
-        ([(139 << 30, 90), (288 << 30, 103)], []),
+        ([(139 << 30, 90), (288 << 30, 103)], ["memory-exhausted"]),
     ],
 )
 def test_an_allocation_is_compared_to_the_largest_gpu(

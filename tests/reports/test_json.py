@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import cuvet
-from cuvet.findings import Evidence, Finding, Frame, ObjectReport, Program, Report, Site, Tool
+from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site, Tool
 from cuvet.reports.json import SCHEMA_FILE, render
 
 SITE = Site(api="cuCtxDestroy", call=1, process=1, thread=1, time_ns=0, frames=(Frame(function="f", file="a", line=1),))
@@ -23,9 +23,14 @@ FINDING = Finding(
     site=SITE,
     objects=(ObjectReport(kind="context", handle="0x1", generation=1, name="context#1", created=SITE),),
     evidence=(Evidence(kind="measured", text="t", source="s"),),
+    driver_log=("NULL is not a valid context",),
 )
 REPORT = Report(
-    tool=Tool(version=cuvet.__version__), program=Program(argv=("a",)), findings=(FINDING,), stats={"calls": 1}
+    tool=Tool(version=cuvet.__version__),
+    program=Program(argv=("a",)),
+    findings=(FINDING,),
+    machine=(MachineCause(cause="device-none-visible", verdict="v", evidence=("e",), mend="m"),),
+    stats={"calls": 1},
 )
 
 

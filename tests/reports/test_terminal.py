@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from rich.text import Text
 
-from cuvet.findings import Evidence, Finding, Frame, ObjectReport, Program, Report, Site, Tool
+from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site, Tool
 from cuvet.reports import terminal
 
 SOURCE = """\
@@ -130,6 +130,22 @@ def changed(report: Report, **fields: object) -> Report:
 
 def test_the_whole_report(report: Report) -> None:
     assert rendered(report, recording="/tmp/trace") == EXPECTED
+
+
+def test_the_driver_s_words_come_after_the_result(report: Report) -> None:
+    lines = rendered(changed(report, driver_log=("Event handle is NULL", "\x1b[2J"))).splitlines()
+    place = lines.index("   = driver: Event handle is NULL")
+    assert lines[place - 1].startswith("   = result: ")
+    assert lines[place + 1] == "   = driver: \\x1b[2J"
+
+
+def test_the_machine_s_part_comes_before_the_summary(report: Report) -> None:
+    cause = MachineCause(cause="device-none-visible", verdict="no GPU is visible", evidence=("a", "b"), mend="unset it")
+    text = rendered(msgspec.structs.replace(report, machine=(cause,)))
+    assert (
+        "\n\nmachine[device-none-visible]: no GPU is visible\n   = found: a\n   = found: b\n   = help: unset it\n"
+        "   = more: cuvet explain device-none-visible\n\n1 error, " in text
+    )
 
 
 def test_a_file_gets_no_colour_and_always_does(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:

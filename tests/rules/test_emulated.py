@@ -28,13 +28,16 @@ KNOWS_BOTH_ENDS = {"device-use-after-reset"} | {
 NEED_OPTIONS = {"exit-leak"}
 """Rules that fire only with an option of the command, which have tests of their own."""
 
+ONLY_ON_HARDWARE = {"library-image-refused", "memory-not-shareable", "array-wrong-kind"}
+"""The emulated device looks at the image of a library when it is loaded, and has no calls that export or map arrays."""
+
 
 def _programs() -> Iterator[tuple[str, Example]]:
     """Every program with a file name of its own."""
     for rule in all_rules():
         for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID)):
             for number, example in enumerate(examples):
-                if rule.name not in NEED_OPTIONS:
+                if rule.name not in NEED_OPTIONS | ONLY_ON_HARDWARE:
                     yield f"{rule.name}.{kind}-{number}{'' if example.setup else '.no-setup'}.py", example
 
 

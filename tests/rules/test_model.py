@@ -12,7 +12,7 @@ from .simulated import expected, simulate
 
 def needs_a_driver(rule: type[Rule]) -> bool:
     """Rules about images, and those that no call by itself can break: a fault, a lost context, the end of the process."""
-    return rule.entry_points == frozenset() or rule.name.startswith("image-")
+    return rule.entry_points == frozenset() or rule.name.startswith(("image-", "library-image-"))
 
 
 PROGRAMS = [

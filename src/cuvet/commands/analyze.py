@@ -18,6 +18,9 @@ EPILOG = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="directory of a recording")
     parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
+    parser.add_argument(
+        "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
+    )
     reports.add_arguments(parser)
 
 
@@ -26,6 +29,6 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.launch.progress import shown
 
     with shown(args.directories):
-        report = analyze(args.directories, leaks=args.leaks)
+        report = analyze(args.directories, leaks=args.leaks, memory=args.memory)
     reports.write(report, args, recording=str(args.directories[0]))
     return 0

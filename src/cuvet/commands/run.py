@@ -44,9 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
     parser.add_argument(
+        "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
+    )
+    parser.add_argument(
         "--emulate-crashes",
         action="store_true",
         help="where hardware dies of a signal, let the emulated device raise it",
+    )
+    parser.add_argument(
+        "--driver-log", action="store_true", help="attach what the real driver writes to its error log (CUDA_LOG_FILE)"
     )
     reports.add_arguments(parser)
     parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="the program, after --")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ from cuvet.doctor.python import Distribution
 
 _NEEDED = re.compile(r"libcudnn(-[0-9a-f]+)?\.so\.(\d+)")
 _PACKAGE = re.compile(r"nvidia-cudnn-cu\d+")
+_LOADED_MAJORS = (8, 9)
 _PLACES = (
     "/usr/lib/*-linux-gnu",
     "/usr/lib64",
@@ -109,6 +111,8 @@ def optional_parts(version: tuple[int, ...]) -> tuple[str, ...]:
 @cache
 def users(machine: Machine) -> tuple[User, ...]:
     """The installed frameworks that use cuDNN, or the program, if it needs it."""
+    if machine.loaded:
+        return tuple(_users_of_loaded(machine))
     found = [user for framework in frameworks.installed(machine) if (user := _framework_user(machine, framework))]
     if machine.program and python.interpreter(machine) is None:
         closure = loader.closure(machine, machine.program)
@@ -118,6 +122,24 @@ def users(machine: Machine) -> tuple[User, ...]:
                 requesters = tuple(dict.fromkeys((needed_by, machine.program)))
                 found.append(User(machine.program, soname, int(match[2]), requesters))
     return tuple(found)
+
+
+def _users_of_loaded(machine: Machine) -> Iterator[User]:
+    """Who uses the libcudnn that the process had loaded. Where it had two of one major version nothing tells who used which."""
+    requesters = (machine.program,) if machine.program else ()
+    loaded = set(map(machine.realpath, machine.loaded))
+    asking = [each for each in frameworks.installed(machine) if loaded & set(map(machine.realpath, each.libraries))]
+    for major in _LOADED_MAJORS:
+        if len(loader.mapped(machine, rf"libcudnn\.so\.{major}[\d.]*", requesters)) == 1:
+            framework = next((each for each in asking if _required_major(each) == major), None)
+            name = framework.title if framework else machine.program or "the program"
+            askers = (*framework.libraries[:1], *requesters) if framework else requesters
+            yield User(name, f"libcudnn.so.{major}", major, askers, framework)
+
+
+def _required_major(framework: Framework) -> int | None:
+    required = requirement(framework)
+    return required.at_least[0] if required and required.at_least else None
 
 
 def _framework_user(machine: Machine, framework: Framework) -> User | None:
@@ -142,6 +164,8 @@ def requirement(framework: Framework) -> Requirement | None:
 
 def shim(machine: Machine, user: User) -> Copy | None:
     """The libcudnn.so that the user gets. PyTorch loads that of the Python packages itself if the loader finds none."""
+    if machine.loaded:
+        return next(iter(loader.mapped(machine, rf"{re.escape(user.soname)}[\d.]*", user.requesters)), None)
     found = loader.first(machine, user.soname, user.requesters)
     if found is None and user.framework and user.framework.distribution.name == "torch":
         return next((copy for copy in python.copies(machine, user.soname)), None)
@@ -165,6 +189,9 @@ def loaded_set(machine: Machine, user: User) -> Set | None:
 
 
 def _part(machine: Machine, part: str, version: tuple[int, ...], askers: tuple[str, ...]) -> Copy | None:
+    loaded = loader.mapped(machine, rf"libcudnn_{part}\.so\.{version[0]}[\d.]*", askers)
+    if loaded:
+        return next((copy for copy in loaded if version_of(machine, copy.real) == version), loaded[0])
     lengths = (3, 2, 1) if version[0] >= 9 else (1,)
     suffixes = [f".{frameworks.text(version[:length])}" for length in lengths if length <= len(version)]
     names = [f"libcudnn_{part}.so{suffix}" for suffix in (*suffixes, *([""] if version[0] >= 9 else []))]
@@ -256,4 +283,6 @@ def how_to_remove(machine: Machine, copy: Copy) -> str:
         return driver.how_to_unlist(machine, copy)
     if copy.why == "LD_PRELOAD":
         return f"take {copy.path} out of LD_PRELOAD"
+    if copy.why == loader.MAPPED:
+        return f"let the program load libcudnn and all of its parts from one directory: {copy.real} is of another"
     return f"remove the package that {copy.real} is of (Debian, Ubuntu: dpkg -S {copy.real})"

@@ -18,6 +18,8 @@ from cuvet.doctor.elf import Elf
 from cuvet.doctor.machine import Machine
 
 CACHE = "/etc/ld.so.cache"
+MAPPED = "loaded by the process"
+"""Why a copy is taken that the process had mapped, though the loader would not look there."""
 _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _CACHE_HEADER = struct.Struct("<20sII20x")
 _CACHE_ENTRY = struct.Struct("<iIIIQ")
@@ -65,8 +67,9 @@ class Closure:
 
 
 def first(machine: Machine, soname: str, requesters: tuple[str, ...] = ()) -> Copy | None:
-    """The copy that ``dlopen(soname)`` takes; None if there is none. ``requesters`` as in ``copies``."""
-    return next(_copies(machine, soname, requesters), None)
+    """The copy that ``dlopen(soname)`` takes, the loaded one if there is one; None if there is none. ``requesters`` as in ``copies``."""
+    loaded = mapped(machine, re.escape(soname), requesters)
+    return next(iter(loaded or _copies(machine, soname, requesters)), None)
 
 
 @cache
@@ -78,6 +81,17 @@ def copies(machine: Machine, soname: str, requesters: tuple[str, ...] = ()) -> t
     found: dict[str, Copy] = {}
     for copy in _copies(machine, soname, requesters):
         found.setdefault(copy.real, copy)
+    return tuple(found.values())
+
+
+def mapped(machine: Machine, name: str, requesters: tuple[str, ...] = ()) -> tuple[Copy, ...]:
+    """The files of ``machine.loaded`` whose names match this regular expression, each once. ``requesters`` as in ``copies``."""
+    found: dict[str, Copy] = {}
+    for path in machine.loaded:
+        if re.fullmatch(name, os.path.basename(path)):
+            real = machine.realpath(path)
+            whys = {copy.real: copy.why for copy in copies(machine, os.path.basename(path), requesters)}
+            found.setdefault(real, Copy(path, real, whys.get(real, MAPPED)))
     return tuple(found.values())
 
 

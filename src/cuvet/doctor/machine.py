@@ -26,7 +26,8 @@ class Machine:
     """``root`` stands for ``/``: absolute paths and symbolic links are taken inside it, and none leads out of it.
 
     ``program``: what would run, as a path inside the root; ``python``: the interpreter whose packages it would import. With a
-    program and no ``python``, the program is not one of Python.
+    program and no ``python``, the program is not one of Python. ``loaded``: the files that a process of the program had really mapped,
+    if that is known; they outweigh what the loader would take.
     ``uid`` and ``read_state`` are given for a synthetic root only.
     """
 
@@ -34,6 +35,7 @@ class Machine:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     program: str | None = None
     python: str | None = None
+    loaded: tuple[str, ...] = ()
     uid: int = field(default_factory=os.getuid)
     read_state: Callable[[Mapping[str, str]], State] = state.read
 

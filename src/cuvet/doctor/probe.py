@@ -80,10 +80,11 @@ def all_probes() -> tuple[Probe, ...]:
 
 def examine(machine: Machine) -> tuple[Examination, ...]:
     """What every probe concludes about the machine."""
-    return tuple(Examination(probe=p.NAME, title=p.TITLE, conclusions=_conclusions(p, machine)) for p in all_probes())
+    return tuple(Examination(probe=p.NAME, title=p.TITLE, conclusions=ask(p, machine)) for p in all_probes())
 
 
-def _conclusions(probe: Probe, machine: Machine) -> tuple[Conclusion, ...]:
+def ask(probe: Probe, machine: Machine) -> tuple[Conclusion, ...]:
+    """What one probe concludes."""
     found: list[Conclusion] = []
     try:
         for conclusion in probe.probe(machine):

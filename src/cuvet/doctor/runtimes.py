@@ -23,10 +23,19 @@ class Runtime:
 
 
 def find(machine: Machine) -> tuple[Runtime, ...]:
+    if machine.loaded:
+        return tuple(_of_loaded(machine, machine.program or "the program"))
     if machine.program and not machine.python:
         return tuple(_of_program(machine, machine.program))
     installed = frameworks.installed(machine)
     return tuple(_of_framework(each, each.cuda) for each in installed if each.cuda and not each.cpu_only)
+
+
+def _of_loaded(machine: Machine, program: str) -> Iterator[Runtime]:
+    for copy in loader.mapped(machine, r"libcudart(?:-[0-9a-f]+)?\.so\.[\d.]+"):
+        cuda = version_of(copy)
+        if cuda:
+            yield Runtime(program, cuda, f"{program} loaded {copy.real}")
 
 
 def _of_program(machine: Machine, program: str) -> Iterator[Runtime]:

@@ -77,11 +77,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     cuda: Cuda = Cuda()
 
 
-def read(environ: Mapping[str, str]) -> State:
-    """Asks libnvidia-ml.so.1 and libcuda.so.1 with the loader path and the device variables of ``environ``."""
+def read(environ: Mapping[str, str], timeout_s: float | None = None) -> State:
+    """Asks libnvidia-ml.so.1 and libcuda.so.1 with the loader path and the device variables of ``environ``, and gives each up
+    after ``timeout_s``."""
+    patience_s = timeout_s or _TIMEOUT_S
     asking = {name: _ask(name, environ) for name in ("nvml", "cuda")}
-    nvml, nvml_error = _answer(asking["nvml"], "libnvidia-ml.so.1")
-    cuda, cuda_error = _answer(asking["cuda"], "libcuda.so.1")
+    nvml, nvml_error = _answer(asking["nvml"], "libnvidia-ml.so.1", patience_s)
+    cuda, cuda_error = _answer(asking["cuda"], "libcuda.so.1", patience_s)
     return State(
         nvml=msgspec.json.decode(nvml, type=Nvml) if nvml else Nvml(error=nvml_error),
         cuda=msgspec.json.decode(cuda, type=Cuda) if cuda else Cuda(error=cuda_error),
@@ -99,14 +101,14 @@ def _ask(name: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _answer(process: subprocess.Popen[bytes], library: str) -> tuple[bytes, str]:
+def _answer(process: subprocess.Popen[bytes], library: str, timeout_s: float) -> tuple[bytes, str]:
     """What the process wrote, or why it wrote nothing."""
     try:
-        out, _ = process.communicate(timeout=_TIMEOUT_S)
+        out, _ = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return b"", f"{library} did not answer within {_TIMEOUT_S} s"
+        return b"", f"{library} did not answer within {timeout_s:g} s"
     if process.returncode:
         ending = f"signal {-process.returncode}" if process.returncode < 0 else f"exit code {process.returncode}"
         return b"", f"{library} ended the process that asked it ({ending})"

@@ -12,6 +12,7 @@ from cuvet import CuvetError
 
 NATIVE = Path(cuvet.__file__).resolve().parent / "_native"
 SHIM = NATIVE / "libcuda.so.1"
+DRIVER_LOG = "CUDA_LOG_FILE"
 
 
 def require_shim() -> None:
@@ -46,9 +47,11 @@ def for_program(
     driver: str | None,
     device_socket: Path | None,
     preload: bool = True,
+    driver_log: Path | None = None,
 ) -> dict[str, str]:
     """``own`` with the shim before everything else. With the real driver, the emulated runtime beside the shim must not be
-    found: the library path then leads to a directory that holds the shim alone."""
+    found: the library path then leads to a directory that holds the shim alone. ``driver_log``: where the
+    driver writes its error log, unless ``own`` says where."""
     environment = dict(own)
     library_path = str(NATIVE if device_socket else _shim_alone(trace))
     if own.get("LD_LIBRARY_PATH"):
@@ -58,6 +61,8 @@ def for_program(
         environment["LD_PRELOAD"] = ":".join([str(SHIM), *filter(None, [own.get("LD_PRELOAD")])])
     if driver:
         environment["CUVET_DRIVER"] = driver
+    if driver_log:
+        environment.setdefault(DRIVER_LOG, str(driver_log))
     if device_socket:
         environment["CUVET_DEVICE_SOCKET"] = str(device_socket)
     return environment

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from cuvet.analysis import Analysis
-from cuvet.launch.environment import SHIM
+from cuvet.launch.environment import SHIM, users_own
 from cuvet.reports import terminal
 
 _POLL_S = 0.2
@@ -27,6 +27,8 @@ class Live:
         self._stop = threading.Event()
         self.past_shim: dict[int, str] = {}
         """Process to the real driver that it loaded, of those that have no recording."""
+        self.environments: dict[int, dict[str, str]] = {}
+        """The user's part of the environment that a process was started with, of those that have a recording and ran long enough."""
         self._thread = threading.Thread(target=self._run, name="cuvet-live", daemon=True)
         self._thread.start()
 
@@ -38,15 +40,18 @@ class Live:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
         waits = iter(_FIRST_POLLS_S)
         while not self._stop.wait(next(waits, _POLL_S)):
-            for finding in self._analysis.advance(running=True):
+            findings = self._analysis.advance(running=True)
+            recorded = {int(path.name.partition("-")[0]) for path in self._analysis.directory.glob("*.cuvet")}
+            for pid in recorded - self.environments.keys():
+                self.environments[pid] = users_own(_environment(pid))
+            for finding in findings:
                 if finding.severity == "error" and self._console is not None:
                     self._console.print(terminal.concise(finding), soft_wrap=True)
-            self._look_for_drivers()
+            self._look_for_drivers(recorded)
 
-    def _look_for_drivers(self) -> None:
-        recorded = {path.name.partition("-")[0] for path in self._analysis.directory.glob("*.cuvet")}
+    def _look_for_drivers(self, recorded: set[int]) -> None:
         for pid in _tree(self._pid):
-            if str(pid) not in recorded and pid not in self.past_shim:
+            if pid not in recorded and pid not in self.past_shim:
                 path = real_driver_in(pid)
                 if path:
                     self.past_shim[pid] = path
@@ -58,6 +63,15 @@ def _tree(pid: int) -> list[int]:
     for each in found:
         found += _children(Path(f"/proc/{each}/task"))
     return found
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """As it was at the start of the process; empty if that has ended or is another user's."""
+    try:
+        entries = os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()).split("\0")
+    except OSError:
+        return {}
+    return {name: value for name, equals, value in (entry.partition("=") for entry in entries) if equals}
 
 
 def _children(tasks: Path) -> list[int]:

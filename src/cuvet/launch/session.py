@@ -6,13 +6,13 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from cuvet import CuvetError, reports
+from cuvet import CuvetError, driver_log, reports
 from cuvet.analysis import Analysis, Meta
 from cuvet.findings import Report
 from cuvet.launch import driver, environment, program, progress, trace
@@ -58,6 +58,8 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
     if args.devices is not None and not emulated:
         raise CuvetError("--devices is for the emulated device: add --device emulated")
+    if args.driver_log and emulated:
+        raise CuvetError("--driver-log is for a real GPU: the emulated device writes no log")
     with _device(emulated, args, own) as socket:
         directory = trace.make(args.trace)
         variables = environment.for_program(
@@ -67,13 +69,14 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             driver=None if emulated else found.path,
             device_socket=socket,
             preload=executable.preload,
+            driver_log=directory / driver_log.FILE if args.driver_log else None,
         )
         meta = Meta(
             argv=tuple(map(printable, argv)),
             device="emulated" if emulated else "real",
             gpus=() if emulated else found.gpus,
             driver=None if emulated else found.cuda_version,
-            notes=(executable.note,) if executable.note else (),
+            notes=tuple(_notes(args, executable, own)),
         )
         trace.write_meta(directory, meta)
         analysis = Analysis(directory)
@@ -85,8 +88,17 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             with progress.shown([directory]):
                 live.stop()
     meta = _ended(meta, child, ending, live, analysis)
+    meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)
     trace.write_meta(directory, meta)
     return _report(args, directory, analysis, meta, ending)
+
+
+def _notes(args: argparse.Namespace, executable: program.Executable, own: dict[str, str]) -> Iterator[str]:
+    """What cannot be seen, as far as that is known before the program runs."""
+    if executable.note:
+        yield executable.note
+    if args.driver_log and environment.DRIVER_LOG in own:
+        yield f"{environment.DRIVER_LOG} was set already: the driver's log went there, and --driver-log has not read it"
 
 
 def _owns_stderr(args: argparse.Namespace) -> bool:
@@ -120,13 +132,27 @@ def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analy
     )
 
 
+def _with_machine(
+    meta: Meta, ending: Ending, analysis: Analysis, environment_of: Callable[[int], Mapping[str, str]]
+) -> Meta:
+    """With what was wrong with the machine, if the program failed."""
+    if not ending.code:
+        return meta
+    from cuvet.launch import machine  # which reads ELF files: only for programs that failed
+
+    with progress.shown([analysis.directory]):
+        analysis.advance(meta=meta)
+    causes = machine.causes(analysis.processes(), environment_of, emulated=meta.device == "emulated")
+    return msgspec.structs.replace(meta, machine=causes)
+
+
 def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta: Meta, ending: Ending) -> int:
     unsupported = directory / "unsupported"
     if unsupported.exists():
         print(f"cuvet: {unsupported.read_text(errors='replace').strip()}", file=sys.stderr)
         return MISUSE
     with progress.shown([directory]):
-        report = analysis.report(meta, leaks=args.leaks)
+        report = analysis.report(meta, leaks=args.leaks, memory=args.memory)
     recording = str(directory)
     try:
         reports.write(report, args, recording=recording, kept=trace.size_of_all() if args.trace is None else 0)

@@ -51,6 +51,8 @@ class Call:
     pointers: tuple[int, ...] = ()
     site: Site | None = None
     per_thread: bool = False
+    stack: int = 0
+    """Of a recorded call: the id of its stack in the recording; 0 if it has none."""
     maps: tuple[str, ...] = ()
     image: bytes = b""
     image_readable: int = 0

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model import statuses
+from cuvet.model import precedence, statuses
 from cuvet.model.call import Call, Outcome, SeenHandle
+from cuvet.model.ledger import BACKED, Ledger
 from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import is_named, role_on, words_named
 from cuvet.model.objects import (
@@ -55,8 +56,9 @@ _ELSEWHERE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """``statuses`` that the driver may return, the likeliest first (``CRASH`` for a signal); ``undefined`` if anything may
-    happen. ``outputs`` (parameter index to word) are the values the model knows; new handles are made up by the emulated device."""
+    """``statuses`` that the driver may return, the likeliest first (``CRASH`` for a signal): they follow from those of the
+    ``violations`` that it comes upon first (``cuvet.model.precedence``). ``undefined`` if anything may happen. ``outputs`` (parameter
+    index to word) are the values the model knows; new handles are made up by the emulated device."""
 
     statuses: tuple[int, ...]
     undefined: bool
@@ -125,6 +127,7 @@ class Model:
     * ``capture_mode(thread)``: that thread's interaction mode (cuThreadExchangeStreamCaptureMode): 0 global, 1 local, 2 relaxed.
     * ``capture_forbidding(call)``: the capture on account of which potentially unsafe calls (cuMemAlloc) are refused now; None.
       Unless ``complete``, the thread's mode may have been changed unseen: believe it only of a call that failed.
+    * ``captures_forbidding(call)``: all of these.
 
     Memory
 
@@ -133,6 +136,7 @@ class Model:
     * ``pointed_at(call)``: allocations, alive or dead, that the launch's arguments (``call.pointers``) point into. The start of one is left
       out where another argument points into its neighbour below: it may be that one's end.
     * ``overlapping_allocations(address, size)``, ``overlapping_host_memory(address, size)``: live ones, by address.
+    * ``ledger``: how many bytes are held, by the places that made them.
     """
 
     def __init__(self, devices: int = 1, *, memory: int = MORE_THAN_ANY_GPU, complete: bool = False) -> None:
@@ -143,6 +147,7 @@ class Model:
         self.order = Order(complete)
         self.allocations: MemoryTable[Allocation] = MemoryTable()
         self.host_memory: MemoryTable[HostMemory] = MemoryTable()
+        self.ledger = Ledger()
         self.threads: dict[int, Thread] = {}
         self.live_captures: list[Capture] = []
         self.primaries: dict[int, Context] = {}
@@ -154,6 +159,8 @@ class Model:
         self.driver_version = 0
         self.capabilities: tuple[int, ...] = ()
         self.graphs_wait = False
+        self.graphs_allocate = False
+        self.pools_shared = False
         self._default_streams: dict[tuple[Context, int], Stream] = {}
         self._plans: dict[str, tuple[Transition, ...]] = {}
         self._judged: dict[str, Judged] = {}
@@ -167,14 +174,16 @@ class Model:
         rules = judged.others if judged.others is not judged.rules and self._all_alive(call, judged) else judged.rules
         for rule in rules:
             violations.extend(rule.check(call, self))
-        outcomes: dict[int, None] = {}
-        for violation in violations:
-            outcomes.update(dict.fromkeys(violation.outcomes))
-        if all(violation.only_if_failed for violation in violations if violation.outcomes):
+        given = statuses.of_process(self, call) or statuses.of_context(self, call)
+        decisive = precedence.decisive(call.name, violations, given and given[0])
+        outcomes = dict.fromkeys(status for violation in decisive for status in violation.outcomes)
+        if not outcomes:
+            outcomes = dict.fromkeys((given[1],) if given else statuses.of_legal_call(self, call))
+        elif not self.complete and all(violation.only_if_failed for violation in decisive):
             outcomes.update(dict.fromkeys(statuses.of_legal_call(self, call)))
         return Prediction(
             statuses=tuple(outcomes),
-            undefined=any(violation.undefined for violation in violations),
+            undefined=any(violation.undefined for violation in decisive),
             violations=tuple(violations),
             outputs=statuses.outputs(self, call),
         )
@@ -203,6 +212,7 @@ class Model:
         child = Model(self.devices, memory=self.memory, complete=self.complete)
         child.driver_version = self.driver_version
         child.capabilities = self.capabilities
+        child.ledger = Ledger(self.ledger.gpus)
         child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
         return child
 
@@ -343,12 +353,14 @@ class Model:
         return self.threads[thread].capture_mode if thread in self.threads else 0
 
     def capture_forbidding(self, call: Call) -> Capture | None:
+        return next(self.captures_forbidding(call), None)
+
+    def captures_forbidding(self, call: Call) -> Iterator[Capture]:
         mode = self.capture_mode(call.thread)
         for capture in self.live_captures:
             own = capture.thread == call.thread
             if mode < 2 and ((own and capture.mode < 2) or (mode == 0 and not own and capture.mode == 0)):
-                return capture
-        return None
+                yield capture
 
     # Memory.
 
@@ -392,6 +404,8 @@ class Model:
         created.parent = parent
         if parent is not None and parent.alive:
             parent.children[created] = None
+        if call.name in BACKED:
+            self.ledger.begin(created, call)
         return created
 
     def end(self, object: Object, call: Call, killed_by: Object | None = None) -> None:
@@ -516,6 +530,7 @@ class Model:
     def _gone(self, object: Object) -> None:
         """Take a dead object out of what lists the living."""
         self.table.end(object)
+        self.ledger.end(object)
         if object.parent is not None:
             object.parent.children.pop(object, None)
         forgotten: Object | None = None

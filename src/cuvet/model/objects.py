@@ -52,9 +52,13 @@ class Context(Object):
     primary: bool = False
     retained: int = 0
     flags: int = 0
+    launched: bool = False
+    """A kernel was launched since the host last waited for the context: it may have failed."""
     error: Call | None = None
     """The call at which a sticky error first showed; every later call in this context fails."""
     error_status: int = 0
+    peers: dict[Context, Call] = field(default_factory=dict)
+    """Contexts to whose memory access is enabled from this one, and the call that did."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -67,6 +71,8 @@ class Stream(Object):
     last_work: Call | None = None
     """Newest work enqueued and seen; ``Model.pending`` says whether it is known to be finished."""
     capture: Capture | None = None
+    begun: Capture | None = None
+    """The capture that was begun on it last, whether or not it goes on."""
 
     @property
     def legacy(self) -> bool:
@@ -88,7 +94,7 @@ class Stream(Object):
 @dataclass(slots=True, eq=False, kw_only=True)
 class Capture:
     """One stream capture, from begin to end. ``streams`` are all that joined; ``invalidated_by`` the call that broke it.
-    ``mode``: 0 global, 1 thread-local, 2 relaxed."""
+    ``mode``: 0 global, 1 thread-local, 2 relaxed. ``graph``: what it adds nodes to, if that is known before it ends."""
 
     origin: Stream
     mode: int
@@ -97,10 +103,15 @@ class Capture:
     streams: list[Stream] = field(default_factory=list)
     invalidated_by: Call | None = None
     ended_by: Call | None = None
+    graph: Graph | None = None
     works: dict[Stream, int] = field(default_factory=dict)
     """How much work was captured on each stream."""
     reached: dict[Stream, dict[Stream, int]] = field(default_factory=dict)
     """By stream: how much of each stream's work comes before the stream's next work."""
+    events: list[Event] = field(default_factory=list)
+    """Events that became nodes of the graph (CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL)."""
+    allocates: bool = False
+    """Memory was allocated or freed in it: see ``Graph.allocates``."""
 
     @property
     def unjoined(self) -> tuple[Stream, ...]:
@@ -169,6 +180,13 @@ class HostMemory(Object):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class MipmappedArray(Object):
+    """``levels``: how many it has; 0 if that is not known."""
+
+    levels: int = 0
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class MemoryPool(Object):
     """``default``: the device's own, which nobody destroys."""
 
@@ -184,15 +202,51 @@ class Function(Object):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Graph(Object):
-    """``child`` True: owned by a node, must not be destroyed by the user."""
+    """``child`` True: owned by a node, must not be destroyed by the user. ``allocates`` True: it has nodes that allocate or free
+    memory; ``conditional``: it has conditional nodes. ``held`` are the events of its event nodes, each with its node (None: a node of
+    which the handle is not known)."""
 
     child: bool = False
+    allocates: bool = False
+    conditional: bool = False
+    original: Graph | None = None
+    """What it is a clone of."""
+    held: list[tuple[Object | None, Event]] = field(default_factory=list)
+    captured: bool = False
+    """A capture added nodes to it, of which the handles are not known."""
+    edges: set[tuple[Object, Object]] = field(default_factory=set)
+    """Dependencies among the nodes that calls added: the second waits for the first."""
+    frees: dict[int, Call] = field(default_factory=dict)
+    """Addresses that its nodes free, each with the call that added the node."""
+
+    @property
+    def unique(self) -> bool:
+        """Whether there can be one executable graph of it at a time, and no copy."""
+        return self.allocates or self.conditional
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Events of its nodes, without those of nodes that were destroyed."""
+        return tuple(event for node, event in self.held if node is None or node.alive)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Linker(Object):
+    """``added_by``: the call that added to it last; ``completed_by``: the one that linked what was added."""
+
+    added_by: Call | None = None
+    completed_by: Call | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GraphExec(Object):
-    """``stream`` is where ``last_launch`` launched it."""
+    """``stream`` is where ``last_launch`` launched it; ``events`` those of its event nodes, as far as they are known."""
 
     graph: Graph | None = None
+    events: tuple[Event, ...] = ()
+    nodes: frozenset[Object] = frozenset()
+    """Nodes of the graph when it was instantiated, as far as they are known: they name those of the executable graph."""
+    types: tuple[int, ...] | None = None
+    """CUgraphNodeType of all its nodes, in ascending order; None if they are not known."""
     last_launch: Call | None = None
     stream: Stream | None = None

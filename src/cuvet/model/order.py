@@ -139,6 +139,13 @@ class Order:
         """Whether the host is known to have waited for the work at ``position``."""
         return self._done.get(position[0], 0) >= position[1]
 
+    def is_drained(self, stream: Stream) -> bool:
+        """Whether the host is known to have waited for all that was given to ``stream``, marks included, and all that it waits for."""
+        timeline = self._timelines.get(stream.number)
+        if timeline is None:
+            return True
+        return not self._uncertain(timeline) and all(map(self.is_done, timeline.clock.items()))
+
     def is_before(self, position: tuple[int, int], stream: Stream) -> bool:
         """Whether work at ``position`` comes, or may come, before work enqueued on ``stream`` now. Changes nothing."""
         number, count = position

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Event, Stream
+from cuvet.model.current import needs_context, refuses_destroyed_context
+from cuvet.model.naming import member
+from cuvet.model.nodes import node_types
+from cuvet.model.objects import Event, Graph, GraphExec, Linker, Stream
+from cuvet.model.precedence import Stage
 
 if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call
     from cuvet.model.model import Model
 
 SUCCESS = 0
+INVALID_VALUE = 1
 OUT_OF_MEMORY = 2
 NOT_INITIALIZED = 3
 DEINITIALIZED = 4
+INVALID_DEVICE = 101
+INVALID_CONTEXT = 201
+NOT_FOUND = 500
 NOT_READY = 600
+CONTEXT_IS_DESTROYED = 709
+INVALID_SOURCE = 300
+INVALID_HANDLE = 400
+ILLEGAL_ADDRESS = 700
+LAUNCH_FAILED = 719
+NOT_SUPPORTED = 801
+GRAPH_EXEC_UPDATE_FAILURE = 910
 
 STICKY = frozenset({226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911})
 """Errors after which, says the documentation of CUresult, any further CUDA work returns the same error (710: the context
@@ -49,8 +67,49 @@ _WORK = frozenset(
     }
 )
 _ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
-_HOST_SIDE = frozenset({Kind.GRAPH, Kind.GRAPH_NODE, Kind.LINKER, Kind.USER_OBJECT, Kind.CONTEXT})
-"""Kinds that are made without the device."""
+_EVENT_NODES = {6: "eventWait.event", 7: "eventRecord.event"}
+"""CU_GRAPH_NODE_TYPE_WAIT_EVENT and CU_GRAPH_NODE_TYPE_EVENT_RECORD: where CUgraphNodeParams holds the event."""
+_MOST_THREADS = 1024
+"""Of a block, on every GPU so far."""
+_WITHOUT_PLANES = frozenset({0x01, 0x02, 0x03, 0x08, 0x09, 0x0A, 0x10, 0x20})
+"""CUarray_format: whole numbers, half and float."""
+_WITHOUT_CONTEXT = frozenset(
+    {
+        Kind.GRAPH,
+        Kind.GRAPH_NODE,
+        Kind.LINKER,
+        Kind.USER_OBJECT,
+        Kind.CONTEXT,
+        Kind.LIBRARY,
+        Kind.MEMORY_POOL,
+        Kind.MEMORY_HANDLE,
+        Kind.ADDRESS_RANGE,
+    }
+)
+"""Kinds that no context owns: they go on working when one is lost."""
+
+
+def of_process(model: Model, call: Call) -> tuple[Stage, int] | None:
+    """What every call returns while the driver is not there."""
+    if not call.entry_point.status:
+        return None
+    if model.shutdown_by:
+        return Stage.PROCESS, DEINITIALIZED
+    if model.initialised_by is None and call.name not in BEFORE_INIT:
+        return Stage.PROCESS, NOT_INITIALIZED
+    return None
+
+
+def of_context(model: Model, call: Call) -> tuple[Stage, int] | None:
+    """What every call returns that works in the current context, where there is none, or it was destroyed or has a sticky error."""
+    if not call.entry_point.status or not refuses_destroyed_context(call):
+        return None
+    context = model.current_context(call)
+    if context is None:
+        return (Stage.CONTEXT, INVALID_CONTEXT) if needs_context(call) and not model.current_handle(call) else None
+    if context.destroyed_by is not None:
+        return Stage.CONTEXT, CONTEXT_IS_DESTROYED
+    return None if context.error is None else (Stage.CONTEXT, context.error_status)
 
 
 def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
@@ -58,25 +117,31 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
     entry_point = call.entry_point
     if not entry_point.status:
         return (SUCCESS,)
-    if model.shutdown_by:
-        return (DEINITIALIZED,)
-    if model.initialised_by is None and entry_point.name not in BEFORE_INIT:
-        return (NOT_INITIALIZED,)
     error = model.sticky_error(call)
     if error is not None:
-        verbs = {role.verb for role in entry_point.roles if role.kind not in _HOST_SIDE}
-        if verbs & _WORK:
+        verbs = {role.verb for role in entry_point.roles if role.kind not in _WITHOUT_CONTEXT}
+        if verbs & (_WORK | _ENDS):
             return (error[1],)
-        if verbs & _ENDS:
-            return (error[1], SUCCESS)
     for role in entry_point.roles:
         if role.verb is Verb.QUERIES:
             return _of_query(model, call, role)
         if role.verb is Verb.ALLOCATES and _bytes(call, role) > model.memory:
             return (OUT_OF_MEMORY,)
-    if entry_point.name == "cuEventElapsedTime":
-        return _of_elapsed_time(model, call)
+    special = _SPECIAL.get(entry_point.name)
+    if special is not None:
+        return special(model, call)
+    context = model.current_context(call)
+    if context is not None and context.launched and _waits(entry_point):
+        return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
+
+
+@cache
+def _waits(entry_point: EntryPoint) -> bool:
+    """Whether its calls wait for kernels, and so tell first that one has failed."""
+    return any(
+        role.verb is Verb.BLOCKS and role.kind in (Kind.CONTEXT, Kind.STREAM, Kind.EVENT) for role in entry_point.roles
+    )
 
 
 def outputs(model: Model, call: Call) -> dict[int, int]:
@@ -86,9 +151,11 @@ def outputs(model: Model, call: Call) -> dict[int, int]:
 
 
 def _of_query(model: Model, call: Call, role: Role) -> tuple[int, ...]:
+    """Of the legacy stream it is not known: copies that name no stream need not be done when the call returns."""
     found = model.object_of(call, call.entry_point.index[role.parameter], role.kind)
     if isinstance(found, Stream):
-        return _readiness(model, model.pending(found))
+        drained = model.complete and not found.legacy and model.order.is_drained(found)
+        return (SUCCESS,) if drained else (SUCCESS, NOT_READY)
     if isinstance(found, Event):
         return _readiness(model, _unfinished(model, found))
     return (SUCCESS, NOT_READY)
@@ -98,6 +165,144 @@ def _of_elapsed_time(model: Model, call: Call) -> tuple[int, ...]:
     events = (model.object_of(call, call.entry_point.index[name], Kind.EVENT) for name in ("hStart", "hEnd"))
     unfinished = [event for event in events if isinstance(event, Event) and _unfinished(model, event) is not None]
     return (SUCCESS, NOT_READY) if unfinished else (SUCCESS,)
+
+
+def _of_host_flags(model: Model, call: Call) -> tuple[int, ...]:
+    """Programs ask so whether memory is pinned: "no" is no mistake."""
+    found = model.host_memory_at(call.arg("p"))
+    return (SUCCESS,) if found is not None and found.alive else (INVALID_VALUE,)
+
+
+def _of_address_range(model: Model, call: Call) -> tuple[int, ...]:
+    """Memory that a graph allocates is there from its launch on; freed memory may still be found, and that of another device not."""
+    address = call.arg("dptr")
+    memory, host = model.allocation_at(address), model.host_memory_at(address)
+    if memory is not None and memory.alive and memory.variant == "graph":
+        return (NOT_FOUND, SUCCESS)
+    if host is not None and host.alive:
+        return (SUCCESS,)
+    if memory is None:
+        return (NOT_FOUND,)
+    if not memory.alive:
+        return (NOT_FOUND, SUCCESS)
+    return (SUCCESS, NOT_FOUND) if memory.device not in (None, model.device_of(call)) else (SUCCESS,)
+
+
+def _of_pointer(model: Model, call: Call) -> tuple[int, ...]:
+    """Programs ask so what an address is: that it is nothing of CUDA's is no mistake."""
+    memory, host = model.allocation_at(call.arg("ptr")), model.host_memory_at(call.arg("ptr"))
+    attribute, attributes = call.arg("attribute"), driver().enumerations["CUpointer_attribute"]
+    if attribute not in attributes.values():
+        return (INVALID_VALUE,)
+    if host is not None and host.alive:
+        return (SUCCESS,)
+    if memory is None or not memory.alive or memory.variant == "graph":
+        return (INVALID_VALUE,)
+    of_host = attribute == attributes["CU_POINTER_ATTRIBUTE_HOST_POINTER"]
+    return (INVALID_VALUE,) if of_host and memory.variant != "managed" else (SUCCESS,)
+
+
+def _of_access(model: Model, call: Call) -> tuple[int, ...]:
+    memory = model.allocation_at(call.arg("ptr"))
+    return (SUCCESS,) if memory is not None and memory.alive and memory.variant == "mapped" else (INVALID_VALUE,)
+
+
+def _of_pointer_attributes(model: Model, call: Call) -> tuple[int, ...]:
+    known = driver().enumerations["CUpointer_attribute"].values()
+    data = call.inputs.get(call.entry_point.index["attributes"], b"")
+    asked = (int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4))
+    return (SUCCESS,) if all(attribute in known for attribute in asked) else (INVALID_VALUE,)
+
+
+def _of_name(model: Model, call: Call) -> tuple[int, ...]:
+    """Which variables an image has is not known."""
+    return (SUCCESS, NOT_FOUND)
+
+
+def _of_image(model: Model, call: Call) -> tuple[int, ...]:
+    """Which unified functions an image has is not known, nor how many parameters its kernels have."""
+    return (SUCCESS, INVALID_VALUE)
+
+
+def _of_offset(model: Model, call: Call) -> tuple[int, ...]:
+    """cuMemMap: "currently must be zero", says its documentation."""
+    return (NOT_SUPPORTED,) if call.arg("offset") else (SUCCESS,)
+
+
+def _of_pool(model: Model, call: Call) -> tuple[int, ...]:
+    """A device takes its own pools only."""
+    pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
+    made = None if pool is None else pool.created_by
+    if made is None or made.name != "cuMemPoolCreate":
+        return (SUCCESS,)
+    device = member(made, "poolProps", "location.id")
+    return (SUCCESS,) if device in (None, call.arg("dev")) else (INVALID_VALUE,)
+
+
+def _of_clusters(model: Model, call: Call) -> tuple[int, ...]:
+    """Asked in the context of the function."""
+    function = model.object_of(call, call.entry_point.index["func"], Kind.FUNCTION)
+    context = None if function is None else function.context
+    return (SUCCESS,) if context in (None, model.current_context(call)) else (INVALID_HANDLE,)
+
+
+def _of_block_size(model: Model, call: Call) -> tuple[int, ...]:
+    return (INVALID_VALUE,) if call.arg("blockSize") > _MOST_THREADS else (SUCCESS,)
+
+
+def _of_memory_attribute(model: Model, call: Call) -> tuple[int, ...]:
+    memory = model.allocation_at(call.arg("ptr"))
+    if memory is None:
+        return (SUCCESS,)
+    return (SUCCESS,) if memory.alive and memory.variant != "graph" else (SUCCESS, INVALID_VALUE)
+
+
+def _of_graph_memory(model: Model, call: Call) -> tuple[int, ...]:
+    """Which addresses allocation nodes were given is not seen, nor whether the graph was launched."""
+    memory = model.allocation_at(call.arg("dptr"))
+    own = memory is None or not memory.alive or memory.variant == "graph"
+    return (SUCCESS, INVALID_VALUE) if own else (SUCCESS,)
+
+
+def _of_node(model: Model, call: Call) -> tuple[int, ...]:
+    """An event node needs an event."""
+    field = _EVENT_NODES.get(member(call, "nodeParams", "type") or 0)
+    return (INVALID_VALUE,) if field and member(call, "nodeParams", field) == 0 else (SUCCESS,)
+
+
+def _of_plane(model: Model, call: Call) -> tuple[int, ...]:
+    """Only arrays of some formats have planes."""
+    array = model.object_of(call, call.entry_point.index["hArray"], Kind.ARRAY)
+    made = None if array is None else array.created_by
+    if made is None or "pAllocateArray" not in made.entry_point.index:
+        return (SUCCESS, INVALID_VALUE)
+    return (INVALID_VALUE,) if member(made, "pAllocateArray", "Format") in _WITHOUT_PLANES else (SUCCESS,)
+
+
+def _of_update(model: Model, call: Call) -> tuple[int, ...]:
+    """Programs update first and instantiate anew if that fails: it is no mistake that the graphs have other nodes."""
+    made = model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    if not isinstance(made, GraphExec) or not isinstance(graph, Graph):
+        return (SUCCESS,)
+    types = node_types(graph)
+    if made.types is None or types is None or made.types == types:
+        return (SUCCESS,)
+    return (NOT_SUPPORTED,) if graph.allocates and made.graph is not graph else (GRAPH_EXEC_UPDATE_FAILURE,)
+
+
+def _of_link(model: Model, call: Call) -> tuple[int, ...]:
+    """What is added twice is defined twice, if it is the same; nothing is added to what is complete."""
+    linker = model.object_of(call, call.entry_point.index["state"], Kind.LINKER)
+    if not isinstance(linker, Linker):
+        return (SUCCESS,)
+    if linker.completed_by is not None:
+        return (INVALID_VALUE,)
+    return (SUCCESS,) if linker.added_by is None else (SUCCESS, INVALID_SOURCE)
+
+
+def _of_two_devices(model: Model, call: Call) -> tuple[int, ...]:
+    return (INVALID_DEVICE,) if call.arg("srcDevice") == call.arg("dstDevice") else (SUCCESS,)
 
 
 def _unfinished(model: Model, event: Event) -> Call | None:
@@ -166,6 +371,34 @@ def _capture_status(model: Model, call: Call) -> dict[int, int]:
     return {1: 0 if stream.capture is None else 1 if stream.capture.invalidated_by is None else 2}
 
 
+_SPECIAL = {
+    "cuEventElapsedTime": _of_elapsed_time,
+    "cuMemHostGetFlags": _of_host_flags,
+    "cuMemGetAddressRange": _of_address_range,
+    "cuMemGetAccess": _of_access,
+    "cuPointerGetAttribute": _of_pointer,
+    "cuPointerGetAttributes": _of_pointer_attributes,
+    "cuModuleGetGlobal": _of_name,
+    "cuLibraryGetGlobal": _of_name,
+    "cuLibraryGetManaged": _of_name,
+    "cuDeviceGetP2PAttribute": _of_two_devices,
+    "cuLibraryGetUnifiedFunction": _of_image,
+    "cuFuncGetParamInfo": _of_image,
+    "cuKernelGetParamInfo": _of_image,
+    "cuArrayGetPlane": _of_plane,
+    "cuGraphAddNode": _of_node,
+    "cuMemMap": _of_offset,
+    "cuDeviceSetMemPool": _of_pool,
+    "cuOccupancyMaxActiveClusters": _of_clusters,
+    "cuOccupancyMaxPotentialClusterSize": _of_clusters,
+    "cuOccupancyAvailableDynamicSMemPerBlock": _of_block_size,
+    "cuPointerSetAttribute": _of_memory_attribute,
+    "cuGraphAddMemFreeNode": _of_graph_memory,
+    "cuMemFreeAsync": _of_graph_memory,
+    "cuGraphExecUpdate": _of_update,
+    "cuLinkAddData": _of_link,
+    "cuLinkAddFile": _of_link,
+}
 _KNOWN = {
     "cuCtxGetCurrent": _current,
     "cuCtxPopCurrent": _current,

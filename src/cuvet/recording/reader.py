@@ -179,6 +179,12 @@ class Recording(SideTables):
         return int(self.header["gpu"]["memory"].max())
 
     @property
+    def gpu_memories(self) -> tuple[int, ...]:
+        """Bytes of each GPU; 0 where unknown."""
+        known = min(int(self.header["gpus"]), layout.MOST_GPUS)
+        return tuple(self.header["gpu"]["memory"][:known].tolist())
+
+    @property
     def capabilities(self) -> tuple[int, ...]:
         """Compute capability of each GPU, 10 × major + minor; 0 where unknown."""
         known = min(int(self.header["gpus"]), layout.MOST_GPUS)

@@ -22,6 +22,7 @@ _STUB = re.compile(r"(?:_ZL?(\d+))?__device_stub_(_?\w+)")
 """Host code of ``kernel<<<…>>>``: ``_Z23__device_stub__Z4kernPiPi`` launches ``_Z4kernPi``; ``__device_stub__Z4kernPi`` if inlined."""
 _RUNTIME_INTERNAL = ("libcudart_static_", "__cudart", "__cuda", "__wrapper__device_stub_", "__device_stub_")
 _INTERPRETER = re.compile(r"(lib)?python\d|_ctypes\.|libffi\.")
+_EXTENSION = re.compile(r"\.(cpython-[^/]*|abi3)\.so$")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
 _STANDARD_LIBRARY = re.compile(r"/lib(?:64)?/python\d+\.\d+/")
 _CUVET = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -45,6 +46,20 @@ class Sites:
             self._apis[stack] = _split(self._symbols.function(address - 1) for address in native)[0]
         return self._apis[stack]
 
+    def library(self, stack: int) -> str | None:
+        """The file whose code called CUDA on that stack, ``libtorch_cuda.so``; of Python and its extension modules, the package. None if
+        unknown."""
+        found = self._tables.stacks.get(stack)
+        if found is None:
+            return None
+        native = (a for a in found.native if not (found.python and self._of_interpreter(a)))
+        _, outside = _split(self._symbols.function(address - 1) for address in native)
+        caller = next(outside, None)
+        if caller is not None:
+            package = python_library(caller.module) if _EXTENSION.search(caller.module) else None
+            return package or printable(os.path.basename(caller.module)) or None
+        return self._python_frame(*found.python[0]).module if found.python else None
+
     def of_stack(self, stack: int) -> tuple[str | None, tuple[Frame, ...]]:
         """The runtime API function on that stack (None: the driver was called directly), and the frames outside of it."""
         if stack not in self._tables.stacks:
@@ -67,8 +82,11 @@ class Sites:
     def _callers(self, addresses: Iterable[int], python: bool) -> Iterator[NativeFrame]:
         """Native frames of return addresses; of Python's callers, without the interpreter's own."""
         for address in addresses:
-            if not (python and _INTERPRETER.match(os.path.basename(self._symbols.path(address)))):
+            if not (python and self._of_interpreter(address)):
                 yield from self._symbols.frames(address - 1)
+
+    def _of_interpreter(self, address: int) -> bool:
+        return bool(_INTERPRETER.match(os.path.basename(self._symbols.path(address))))
 
     def _frames(self, native: Iterable[NativeFrame], stack: Stack) -> tuple[Frame, ...]:
         python = [self._python_frame(code, line) for code, line in stack.python]

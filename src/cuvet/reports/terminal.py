@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cuvet.catalog import status_name
-from cuvet.findings import Finding, Frame, ObjectReport, Program, Report, Site
+from cuvet.findings import Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.reports.source import excerpt
 
 MANY_BYTES = 1 << 30
@@ -30,7 +30,11 @@ _MOST_CALLERS = 3
 _SYSTEM_FILES = ("/usr/include/", "/usr/lib/", "/include/c++/", "<frozen ")
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _PLACE = "blue"
-_LABELS = {"because": "magenta", "result": "cyan", "measured": "cyan", "documented": "cyan", "help": "bold green"}
+_LABELS = {
+    **dict.fromkeys(("result", "driver", "measured", "documented", "found"), "cyan"),
+    "because": "magenta",
+    "help": "bold green",
+}
 _ENDS = (("Unregister", "unregistered"), ("Unload", "unloaded"), ("Free", "freed"))
 _MAKES = (("Register", "registered"), ("Alloc", "allocated"), ("Malloc", "allocated"), ("Load", "loaded"))
 _CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
@@ -59,6 +63,13 @@ def render(report: Report, console: Console, recording: str | None = None, kept:
     for finding in report.findings:
         render_finding(finding, report.program, console)
         console.print()
+    for cause in report.machine:
+        _machine(cause, console)
+        console.print()
+    if report.memory is not None:
+        from cuvet.reports import memory  # which is written in the words of this module
+
+        memory.render(report.memory, console)
     for line in _summary(report, recording, kept):
         _print(console, line)
 
@@ -70,6 +81,16 @@ def render_finding(finding: Finding, program: Program, console: Console) -> None
     _history(finding, console)
     for label, text in _explanation(finding, program):
         _labelled(label, text, console)
+
+
+def _machine(cause: MachineCause, console: Console) -> None:
+    _print(
+        console, Text(f"machine[{cause.cause}]", style=STYLES["error"]).append(f": {printable(cause.verdict)}", "bold")
+    )
+    for line in cause.evidence:
+        _labelled("found", line, console)
+    _labelled("help", cause.mend, console)
+    _labelled("more", f"cuvet explain {cause.cause}", console)
 
 
 def _history(finding: Finding, console: Console) -> None:
@@ -103,7 +124,7 @@ def headline(finding: Finding) -> Text:
 
 def concise(finding: Finding) -> Text:
     """A finding in one line: the headline and where."""
-    place = _place(located(finding.site))
+    place = place_of(located(finding.site))
     return headline(finding).append(f" at {place}", style=_PLACE) if place else headline(finding)
 
 
@@ -128,7 +149,8 @@ def _print(console: Console, text: Text | str) -> None:
     console.print(text, soft_wrap=True, markup=False)
 
 
-def _place(frames: list[Frame]) -> str:
+def place_of(frames: list[Frame]) -> str:
+    """``train.py:41 in load``; empty without a frame."""
     if not frames:
         return ""
     frame = frames[0]
@@ -147,14 +169,14 @@ def _short(file: str) -> str:
 def _site(site: Site, argument: int | None, style: str, console: Console) -> None:
     frames = located(site)
     where = Text("  --> ", style=_PLACE)
-    where.append(_place(frames) or "no stack was recorded")
+    where.append(place_of(frames) or "no stack was recorded")
     where.append(f"  [thread {site.thread}, call #{site.call}]", style="dim")
     _print(console, where)
     if frames and frames[0].file and frames[0].line:
         _source(frames[0].file, frames[0].line, site.api, argument, style, console)
     for caller in frames[1 : 1 + _MOST_CALLERS]:
         if caller.file:
-            _print(console, Text(f"   by {_place([caller])}", style="dim"))
+            _print(console, Text(f"   by {place_of([caller])}", style="dim"))
 
 
 def _source(file: str, line: int, api: str, argument: int | None, style: str, console: Console) -> None:
@@ -199,7 +221,14 @@ def duration(duration_ns: int) -> str:
 def _explanation(finding: Finding, program: Program) -> Iterable[tuple[str, str]]:
     for reason in finding.because:
         yield "because", reason
+    if finding.memory:
+        from cuvet.reports import memory
+
+        for line in memory.held(finding.memory):
+            yield "held", line
     yield "result", result(finding, program)
+    for message in finding.driver_log:
+        yield "driver", message
     for evidence in finding.evidence:
         yield evidence.kind, f"{evidence.text} ({evidence.source})"
     if finding.help:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Verb
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.lifecycle import place
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def streams_named(call: Call, model: Model, *verbs: Verb) -> list[tuple[int, Str
     """Streams, default ones included, that the call names with one of these verbs, with their argument's index."""
     found = []
     for role in call.entry_point.roles:
-        if role.verb in verbs and role.parameter:
+        if role.kind is Kind.STREAM and role.verb in verbs and role.parameter:
             argument = call.entry_point.index[role.parameter]
             stream = model.stream_of(call, argument)
             if stream is not None:

@@ -6,33 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import Kind
+from cuvet.model.current import needs_context
 from cuvet.model.objects import Context
+from cuvet.model.precedence import Stage
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model, Object
-
-_MADE_IN_CONTEXT = frozenset(
-    {
-        Kind.STREAM,
-        Kind.EVENT,
-        Kind.MEMORY,
-        Kind.HOST_MEMORY,
-        Kind.ARRAY,
-        Kind.MIPMAPPED_ARRAY,
-        Kind.TEXTURE_OBJECT,
-        Kind.SURFACE_OBJECT,
-        Kind.MODULE,
-    }
-)
-
-
-_ENDED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT})
-"""Kinds whose handles are numbers that only a context makes sense of: measured for texture objects alone."""
-
-_ABOUT_STREAM = (Verb.ON, Verb.BLOCKS)
 
 
 class CurrentContextRule(Rule):
@@ -41,21 +22,17 @@ class CurrentContextRule(Rule):
     Calls that the CUDA runtime makes are left out: it makes a context current itself and tries again.
     """
 
+    stage = Stage.CONTEXT
     outcomes: ClassVar[tuple[int, ...]]
 
     @classmethod
-    def applies_to(cls, entry_point: EntryPoint) -> bool:
-        return any(
-            (role.verb in (Verb.CREATES, Verb.ALLOCATES) and role.kind in _MADE_IN_CONTEXT and not role.parent)
-            or (role.verb is Verb.DESTROYS and role.kind in _ENDED_IN_CONTEXT)
-            or (role.kind in (Kind.CONTEXT, Kind.STREAM) and role.verb is Verb.BLOCKS)
-            or (role.kind is Kind.CONTEXT and role.verb is Verb.USES and not role.parameter)
-            for role in entry_point.roles
-        )
+    def concerns(cls, call: Call) -> bool:
+        """Whether the call is one that the rule is about."""
+        return needs_context(call)
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        if model.initialised_by is None or _on_own_stream(call):
+        if model.initialised_by is None or not cls.concerns(call):
             return
         found = cls.reason(call, model)
         if found is not None and not _names_the_dead(call, model):
@@ -86,18 +63,6 @@ def contexts_elsewhere(call: Call, model: Model) -> list[tuple[Context, tuple[in
         if threads:
             found.append((context, threads))
     return found
-
-
-def _on_own_stream(call: Call) -> bool:
-    """Whether the call is about a stream that brings its context along."""
-    index = call.entry_point.index
-    return any(
-        role.verb in _ABOUT_STREAM
-        and role.kind is Kind.STREAM
-        and role.parameter
-        and call.args[index[role.parameter]] > 2
-        for role in call.entry_point.roles
-    )
 
 
 def _names_the_dead(call: Call, model: Model) -> bool:

@@ -11,6 +11,7 @@ import cuvet
 from cuvet.findings import Evidence
 
 MACHINE = "NVIDIA H200, driver 580.159, CUDA 13.0"
+RECORDED = "NVIDIA H200, driver 580.159.04, 2026-11-21, conformance recordings"
 
 
 class _Fact(msgspec.Struct):
@@ -22,6 +23,11 @@ def measured(text: str, *facts: str) -> Evidence:
     """Observed on hardware by the programs of these ids in the facts files. KeyError if there is none of an id."""
     dates = sorted({_dates()[fact] for fact in facts} - {""})
     return Evidence(kind="measured", text=text, source=", ".join([MACHINE, *dates, *facts]))
+
+
+def recorded(text: str) -> Evidence:
+    """Observed on hardware in recordings of random programs (``tests/conformance``)."""
+    return Evidence(kind="measured", text=text, source=RECORDED)
 
 
 def documented(text: str, source: str) -> Evidence:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class LifeRule(Rule):
     undefined: ClassVar[bool] = True
     only_if_failed: ClassVar[bool] = False
     only_for_dead = True
+    stage = Stage.HANDLE
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls) and "kinds" not in vars(cls):

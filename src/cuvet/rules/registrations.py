@@ -182,7 +182,8 @@ def _unregistration(call: Call, model: Model) -> Refusal | None:
         memory = model.allocation_at(address)
         if memory is not None and memory.alive:
             return Refusal(Case.NEVER, f"{memory.name} is device memory, which is not registered", object=memory)
-        return Refusal(Case.NEVER, f"{address:#x} was never registered", outcomes=(713,))
+        freed = held is not None and held.destroyed_by is not None
+        return Refusal(Case.NEVER, f"{address:#x} was never registered", outcomes=(713, 1) if freed else (713,))
     if held.alive and not held.registered:
         return Refusal(Case.PINNED, f"{held.name} was allocated as pinned memory, not registered", object=held)
     if held.alive:

@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.findings import Evidence, Severity
+from cuvet.model.precedence import Stage
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.catalog.roles import Kind, Verb
     from cuvet.model import Call, Model, Object
+    from cuvet.model.ledger import Total
 
 CRASH = -11
 """In ``outcomes``: the driver died of SIGSEGV in this call."""
@@ -52,6 +54,7 @@ class Violation:
     it is reported only when the call does not return or fails: with one of ``outcomes``, if there are any and it is not ``undefined``.
     With ``driver_only`` it is not reported when the CUDA runtime makes the call: it expects the failure and mends it.
     ``culprit`` is an earlier call at which the finding is to be reported instead of the call itself.
+    ``held``, of a want of memory: what holds the memory of that kind; it is looked at when the finding is made.
     """
 
     rule: type[Rule]
@@ -64,6 +67,7 @@ class Violation:
     only_if_failed: bool = False
     driver_only: bool = False
     culprit: Call | None = None
+    held: Total | None = None
 
 
 class Rule(ABC):
@@ -85,6 +89,8 @@ class Rule(ABC):
     kinds: ClassVar[frozenset[Kind] | None] = None
     verbs: ClassVar[frozenset[Verb] | None] = None
     entry_points: ClassVar[frozenset[str] | None] = None
+    stage: ClassVar[Stage] = Stage.STATE
+    """Where it comes among what the driver looks at."""
     of_process: ClassVar[bool] = False
     """It is about the state of the process: it is reported once for each, and instead of what else is wrong with the calls."""
     only_for_dead: ClassVar[bool] = False

@@ -32,6 +32,8 @@ ROLES: Roles = {
     "cuMemAllocManaged": (allocates("dptr", size="bytesize", variant="managed"),),
     "cuMemFree": (frees("dptr"),),
     "cuMemGetInfo": (in_current_context(),),
+    # Of the address any may be given.
+    "cuMemGetAddressRange": (in_current_context(),),
     "cuMemAdvise": (uses(MEMORY, "devPtr", size="count", variant="unified"),),
     "cuMemPrefetchAsync": (uses(MEMORY, "devPtr", size="count", variant="unified"), on("hStream")),
     "cuMemPrefetchBatchAsync": (uses(MEMORY, "dptrs", count="count", variant="unified"), on("hStream")),
@@ -40,7 +42,10 @@ ROLES: Roles = {
     "cuMemRangeGetAttribute": (uses(MEMORY, "devPtr", size="count", variant="unified"),),
     "cuMemRangeGetAttributes": (uses(MEMORY, "devPtr", size="count", variant="unified"),),
     "cuPointerSetAttribute": (uses(MEMORY, "ptr", variant="unified"),),
-    "cuIpcGetMemHandle": (uses(MEMORY, "dptr"),),
+    "cuIpcGetMemHandle": (
+        in_current_context(),
+        uses(MEMORY, "dptr"),
+    ),
     "cuIpcOpenMemHandle": (allocates("pdptr", variant="ipc"),),
     "cuIpcCloseMemHandle": (frees("dptr", variant="ipc"),),
     "cuMemGetHandleForAddressRange": (uses(MEMORY, "dptr", size="size"),),
@@ -50,7 +55,8 @@ ROLES: Roles = {
     "cuMemFreeHost": (frees("p", kind=HOST_MEMORY),),
     "cuMemHostRegister": (registers("p", size="bytesize"),),
     "cuMemHostUnregister": (unregisters("p"),),
-    "cuMemHostGetDevicePointer": (uses(HOST_MEMORY, "p"),),
+    "cuMemHostGetDevicePointer": (in_current_context(), uses(HOST_MEMORY, "p")),
+    "cuMemHostGetFlags": (in_current_context(),),
     # Stream-ordered memory and its pools
     "cuMemAllocAsync": (on("hStream"), allocates("dptr", size="bytesize", variant="stream-ordered")),
     "cuMemAllocFromPoolAsync": (
@@ -101,9 +107,7 @@ ROLES: Roles = {
 _ENDPOINT = "acts on a logical endpoint, a number that the program reserves: names no object"
 
 NO_ROLE: Reasons = {
-    "cuMemGetAddressRange": _ANY_ADDRESS,
     "cuMemGetAccess": _ANY_ADDRESS,
-    "cuMemHostGetFlags": _ANY_ADDRESS,
     "cuMemGetLocationInfo": _ANY_ADDRESS,
     "cuPointerGetAttribute": _ANY_ADDRESS,
     "cuPointerGetAttributes": _ANY_ADDRESS,

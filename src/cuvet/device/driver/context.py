@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
-from cuvet.device.driver.device import context_made, known
+from cuvet.device.driver.device import context_made
 from cuvet.device.invocation import Invocation
 from cuvet.device.protocol import Steps
 from cuvet.model import Context
@@ -23,8 +23,6 @@ _LIMITS = {
 
 
 def cuCtxCreate(call: Invocation) -> Steps[int]:
-    if not known(call):
-        return status.INVALID_DEVICE
     yield from context_made(call)
     handle = call.issue("pctx", Kind.CONTEXT)
     call.process.attributes["context flags", handle, 0] = call["flags"]
@@ -148,25 +146,9 @@ def cuCtxGetStreamPriorityRange(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def _peer_key(call: Invocation) -> tuple[str, int, int]:
-    return "peer access", call.model.current_handle(call.call), call["peerContext"]
-
-
 def cuCtxEnablePeerAccess(call: Invocation) -> int:
-    context, peer = call.model.current_context(call.call), _chosen(call, "peerContext")
-    if call["Flags"]:
-        return status.INVALID_VALUE
-    if not call["peerContext"] or peer is None or context is None:
-        return status.INVALID_CONTEXT
-    if peer.device == context.device:
-        return status.INVALID_DEVICE
-    if call.process.attributes.get(_peer_key(call)):
-        return status.PEER_ACCESS_ALREADY_ENABLED
-    call.process.attributes[_peer_key(call)] = 1
     return status.SUCCESS
 
 
 def cuCtxDisablePeerAccess(call: Invocation) -> int:
-    if not call.process.attributes.pop(_peer_key(call), 0):
-        return status.PEER_ACCESS_NOT_ENABLED
     return status.SUCCESS

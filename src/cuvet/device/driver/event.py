@@ -11,15 +11,10 @@ from cuvet.device.invocation import Invocation
 from cuvet.device.protocol import Steps
 from cuvet.model import Event
 
-_FLAGS = 0x7  # CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS
-_INTERPROCESS, _DISABLE_TIMING = 4, 2
 _MILLISECONDS_PER_NS = 1e-6
 
 
 def cuEventCreate(call: Invocation) -> int:
-    flags = call["Flags"]
-    if flags & ~_FLAGS or (flags & _INTERPROCESS and not flags & _DISABLE_TIMING):
-        return status.INVALID_VALUE
     call.issue("phEvent", Kind.EVENT)
     return status.SUCCESS
 

@@ -84,7 +84,7 @@ def _is_nowhere(call: Invocation, context: Context, address: int) -> bool:
     """Whether a kernel in the context certainly has no memory at the address. The GPU maps whole pages: where any memory that it
     can reach shares a page with the address, there is some."""
     known = call.model.allocation_at(address)
-    if known is not None and known.alive and not _is_foreign(call, context, known):
+    if known is not None and known.alive and not _is_foreign(context, known):
         return False
     if _is_mapped(call, context, address) or call.model.host_memory_at(address) is not None:
         return False
@@ -97,21 +97,17 @@ def _is_mapped(call: Invocation, context: Context, address: int) -> bool:
     """Whether the address shares a page with memory that the context can reach."""
     model, page = call.model, address >> PAGE_BITS << PAGE_BITS
     near = model.overlapping_allocations(page, _PAGE)
-    foreign = {each.handle for each in near if _is_foreign(call, context, each)}
+    foreign = {each.handle for each in near if _is_foreign(context, each)}
     if len(foreign) < len(near) or model.overlapping_host_memory(page, _PAGE):
         return True
     return call.process.occupied(page, _PAGE, foreign)
 
 
-def _is_foreign(call: Invocation, context: Context, memory: Allocation) -> bool:
+def _is_foreign(context: Context, memory: Allocation) -> bool:
     """Whether it is another device's, and access to that was not enabled."""
     if memory.variant not in _FREED_AT_ONCE or memory.device is None or memory.device == context.device:
         return False
-    enabled = (
-        peer for noun, owner, peer in call.process.attributes if noun == "peer access" and owner == context.handle
-    )
-    peers = (call.model.find(Kind.CONTEXT, handle) for handle in enabled)
-    return all(peer is None or peer.device != memory.device for peer in peers)
+    return all(peer.device != memory.device for peer in context.peers)
 
 
 def _is_gone(call: Invocation, memory: Allocation) -> bool:

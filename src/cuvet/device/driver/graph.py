@@ -17,7 +17,8 @@ Action = Callable[[], Steps[int]]
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """``action`` does the node's work; None if there is none. ``parameters``: the struct that describes it, as it was given."""
+    """``action`` does the node's work; None if there is none. ``parameters``: the struct that describes it, as it was given.
+    ``original``: of a node of a clone, what it was copied from."""
 
     type: str
     action: Action | None = None
@@ -25,6 +26,7 @@ class Node:
     handle: int = 0
     after: list[Node] = field(default_factory=list)
     child: int = 0
+    original: Node | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -96,15 +98,13 @@ def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node]) -> No
 
 
 def cuGraphCreate(call: Invocation) -> int:
-    if call["flags"]:
-        return status.INVALID_VALUE
     call.process.graphs[call.issue("phGraph", Kind.GRAPH)] = GraphBody()
     return status.SUCCESS
 
 
 def cuGraphDestroy(call: Invocation) -> int:
     call.process.graphs.pop(call["hGraph"], None)
-    return status.SUCCESS if call["hGraph"] else status.INVALID_VALUE
+    return status.SUCCESS
 
 
 def cuGraphClone(call: Invocation) -> int:
@@ -117,7 +117,7 @@ def copy_of(call: Invocation, body: GraphBody) -> GraphBody:
     copies: dict[Node, Node] = {}
     copy = GraphBody()
     for node in body.in_order():
-        copies[node] = Node(node.type, node.action, node.parameters, child=node.child)
+        copies[node] = Node(node.type, node.action, node.parameters, child=node.child, original=node)
         _add(call, copy, copies[node], [copies[other] for other in node.after])
     return copy
 
@@ -148,7 +148,7 @@ def _frozen(body: GraphBody) -> GraphBody:
 
 def cuGraphExecDestroy(call: Invocation) -> int:
     call.process.graphs.pop(call["hGraphExec"], None)
-    return status.SUCCESS if call["hGraphExec"] else status.INVALID_VALUE
+    return status.SUCCESS
 
 
 def cuGraphExecGetFlags(call: Invocation) -> int:
@@ -225,6 +225,18 @@ def cuGraphDestroyNode(call: Invocation) -> int:
             body.nodes.remove(node)
         for other in body.nodes:
             other.after = [before for before in other.after if before is not node]
+    return status.SUCCESS
+
+
+def cuGraphNodeFindInClone(call: Invocation) -> int:
+    node, clone = (
+        call.process.nodes.get(call["hOriginalNode"]),
+        call.process.graphs.get(call["hClonedGraph"], GraphBody()),
+    )
+    found = next((copy for copy in clone.nodes if node is not None and copy.original is node), None)
+    if found is None:
+        return status.INVALID_VALUE
+    call.give("phNode", found.handle)
     return status.SUCCESS
 
 

@@ -10,7 +10,6 @@ from cuvet.device.invocation import Invocation, read
 from cuvet.device.protocol import Steps
 from cuvet.rules.mappings import first_hole, mappings, touching
 
-_ALLOCATION_FLAGS = 0x7  # PORTABLE, DEVICEMAP, WRITECOMBINED
 _DEVICE_MAP = 2
 _REGISTRATION_FLAGS = 0xF  # PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY
 _IO_MEMORY, _READ_ONLY = 4, 8
@@ -18,8 +17,6 @@ _ADDRESS_SPACE = 1 << 47
 
 
 def cuMemHostAlloc(call: Invocation) -> Steps[int]:
-    if call["Flags"] & ~_ALLOCATION_FLAGS:
-        return status.INVALID_VALUE
     result = yield from allocate(call, "pp", call["bytesize"], host=True)
     address = call.outputs.get(call.entry_point.index["pp"], 0)
     call.process.attributes["host flags", address, 0] = call["Flags"] | _DEVICE_MAP
@@ -72,16 +69,11 @@ def cuMemHostUnregister(call: Invocation) -> int:
 
 
 def cuMemHostGetDevicePointer(call: Invocation) -> int:
-    memory = call.model.host_memory_at(call["p"])
-    if call["Flags"] or memory is None or not memory.alive:
-        return status.INVALID_VALUE
     call.give("pdptr", call["p"])
     return status.SUCCESS
 
 
 def cuMemHostGetFlags(call: Invocation) -> int:
     memory = call.model.host_memory_at(call["p"])
-    if memory is None or not memory.alive:
-        return status.INVALID_VALUE
-    call.give("pFlags", call.process.attributes.get(("host flags", memory.handle, 0), 0))
+    call.give("pFlags", call.process.attributes.get(("host flags", memory.handle if memory else 0, 0), 0))
     return status.SUCCESS

@@ -8,7 +8,6 @@ from cuvet.device.invocation import Invocation
 from cuvet.device.protocol import Steps
 
 _PITCH = 512
-_GLOBAL, _HOST, _SINGLE = 1, 2, 4
 
 
 def reserve(call: Invocation, size: int, host: bool = False) -> Steps[int]:
@@ -57,16 +56,12 @@ def cuMemAlloc(call: Invocation) -> Steps[int]:
 
 
 def cuMemAllocPitch(call: Invocation) -> Steps[int]:
-    if call["ElementSizeBytes"] not in (4, 8, 16):
-        return status.INVALID_VALUE
     pitch = -(-call["WidthInBytes"] // _PITCH) * _PITCH
     call.give("pPitch", pitch)
     return (yield from allocate(call, "dptr", pitch * call["Height"]))
 
 
 def cuMemAllocManaged(call: Invocation) -> Steps[int]:
-    if call["flags"] & ~_SINGLE not in (_GLOBAL, _HOST):
-        return status.INVALID_VALUE
     return (yield from allocate(call, "dptr", call["bytesize"], host=True))
 
 

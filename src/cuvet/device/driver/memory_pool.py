@@ -7,7 +7,6 @@ import struct
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.driver.device import known
 from cuvet.device.invocation import Invocation, read, write_word
 from cuvet.device.protocol import Steps
 
@@ -50,22 +49,16 @@ def default_pool(call: Invocation, device: int) -> int:
 
 
 def cuDeviceGetDefaultMemPool(call: Invocation) -> int:
-    if not known(call):
-        return status.INVALID_DEVICE
     call.give("pool_out", default_pool(call, call["dev"]))
     return status.SUCCESS
 
 
 def cuDeviceGetMemPool(call: Invocation) -> int:
-    if not known(call):
-        return status.INVALID_DEVICE
     call.give("pool", call.process.attributes.get(("current pool", call["dev"], 0), default_pool(call, call["dev"])))
     return status.SUCCESS
 
 
 def cuDeviceSetMemPool(call: Invocation) -> int:
-    if not known(call):
-        return status.INVALID_DEVICE
     call.process.attributes["current pool", call["dev"], 0] = call["pool"]
     return status.SUCCESS
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
-from cuvet.device.driver.graph import Node, captured, captured_graph, enqueue, nodes_of
+from cuvet.device.driver.graph import Node, captured_graph, enqueue, nodes_of
 from cuvet.device.invocation import Invocation, write
 from cuvet.device.protocol import Command, Op, Steps
 from cuvet.model import Event, Stream
 
-_NON_BLOCKING = 1
-_PER_THREAD = 2
 _CAPTURE_NONE, _CAPTURE_ACTIVE, _CAPTURE_INVALIDATED = 0, 1, 2
 
 
@@ -24,8 +22,6 @@ def cuStreamCreateWithPriority(call: Invocation) -> int:
 
 
 def _create(call: Invocation, flags: int, priority: int) -> int:
-    if flags & ~_NON_BLOCKING:
-        return status.INVALID_VALUE
     handle = call.issue("phStream", Kind.STREAM)
     allowed = max(facts.FACTS.stream_priority_greatest, min(facts.FACTS.stream_priority_least, priority))
     call.process.attributes["stream flags", handle, 0] = flags
@@ -35,22 +31,16 @@ def _create(call: Invocation, flags: int, priority: int) -> int:
 
 def cuStreamDestroy(call: Invocation) -> int:
     """Work in progress goes on; its resources are released when it is done."""
-    if call["hStream"] <= _PER_THREAD:
-        return status.INVALID_HANDLE
     call.process.timeline.streams.pop(call["hStream"], None)
     return status.SUCCESS
 
 
 def cuStreamSynchronize(call: Invocation) -> Steps[int]:
-    if call["hStream"] <= _PER_THREAD and not call.model.current_handle(call.call):
-        return status.INVALID_CONTEXT
     yield from call.wait(call.queue(call["hStream"]))
     return status.SUCCESS
 
 
 def cuStreamQuery(call: Invocation) -> Steps[int]:
-    if call["hStream"] <= _PER_THREAD and not call.model.current_handle(call.call):
-        return status.INVALID_CONTEXT
     queue = call.queue(call["hStream"])
     functions = yield Command(Op.DRAIN, (queue, 0))
     running = call.process.timeline.stream_running(queue)
@@ -136,22 +126,20 @@ def cuLaunchHostFunc(call: Invocation) -> Steps[int]:
 
 
 def cuStreamAddCallback(call: Invocation) -> Steps[int]:
-    if not call["callback"] or call["flags"]:
+    if not call["callback"]:
         return status.INVALID_VALUE
-    if captured(call) is not None:
-        return status.STREAM_CAPTURE_UNSUPPORTED
     stream = call["hStream"]
     yield Command(Op.CALL_HOST, (call.queue(stream), 1, call["callback"], call["userData"], stream, status.SUCCESS))
     return status.SUCCESS
 
 
 def cuStreamBeginCapture(call: Invocation) -> int:
-    return status.INVALID_VALUE if call["mode"] > 2 else status.SUCCESS
+    return status.SUCCESS
 
 
 def cuStreamBeginCaptureToGraph(call: Invocation) -> int:
     body = call.process.graphs.get(call["hGraph"])
-    if body is None or call["mode"] > 2:
+    if body is None:
         return status.INVALID_VALUE
     queue = call.queue(call["hStream"])
     call.process.capture_into[queue] = call["hGraph"]

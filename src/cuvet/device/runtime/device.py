@@ -12,6 +12,7 @@ from cuvet.device.protocol import Steps
 from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, release
 from cuvet.model.statuses import STICKY
 
+_PEER_ACCESS_UNSUPPORTED = 217
 _INVALID_DEVICE = error("cudaErrorInvalidDevice")
 _DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
 
@@ -198,7 +199,8 @@ def _peer(call: RuntimeCall, name: str, *flags: int) -> Steps[int]:
     if status or not 0 <= peer < _count(call):
         return status or _INVALID_DEVICE
     handle = yield from primary_of(call, peer)
-    return (yield from call.driver(name, handle, *flags))
+    status = yield from call.driver(name, handle, *flags)
+    return _INVALID_DEVICE if status == _PEER_ACCESS_UNSUPPORTED else status
 
 
 def primary_of(call: RuntimeCall, device: int) -> Steps[int]:

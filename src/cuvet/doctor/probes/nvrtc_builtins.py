@@ -36,7 +36,9 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
 
 
 def _libraries(machine: Machine) -> Iterator[Copy | None]:
-    if python.interpreter(machine):
+    if machine.loaded:
+        yield from loader.mapped(machine, r"libnvrtc\.so\.[\d.]+")
+    elif python.interpreter(machine):
         for soname in _SONAMES:
             yield next(iter(python.copies(machine, soname)), None)
     elif machine.program:

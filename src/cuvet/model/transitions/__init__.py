@@ -1,6 +1,7 @@
 """What successful calls do to the model's state, one module per noun of CUDA."""
 
 from cuvet.model.transitions import (
+    array,
     capture,
     context,
     device,
@@ -16,6 +17,7 @@ from cuvet.model.transitions import (
 from cuvet.model.transitions.registry import plan
 
 __all__ = [
+    "array",
     "capture",
     "context",
     "device",

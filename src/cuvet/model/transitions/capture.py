@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Capture, Event, Stream
-from cuvet.model.transitions.object import parameter
-from cuvet.model.transitions.registry import for_role, instead_of_roles
+from cuvet.model.capturing import ABOUT_CAPTURE, implied, is_unsafe, of_named
+from cuvet.model.objects import Capture, Event, Graph, Stream
+from cuvet.model.transitions.object import output, parameter
+from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
+
+INVALID_VALUE, INVALID_HANDLE = 1, 400
+"""CUDA_ERROR_INVALID_VALUE and CUDA_ERROR_INVALID_HANDLE."""
 
 UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT = 900, 901, 902, 903, 904, 905, 906
 """CUDA_ERROR_STREAM_CAPTURE_…"""
@@ -33,8 +37,26 @@ def begin(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         return
     mode = min(parameter(call, "mode"), RELAXED)
     capture = Capture(origin=stream, mode=mode, thread=call.thread, begun_by=call, streams=[stream])
-    stream.capture = capture
+    stream.capture = stream.begun = capture
     model.live_captures.append(capture)
+
+
+@after_roles("cuStreamBeginCaptureToGraph")
+def begin_to_graph(model: Model, call: Call, outcome: Outcome) -> None:
+    _into(model, call, parameter(call, "hGraph"))
+
+
+@after_roles("cuStreamGetCaptureInfo")
+def tell_graph(model: Model, call: Call, outcome: Outcome) -> None:
+    _into(model, call, output(call, outcome, "graph_out") or 0)
+
+
+def _into(model: Model, call: Call, handle: int) -> None:
+    """The capture of the call's stream adds its nodes to the graph of that handle."""
+    stream, graph = _stream(model, call), model.find(Kind.GRAPH, handle)
+    if stream is not None and stream.capture is not None and isinstance(graph, Graph):
+        stream.capture.graph = graph
+        graph.captured = True
 
 
 @for_role(Verb.ENDS_CAPTURE)
@@ -77,45 +99,45 @@ def join(capture: Capture, stream: Stream, event: Event) -> None:
 
 @instead_of_roles("cuThreadExchangeStreamCaptureMode")
 def exchange_mode(model: Model, call: Call, outcome: Outcome) -> None:
+    """A number that is no mode is taken without an error, and forbids as before."""
     data = call.inputs.get(0, b"")
-    if len(data) >= 4:
-        model.thread(call.thread).capture_mode = int.from_bytes(data[:4], "little")
+    mode = int.from_bytes(data[:4], "little")
+    if len(data) >= 4 and mode <= RELAXED:
+        model.thread(call.thread).capture_mode = mode
 
 
 def observe_failure(model: Model, call: Call, status: int) -> None:
     """A call that is refused on account of a capture breaks it, as does an end on a stream that only joined; other failed ends
-    still end it."""
-    if status in _BREAKS:
-        for capture in _disturbed(model, call):
+    still end it, and the graph of a broken capture is destroyed, whoever made it. A captured stream's wait for
+    no event breaks the capture too. A refused cuMemFreeAsync leaves its mark on the graph, which is treated from then on as one that
+    frees memory."""
+    if status in _BREAKS or (status == INVALID_HANDLE and call.name == "cuStreamWaitEvent"):
+        for capture in _broken(model, call, status):
             if capture.invalidated_by is None:
                 capture.invalidated_by = call
+    elif status == INVALID_VALUE and call.name == "cuMemFreeAsync":
+        stream = _stream(model, call)
+        if stream is not None and stream.capture is not None:
+            stream.capture.allocates = True
     elif status in (INVALIDATED, UNMATCHED, UNJOINED, WRONG_THREAD) and _ends(call):
         stream = _stream(model, call)
         if stream is None or stream.capture is None:
             return
         if status != UNMATCHED:
+            graph = stream.capture.graph
             finish(model, call, stream.capture)
+            if graph is not None and status == INVALIDATED:
+                model.end(graph, call)
         elif stream.capture.invalidated_by is None:
             stream.capture.invalidated_by = call
 
 
-def _disturbed(model: Model, call: Call) -> list[Capture]:
-    """Captures of the streams and events that the call names, or of the context that it waits for, else the one that forbids it."""
-    named = []
-    for role in call.entry_point.roles:
-        if role.parameter and role.kind is Kind.STREAM and role.verb is not Verb.CREATES:
-            stream = model.stream_of(call, call.entry_point.index[role.parameter])
-            if stream is not None and stream.capture is not None:
-                named.append(stream.capture)
-        elif role.parameter and role.kind is Kind.EVENT:
-            event = model.object_of(call, call.entry_point.index[role.parameter], Kind.EVENT)
-            if isinstance(event, Event) and event.captured is not None and event.captured.ended_by is None:
-                named.append(event.captured)
-        elif role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS:
-            context = model.current_context(call)
-            named += [capture for capture in model.captures() if capture.origin.context is context][:1]
-    forbidding = model.capture_forbidding(call)
-    return named or ([] if forbidding is None else [forbidding])
+def _broken(model: Model, call: Call, status: int) -> list[Capture]:
+    """Captures that the legacy stream was refused for, else those that the call names, else those that forbid it."""
+    if status == IMPLICIT:
+        return [] if call.name in ABOUT_CAPTURE else [capture for capture, _ in implied(call, model)]
+    named = of_named(call, model)
+    return named if named or not is_unsafe(call.entry_point) else list(model.captures_forbidding(call))
 
 
 def _ends(call: Call) -> bool:

@@ -144,6 +144,20 @@ def set_primary_flags(model: Model, call: Call, outcome: Outcome) -> None:
         context.flags = parameter(call, "flags")
 
 
+@instead_of_roles("cuCtxEnablePeerAccess")
+def enable_peer_access(model: Model, call: Call, outcome: Outcome) -> None:
+    current, peer = model.current_context(call), model.context_at(parameter(call, "peerContext"))
+    if current is not None and peer is not None:
+        current.peers[peer] = call
+
+
+@instead_of_roles("cuCtxDisablePeerAccess")
+def disable_peer_access(model: Model, call: Call, outcome: Outcome) -> None:
+    current, peer = model.current_context(call), model.context_at(parameter(call, "peerContext"))
+    if current is not None and peer is not None:
+        current.peers.pop(peer, None)
+
+
 @for_role(Verb.SETS_CURRENT)
 def set_current(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     handle = parameter(call, role.parameter)

@@ -36,6 +36,7 @@ def record(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if stream is not None and stream.capture is not None:
         if parameter(call, "flags") & EXTERNAL:
             event.external = True
+            stream.capture.events.append(event)
         else:
             capture.record(stream.capture, stream, event)
         return
@@ -58,6 +59,8 @@ def wait(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
             model.order.wait(stream, None)  # it was recorded again unseen, or this wait would have failed
     elif stream.capture is not None:
         model.graphs_wait = True
+        if event is not None and parameter(call, "Flags") & EXTERNAL:
+            stream.capture.events.append(event)
     elif event is None or event.external or event.flags & INTERPROCESS or (event.recorded_by and event.clock is None):
         model.order.wait(stream, None)
     elif event.clock is not None:

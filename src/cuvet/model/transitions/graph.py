@@ -5,13 +5,98 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Graph, GraphExec
-from cuvet.model.transitions.object import output, parameter
+from cuvet.model.naming import member
+from cuvet.model.nodes import edges_named, node_types, nodes_named
+from cuvet.model.objects import Capture, Event, Graph, GraphExec
+from cuvet.model.transitions.object import create, output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
+
+
+_MEMORY_NODES, _ALLOCATION_NODE, _CONDITIONAL_NODE = (10, 11), 10, 13
+"""CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_FREE and CU_GRAPH_NODE_TYPE_CONDITIONAL."""
+
+
+@for_role(Verb.CREATES, Kind.GRAPH_NODE)
+def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """The graph holds the node's event, or those of the child graph that the node gets a copy of."""
+    create(model, call, outcome, role)
+    node_type = member(call, "nodeParams", "type") if call.name == "cuGraphAddNode" else None
+    model.graphs_allocate |= node_type == _ALLOCATION_NODE or call.name == "cuGraphAddMemAllocNode"
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    if not isinstance(graph, Graph):
+        return
+    node = model.find(Kind.GRAPH_NODE, output(call, outcome, role.parameter) or 0)
+    for named in (found for other in call.entry_point.roles for found in model.objects_named(call, other)):
+        if isinstance(named, Event):
+            graph.held.append((node, named))
+        elif isinstance(named, Graph) and named is not graph:
+            graph.held += [(node, event) for event in named.events]
+    if node is not None:
+        graph.edges |= {(before, node) for before in nodes_named(call, model, "dependencies") if before is not None}
+    if call.name == "cuGraphAddMemFreeNode":
+        graph.frees[call.arg("dptr")] = call
+    graph.allocates |= node_type in _MEMORY_NODES or call.name in ("cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode")
+    graph.conditional |= node_type == _CONDITIONAL_NODE
+
+
+@after_roles("cuGraphAddDependencies")
+def add_edges(model: Model, call: Call, outcome: Outcome) -> None:
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    if isinstance(graph, Graph):
+        graph.edges |= set(edges_named(call, model))
+
+
+@after_roles("cuGraphRemoveDependencies")
+def remove_edges(model: Model, call: Call, outcome: Outcome) -> None:
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    if isinstance(graph, Graph):
+        graph.edges -= set(edges_named(call, model))
+
+
+@after_roles("cuGraphEventRecordNodeSetEvent", "cuGraphEventWaitNodeSetEvent")
+def set_event(model: Model, call: Call, outcome: Outcome) -> None:
+    node = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
+    event = model.object_of(call, call.entry_point.index["event"], Kind.EVENT)
+    if node is not None and isinstance(node.parent, Graph):
+        kept = [(other, held) for other, held in node.parent.held if other is not node]
+        node.parent.held = [*kept, *([(node, event)] if isinstance(event, Event) else [])]
+
+
+@after_roles("cuGraphClone")
+def clone(model: Model, call: Call, outcome: Outcome) -> None:
+    original = model.object_of(call, call.entry_point.index["originalGraph"], Kind.GRAPH)
+    made = model.find(Kind.GRAPH, output(call, outcome, "phGraphClone") or 0)
+    if isinstance(made, Graph) and isinstance(original, Graph):
+        made.original = original
+        made.held = [(None, event) for event in original.events]
+        made.allocates, made.conditional = original.allocates, original.conditional
+
+
+@for_role(Verb.CREATES, Kind.GRAPH)
+def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """The graph of a capture may be there already: the capture was begun into it, or the program asked for it meanwhile."""
+    capture = _ended_capture(model, call)
+    handle = output(call, outcome, role.parameter) or 0
+    graph = model.find(Kind.GRAPH, handle)
+    if capture is None or graph is None or not graph.alive or capture.graph is not graph:
+        create(model, call, outcome, role)
+        graph = model.find(Kind.GRAPH, handle)
+    if capture is not None and isinstance(graph, Graph):
+        graph.captured = True
+        graph.held += [(None, event) for event in capture.events]
+        model.graphs_allocate |= capture.allocates
+        graph.allocates |= capture.allocates
+
+
+def _ended_capture(model: Model, call: Call) -> Capture | None:
+    """The capture that this call ended."""
+    index = call.entry_point.index.get("hStream")
+    stream = None if index is None else model.stream_of(call, index)
+    return None if stream is None or stream.begun is None or stream.begun.ended_by is not call else stream.begun
 
 
 @for_role(Verb.LAUNCHES, Kind.GRAPH_EXEC)
@@ -43,7 +128,24 @@ def instantiate(model: Model, call: Call, outcome: Outcome) -> None:
     made = model.find(Kind.GRAPH_EXEC, output(call, outcome, "phGraphExec") or 0)
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if isinstance(made, GraphExec) and isinstance(graph, Graph):
-        made.graph = graph
+        made.graph, made.events, made.nodes = graph, graph.events, frozenset(graph.children)
+        made.types = node_types(graph)
+
+
+@after_roles("cuGraphExecUpdate")
+def update(model: Model, call: Call, outcome: Outcome) -> None:
+    found = model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    if isinstance(found, GraphExec):
+        found.events = graph.events if isinstance(graph, Graph) else ()
+
+
+@after_roles("cuGraphExecNodeSetParams", "cuGraphExecEventRecordNodeSetEvent", "cuGraphExecEventWaitNodeSetEvent")
+def set_exec_event(model: Model, call: Call, outcome: Outcome) -> None:
+    """Which event it replaces is not known."""
+    found = model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)
+    if isinstance(found, GraphExec):
+        found.events = ()
 
 
 @after_roles("cuGraphChildGraphNodeGetGraph")

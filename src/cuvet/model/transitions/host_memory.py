@@ -34,3 +34,4 @@ def _add(model: Model, call: Call, outcome: Outcome, role: Role, address: int, r
     memory = model.create(HostMemory, Kind.HOST_MEMORY, address, call, outcome, role.parameter, context)
     memory.size, memory.registered, memory.flags = size, registered, parameter(call, "Flags")
     model.host_memory.add(memory)
+    model.ledger.begin(memory, call)

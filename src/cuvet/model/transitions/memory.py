@@ -33,6 +33,7 @@ def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     allocation = add(model, call, outcome, address, _size(call, outcome, role), variant, parent, role.parameter)
     if variant == STREAM_ORDERED:
         _order(model, call, allocation, stream)
+    model.ledger.begin(allocation, call)
 
 
 def _order(model: Model, call: Call, allocation: Allocation, stream: Stream | None) -> None:
@@ -59,7 +60,8 @@ def free(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 
 @instead_of_roles("cuMemMap")
 def map_memory(model: Model, call: Call, outcome: Outcome) -> None:
-    add(model, call, outcome, parameter(call, "ptr"), parameter(call, "size"), "mapped", None, "ptr")
+    mapped = add(model, call, outcome, parameter(call, "ptr"), parameter(call, "size"), "mapped", None, "ptr")
+    model.ledger.map(mapped, model.object_of(call, call.entry_point.index["handle"], Kind.MEMORY_HANDLE), call)
 
 
 @instead_of_roles("cuMemUnmap")

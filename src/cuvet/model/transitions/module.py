@@ -1,13 +1,13 @@
-"""Functions and kernels of modules and libraries."""
+"""Functions and kernels of modules and libraries; linkers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Function
+from cuvet.model.objects import Function, Linker
 from cuvet.model.transitions.object import make, output, text
-from cuvet.model.transitions.registry import for_role
+from cuvet.model.transitions.registry import after_roles, for_role
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
@@ -29,3 +29,17 @@ def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         made.symbol = made.parent.symbol
     elif made.parent is not None:
         made.context, made.device = made.parent.context, made.parent.device
+
+
+@after_roles("cuLinkAddData", "cuLinkAddFile")
+def add_to_link(model: Model, call: Call, outcome: Outcome) -> None:
+    linker = model.object_of(call, call.entry_point.index["state"], Kind.LINKER)
+    if isinstance(linker, Linker):
+        linker.added_by = call
+
+
+@after_roles("cuLinkComplete")
+def complete_link(model: Model, call: Call, outcome: Outcome) -> None:
+    linker = model.object_of(call, call.entry_point.index["state"], Kind.LINKER)
+    if isinstance(linker, Linker):
+        linker.completed_by = call

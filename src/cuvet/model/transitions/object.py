@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Event, Function, Graph, GraphExec, MemoryPool, Object, Stream
+from cuvet.model.objects import Event, Function, Graph, GraphExec, Linker, MemoryPool, Object, Stream
 from cuvet.model.transitions.registry import for_role
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _CLASSES: dict[Kind, type[Object]] = {
     Kind.KERNEL: Function,
     Kind.GRAPH: Graph,
     Kind.GRAPH_EXEC: GraphExec,
+    Kind.LINKER: Linker,
 }
 
 _WITHOUT_CONTEXT = frozenset(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.objects import MemoryPool
 from cuvet.model.transitions.object import output, parameter
-from cuvet.model.transitions.registry import for_role, instead_of_roles
+from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
@@ -50,3 +50,9 @@ def _add(model: Model, call: Call, outcome: Outcome, handle: int, name: str) -> 
     pool = model.create(MemoryPool, Kind.MEMORY_POOL, handle, call, outcome, name, None)
     pool.context = pool.device = None
     return pool
+
+
+@after_roles("cuMemPoolSetAccess")
+def set_access(model: Model, call: Call, outcome: Outcome) -> None:
+    """From now on devices may reach stream-ordered memory of others."""
+    model.pools_shared = True

@@ -50,7 +50,7 @@ SEQUENCE = (
 
 _by_role: dict[tuple[Verb, Kind | None], RoleTransition] = {}
 _instead: dict[str, Transition] = {}
-_then: dict[str, Transition] = {}
+_then: dict[str, list[Transition]] = {}
 
 
 def for_role(verb: Verb, *kinds: Kind) -> Callable[[RoleTransition], RoleTransition]:
@@ -78,7 +78,8 @@ def after_roles(*names: str) -> Callable[[Transition], Transition]:
     """The decorated function is what these entry points do after what their roles say."""
 
     def register(transition: Transition) -> Transition:
-        _then.update(dict.fromkeys(names, transition))
+        for name in names:
+            _then.setdefault(name, []).append(transition)
         return transition
 
     return register
@@ -93,9 +94,7 @@ def plan(entry_point: EntryPoint) -> tuple[Transition, ...]:
         transition = _by_role.get((role.verb, role.kind)) or _by_role.get((role.verb, None))
         if transition is not None:
             steps.append(_bind(transition, role))
-    if entry_point.name in _then:
-        steps.append(_then[entry_point.name])
-    return tuple(steps)
+    return (*steps, *_then.get(entry_point.name, ()))
 
 
 def _bind(transition: RoleTransition, role: Role) -> Transition:

@@ -31,6 +31,12 @@ def is_work(entry_point: EntryPoint) -> bool:
     return not any(role.verb in (Verb.RECORDS, Verb.WAITS) for role in entry_point.roles)
 
 
+@cache
+def manages_memory(entry_point: EntryPoint) -> bool:
+    """Whether calls of the entry point allocate or free memory."""
+    return any(role.kind is Kind.MEMORY and role.verb in (Verb.ALLOCATES, Verb.FREES) for role in entry_point.roles)
+
+
 @for_role(Verb.ON)
 def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """The call is the stream's next work; in a capture it is none yet."""
@@ -40,6 +46,7 @@ def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if stream.capture is not None:
         if is_work(call.entry_point):
             capture.enqueue(stream.capture, stream)
+        stream.capture.allocates |= manages_memory(call.entry_point)
         return
     model.order.enqueue(call, stream)
     if is_work(call.entry_point):
@@ -112,13 +119,23 @@ def launch_on_many(model: Model, call: Call, outcome: Outcome) -> None:
         model.order.doubt(stream)
 
 
+@for_role(Verb.LAUNCHES, Kind.FUNCTION, Kind.KERNEL)
+def launch_kernel(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    context = model.current_context(call)
+    if context is not None:
+        context.launched = True
+
+
 @for_role(Verb.BLOCKS)
 def block(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """The host waits for the current context or a given one."""
     context = None
     if role.parameter and parameter(call, role.parameter):
         context = model.context_at(parameter(call, role.parameter))
-    model.order.finish_context(context or model.current_context(call))
+    context = context or model.current_context(call)
+    model.order.finish_context(context)
+    if context is not None:
+        context.launched = False
 
 
 @for_role(Verb.BLOCKS, Kind.STREAM)

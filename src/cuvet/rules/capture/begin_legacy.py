@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
+from cuvet.model.capturing import implied
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
@@ -31,6 +33,7 @@ class CaptureBeginLegacy(Rule):
     code = "CV812"
     name = "capture-begin-legacy"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a capture is begun on the legacy default stream"
     help = "capture on a stream that was created, or on CU_STREAM_PER_THREAD"
     verbs = frozenset({Verb.BEGINS_CAPTURE})
@@ -78,7 +81,7 @@ cu.cuStreamBeginCapture(legacy, 0)  # error: [capture-begin-legacy]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
-            if stream.legacy:
+            if stream.legacy and not implied(call, model):
                 yield Violation(
                     rule=cls,
                     message="the legacy default stream cannot be captured",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
@@ -31,6 +32,7 @@ class CaptureBeginTwice(Rule):
     code = "CV811"
     name = "capture-begin-twice"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a capture is begun on a stream that is capturing"
     help = "end the capture first, or ask cuStreamIsCapturing before beginning one"
     verbs = frozenset({Verb.BEGINS_CAPTURE})

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
@@ -31,6 +32,7 @@ class CaptureEndNotBegun(Rule):
     code = "CV810"
     name = "capture-end-not-begun"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a capture is ended that was not begun"
     help = "look at the status of cuStreamBeginCapture, and end each capture once"
     verbs = frozenset({Verb.ENDS_CAPTURE})

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
@@ -31,6 +32,7 @@ class CaptureEndOnOtherStream(Rule):
     code = "CV807"
     name = "capture-end-on-other-stream"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a capture is ended on a stream that only joined it"
     help = "end the capture on the stream on which it was begun"
     verbs = frozenset({Verb.ENDS_CAPTURE})

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, RELAXED, begun, streams_named
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
@@ -31,6 +32,7 @@ class CaptureEndOnOtherThread(Rule):
     code = "CV806"
     name = "capture-end-on-other-thread"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a capture is ended on another thread than it was begun"
     help = "end the capture on the thread that began it, or begin it in relaxed mode"
     verbs = frozenset({Verb.ENDS_CAPTURE})

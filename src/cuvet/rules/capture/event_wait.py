@@ -5,23 +5,26 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import Event
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
 
 class CaptureEventWait(Rule):
     """
     ## What it checks
-    The host waits for, or queries, an event that was last recorded in a capturing stream.
+    The host waits for, or queries, an event that was last recorded in a capturing stream, or asks for the time between it and another.
 
     ## Why it is wrong
     Such an event stands for nodes of the graph, not for work that runs. During the capture the call returns
-    CUDA_ERROR_CAPTURED_EVENT and invalidates the capture; after it, it was measured to return CUDA_ERROR_INVALID_VALUE.
+    CUDA_ERROR_CAPTURED_EVENT and invalidates the capture; once the capture is over or invalidated, it was measured to return
+    CUDA_ERROR_INVALID_VALUE.
 
     ## Use instead
     Record another event after the launch of the graph and wait for that; or record with `CU_EVENT_RECORD_EXTERNAL`, which makes an
@@ -34,11 +37,13 @@ class CaptureEventWait(Rule):
     code = "CV802"
     name = "capture-event-wait"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "the host waits for an event that was recorded in a capture"
     help = "record another event after the graph is launched and wait for that one"
     kinds = frozenset({Kind.EVENT})
     verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
     evidence = (
+        recorded("in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE, from cuEventElapsedTime too"),
         measured(
             "queried or waited for after the capture: CUDA_ERROR_INVALID_VALUE, until it is recorded again",
             "capture_event_afterwards",
@@ -115,16 +120,22 @@ cu.cuEventQuery(event)  # error: [capture-event-wait]
     )
 
     @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return super().applies_to(entry_point) or entry_point.name == "cuEventElapsedTime"
+
+    @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in named(call, model, Kind.EVENT, cls.verbs):
+        for use in named(call, model, Kind.EVENT):
             event = use.object
             if isinstance(event, Event) and event.alive and event.captured is not None:
+                over = event.captured.ended_by or event.captured.invalidated_by
                 yield Violation(
                     rule=cls,
                     message=f"{event.name} was recorded in a capture",
                     objects=(event, event.captured.origin),
                     argument=use.argument,
                     because=(begun(event.captured),),
-                    outcomes=(907,) if event.captured.ended_by is None else (1,),
+                    outcomes=(1,) if over else (907,),
                     only_if_failed=True,
                 )
+                return

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.capturing import ABOUT_CAPTURE, NOT_CAPTURABLE
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
 
@@ -19,25 +22,32 @@ class CaptureInvalidated(Rule):
     A stream is used, or its capture ended, after an earlier call invalidated the capture.
 
     ## Why it is wrong
-    The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on every use of the
-    streams in the capture, and `cuStreamEndCapture`, return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and there is no graph.
+    The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on work on the
+    streams in the capture, copying their attributes or asking for their priority, and `cuStreamEndCapture` return
+    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and there is no graph.
 
     ## Use instead
     Mend the call that is named as the cause. `cuStreamEndCapture` still has to be called: it takes the streams out of the
     capture.
 
     ## Limits
-    The cause is not known if it was a call that was not seen.
+    The cause is not known if it was a call that was not seen. Calls that only ask about the stream are reported when they fail.
     """
 
     code = "CV805"
     name = "capture-invalidated"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a capture is used that an earlier call invalidated"
     help = "correct the earlier call that invalidated the capture"
     kinds = frozenset({Kind.STREAM})
-    verbs = frozenset({Verb.ON, Verb.ENDS_CAPTURE})
+    verbs = frozenset({Verb.ON, Verb.USES, Verb.ENDS_CAPTURE})
     evidence = (
+        recorded(
+            "work on a stream of the capture, cuEventRecord and cuStreamWaitEvent whatever the event and flags, cuStreamGetPriority and "
+            "cuStreamCopyAttributes: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. A capture is also invalidated by cuStreamWaitEvent without "
+            "an event, which itself returns CUDA_ERROR_INVALID_HANDLE"
+        ),
         measured(
             "cuStreamEndCapture: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "capture_invalid_sync", "capture_calls_global"
         ),
@@ -104,8 +114,12 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
     )
 
     @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return super().applies_to(entry_point) and entry_point.name not in NOT_CAPTURABLE | ABOUT_CAPTURE
+
+    @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for argument, stream in streams_named(call, model, Verb.ON, Verb.ENDS_CAPTURE):
+        for argument, stream in streams_named(call, model, *cls.verbs):
             capture = stream.capture
             if capture is None or capture.invalidated_by is None or not stream.alive:
                 continue
@@ -117,5 +131,6 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
                 argument=argument,
                 because=(f"the capture was invalidated by {written(culprit)}, {place(culprit)}", begun(capture)),
                 outcomes=(901,),
+                only_if_failed=Verb.USES in {role.verb for role in call.entry_point.roles if role.kind is Kind.STREAM},
             )
             return

@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
 class CaptureLegacyStream(Rule):
     """
     ## What it checks
-    Work is enqueued on the legacy default stream, or a synchronous copy or set is made, and fails, while a stream of the same
-    context that synchronises with the legacy stream is capturing.
+    The legacy default stream is used, be it only to ask for its flags, or a synchronous copy or set is made, and the call fails, while
+    a stream of the same context that synchronises with the legacy stream is capturing.
 
     ## Why it is wrong
     The legacy stream waits for all streams that were not created with `CU_STREAM_NON_BLOCKING`; enqueueing to it would make work that
-    runs depend on work that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture.
+    runs depend on work that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture, whichever
+    thread makes it and in whichever mode the capture was begun. Asking for the capture's state (`cuStreamIsCapturing`,
+    `cuStreamGetCaptureInfo`) is refused as well, but leaves the capture alone.
 
     ## Use instead
     Enqueue on the capturing stream, use asynchronous copies, or create the streams with `CU_STREAM_NON_BLOCKING`
@@ -34,9 +37,20 @@ class CaptureLegacyStream(Rule):
     code = "CV803"
     name = "capture-legacy-stream"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "the legacy default stream is used while a blocking stream is capturing"
     help = "enqueue on the capturing stream, or capture on a stream created with CU_STREAM_NON_BLOCKING"
     evidence = (
+        recorded(
+            "any call that names the legacy stream, cuStreamGetFlags and cuStreamGetPriority too, and synchronous copies and sets, in "
+            "every mode, from another thread, and while the capture is invalidated already: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; "
+            "captures of blocking streams of the context are invalidated, also relaxed ones"
+        ),
+        documented(
+            "if this is called on CU_STREAM_LEGACY while a blocking stream in the same context is capturing, it will return "
+            "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT […]. The blocking stream capture is not invalidated.",
+            "CUDA Driver API, Stream Management, cuStreamIsCapturing",
+        ),
         measured(
             "launch, cudaMemcpy and cudaMemset on the legacy stream: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, and the capture is "
             "invalidated; with a capturing stream that was created non-blocking the launch succeeds",
@@ -81,6 +95,16 @@ cu.cuMemsetD8Async(memory, 0, 4096, 0)
     )
     INVALID = (
         Example(
+            "flags of the default stream asked for",
+            """
+relaxed = 2
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, relaxed)
+cu.cuStreamGetFlags(0)  # error: [capture-legacy-stream]
+cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
+""",
+        ),
+        Example(
             "set on the default stream",
             """
 stream = cu.cuStreamCreate(0)
@@ -110,30 +134,18 @@ cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)  # error: [capture-legacy-stream]
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:
-        roles = entry_point.roles
-        return any(role.verb is Verb.ON for role in roles) or any(
-            role.kind is Kind.MEMORY and role.verb in (Verb.READS, Verb.WRITES) for role in roles
-        )
+        return is_synchronous_copy(entry_point) or names_stream(entry_point)
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        if not model.captures():
+        for capture, stream in implied(call, model):
+            what = "a synchronous call uses" if is_synchronous_copy(call.entry_point) else "the call is on"
+            yield Violation(
+                rule=cls,
+                message=f"{what} the legacy default stream while {stream.name} is capturing",
+                objects=(stream,),
+                because=(begun(capture), f"{stream.name} was created without CU_STREAM_NON_BLOCKING"),
+                outcomes=(906,),
+                only_if_failed=True,
+            )
             return
-        stream = model.stream_on(call)
-        synchronous = not any(role.verb is Verb.ON and role.parameter for role in call.entry_point.roles)
-        if not synchronous and (stream is None or not stream.legacy):
-            return
-        context = model.current_context(call)
-        for capture in model.captures():
-            capturing = next((one for one in capture.streams if one.blocking and one.context is context), None)
-            if capturing is not None and context is not None and capture.invalidated_by is None:
-                what = "a synchronous call uses" if synchronous else "the call is on"
-                yield Violation(
-                    rule=cls,
-                    message=f"{what} the legacy default stream while {capturing.name} is capturing",
-                    objects=(capturing,),
-                    because=(begun(capture), f"{capturing.name} was created without CU_STREAM_NON_BLOCKING"),
-                    outcomes=(906,),
-                    only_if_failed=True,
-                )
-                return

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
@@ -31,6 +32,7 @@ class CaptureUnjoined(Rule):
     code = "CV813"
     name = "capture-unjoined"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a capture is ended while a stream has not joined back"
     help = "record an event on the other stream after its last work, and make the first stream wait for it"
     verbs = frozenset({Verb.ENDS_CAPTURE})

@@ -3,39 +3,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import Kind
+from cuvet.model.capturing import implied, is_unsafe, of_named
 from cuvet.model.objects import Event
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, begun
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
-_ON_STREAM = frozenset({(Kind.MEMORY, Verb.ALLOCATES), (Kind.MEMORY, Verb.FREES)})
-"""Forbidden as well when the work goes to a stream, if that one is not captured."""
-
-_UNSAFE = frozenset(
-    {
-        *((kind, verb) for kind in (Kind.MEMORY, Kind.HOST_MEMORY) for verb in (Verb.ALLOCATES, Verb.FREES)),
-        *((Kind.HOST_MEMORY, verb) for verb in (Verb.REGISTERS, Verb.UNREGISTERS)),
-        *((kind, verb) for kind in (Kind.STREAM, Kind.EVENT, Kind.CONTEXT) for verb in (Verb.BLOCKS, Verb.QUERIES)),
-    }
-)
-
 
 class CaptureUnsafeCall(Rule):
     """
     ## What it checks
-    Memory is allocated, freed or registered, on no stream or on one that is not captured, a memory pool is trimmed, or another
-    stream or event is waited for or queried, and the call fails, while a capture forbids calls that are potentially unsafe: a
-    capture of this thread that was not begun in relaxed mode, or one of another thread that was begun in global mode.
+    A call that is potentially unsafe is made, and fails, while a capture forbids such calls: a capture of this thread that was not
+    begun in relaxed mode, or one of another thread that was begun in global mode. Potentially unsafe are:
+
+    * allocating, freeing and registering memory, on no stream or on one that is not captured;
+    * waiting for another stream or event, or querying it;
+    * making and destroying arrays, mipmapped arrays, texture and surface objects, memory pools and executable graphs;
+    * unloading a module or library;
+    * trimming a memory pool or making it a device's own (`cuDeviceSetMemPool`), and enabling or disabling peer access.
 
     ## Why it is wrong
     The call is not part of the graph, so replaying the graph would not repeat it. It returns
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, even where nothing would be done (`cudaFree(NULL)`). Polling an
-    event is such a call too.
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, even where nothing would be done (`cudaFree(NULL)`). A capture
+    that was invalidated forbids as much until it is ended.
 
     ## Use instead
     Allocate before the capture, or with `cuMemAllocAsync` on the capturing stream. If the allocation has nothing to do with the
@@ -43,15 +39,25 @@ class CaptureUnsafeCall(Rule):
     (`cuThreadExchangeStreamCaptureMode`).
 
     ## Limits
-    Reported only when the call fails. Which calls are potentially unsafe is not documented; those that were measured are checked.
+    Reported only when the call fails. The documentation names `cudaMalloc` as an example of a potentially unsafe call and lists no
+    others; those that were measured, and their like, are checked.
     """
 
     code = "CV804"
     name = "capture-unsafe-call"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "a call is made that a capture forbids"
     help = "move the call out of the capture; on another thread, begin the capture in thread-local mode instead"
     evidence = (
+        recorded(
+            "during a global capture of any thread and a thread-local one of the same thread, also if it is invalidated already: "
+            "allocating and freeing, registering and unregistering memory, making and destroying arrays, mipmapped arrays, texture and "
+            "surface objects, memory pools and executable graphs, unloading modules and libraries, cuDeviceSetMemPool, "
+            "cuCtxDisablePeerAccess: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; making and destroying streams, events and graphs, "
+            "loading modules and libraries, "
+            "cuMemCreate, cuMemMap, cuCtxCreate: allowed"
+        ),
         measured(
             "during a global capture of the same thread: cudaMalloc, cudaMallocHost, cudaFree and cudaFreeHost (also of NULL), "
             "cudaHostRegister, synchronising or querying other streams and events: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
@@ -82,6 +88,20 @@ class CaptureUnsafeCall(Rule):
         ),
     )
     VALID = (
+        Example(
+            "streams, events, graphs and modules made in the capture",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+other, event, graph, module = cu.cuStreamCreate(0), cu.cuEventCreate(0), cu.cuGraphCreate(0), cu.module()
+cu.cuEventRecord(event, other)
+cu.cuEventDestroy(event)
+cu.cuStreamDestroy(other)
+cu.cuGraphDestroy(graph)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+cu.cuModuleUnload(module)
+""",
+        ),
         Example(
             "allocated before the capture",
             """
@@ -127,6 +147,24 @@ cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
         ),
     )
     INVALID = (
+        Example(
+            "executable graph destroyed",
+            """
+graph = cu.cuGraphCreate(0)
+executable, stream = cu.cuGraphInstantiateWithFlags(graph, 0), cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphExecDestroy(executable)  # error: [capture-unsafe-call]
+cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
+""",
+        ),
+        Example(
+            "array made on another thread",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.array()))  # error: [capture-unsafe-call]
+""",
+        ),
         Example(
             "allocation on the capturing thread",
             """
@@ -188,16 +226,12 @@ cu.in_thread(work)
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:
-        on_stream = any(role.verb is Verb.ON for role in entry_point.roles)
-        unsafe = _ON_STREAM if on_stream else _UNSAFE
-        return entry_point.name == "cuMemPoolTrimTo" or any(
-            (role.kind, role.verb) in unsafe and not role.field for role in entry_point.roles
-        )
+        return is_unsafe(entry_point)
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         capture = model.capture_forbidding(call)
-        if capture is None or _names_captured(call, model):
+        if capture is None or of_named(call, model) or implied(call, model) or _names_captured_event(call, model):
             return
         whose = "this thread" if capture.thread == call.thread else f"thread {capture.thread}"
         yield Violation(
@@ -210,15 +244,7 @@ cu.in_thread(work)
         )
 
 
-def _names_captured(call: Call, model: Model) -> bool:
-    """Whether the call is about what is being captured itself, or about a default stream, which other rules tell."""
-    for role in call.entry_point.roles:
-        if role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS:
-            return any(capture.origin.context is model.current_context(call) for capture in model.captures())
-        if role.kind is Kind.STREAM:
-            stream = model.stream_of(call, call.entry_point.index[role.parameter])
-            return stream is not None and (stream.capture is not None or stream.builtin)
-        if role.kind is Kind.EVENT:
-            event = model.object_named(call, role)
-            return isinstance(event, Event) and event.captured is not None
-    return False
+def _names_captured_event(call: Call, model: Model) -> bool:
+    """Whether the call names an event that was recorded in a capture: the rule ``capture-event-wait`` tells what becomes of it."""
+    events = (model.object_named(call, role) for role in call.entry_point.roles if role.kind is Kind.EVENT)
+    return any(isinstance(event, Event) and event.captured is not None for event in events)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -31,11 +32,15 @@ class CaptureWait(Rule):
     code = "CV801"
     name = "capture-wait"
     severity = "error"
+    stage = Stage.CAPTURE
     summary = "the host waits for a stream that is capturing"
     help = "move the synchronisation before the capture begins, or after the graph is launched"
     kinds = frozenset({Kind.STREAM, Kind.CONTEXT})
     verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
     evidence = (
+        recorded(
+            "on a stream whose capture was invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED all the same"
+        ),
         measured(
             "cuStreamQuery and cuCtxSynchronize, on this thread and on another, during a relaxed capture: the same as during a global one",
             "capture_wait_relaxed",
@@ -111,7 +116,7 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
         if not model.captures():
             return
         for argument, stream in streams_named(call, model, Verb.BLOCKS, Verb.QUERIES):
-            if stream.alive and stream.capture is not None and stream.capture.invalidated_by is None:
+            if stream.alive and stream.capture is not None:
                 yield Violation(
                     rule=cls,
                     message=f"{stream.name} is capturing",
@@ -123,7 +128,7 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
         if any(role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS for role in call.entry_point.roles):
             context = model.current_context(call)
             for capture in model.captures():
-                if context is not None and capture.origin.context is context and capture.invalidated_by is None:
+                if context is not None and capture.origin.context is context:
                     yield Violation(
                         rule=cls,
                         message=f"{capture.origin.name}, a stream of this context, is capturing",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.model.current import refuses_destroyed_context
 from cuvet.rules.current import CurrentContextRule
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain, ending
@@ -92,6 +93,10 @@ cu.cuStreamCreate(0)  # error: [context-destroyed-current]
 """,
         ),
     )
+
+    @classmethod
+    def concerns(cls, call: Call) -> bool:
+        return refuses_destroyed_context(call)
 
     @classmethod
     def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
+from cuvet.rules.evidence import measured, recorded
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import Example, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
 
 
 class ContextNullHandle(NullHandle):
@@ -13,7 +20,8 @@ class ContextNullHandle(NullHandle):
     thread.
 
     ## Why it is wrong
-    NULL is no context; the call was measured to return CUDA_ERROR_INVALID_VALUE. Usually the call that should have made it
+    NULL is no context; the call returns CUDA_ERROR_INVALID_VALUE, where peer access is concerned
+    CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it
     failed, and nobody looked at its status.
 
     ## Use instead
@@ -31,7 +39,10 @@ class ContextNullHandle(NullHandle):
     help = "look at the status of the call that should have made the context"
     kind = Kind.CONTEXT
     outcomes = (1,)
-    evidence = (measured("cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE", "context_null"),)
+    evidence = (
+        measured("cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE", "context_null"),
+        recorded("cuCtxEnablePeerAccess and cuCtxDisablePeerAccess: CUDA_ERROR_INVALID_CONTEXT"),
+    )
     VALID = (
         Example(
             "no context made current",
@@ -63,3 +74,8 @@ cu.cuCtxPushCurrent(0)  # error: [context-null-handle]
 """,
         ),
     )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            yield replace(violation, outcomes=(201,)) if "peerContext" in call.entry_point.index else violation

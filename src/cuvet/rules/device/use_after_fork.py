@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Example, Rule, Violation
@@ -32,6 +33,7 @@ class DeviceUseAfterFork(Rule):
     code = "CV122"
     name = "device-use-after-fork"
     severity = "error"
+    stage = Stage.PROCESS
     of_process = True
     summary = "a forked child uses CUDA that its parent initialised"
     help = "fork before CUDA is initialised, or start the worker with exec (multiprocessing: spawn or forkserver)"

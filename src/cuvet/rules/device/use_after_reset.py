@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ENDS, NAMES, by_reset, chain, ending
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.catalog.roles import Role
+    from cuvet.model import Call, Model, Object
 
 _OUTCOMES = {
     (Kind.STREAM, True): (400, 201, CRASH),
@@ -51,6 +53,7 @@ class DeviceUseAfterReset(Rule):
     code = "CV120"
     name = "device-use-after-reset"
     severity = "error"
+    stage = Stage.HANDLE
     summary = "something from before a device reset is used"
     help = "free and destroy everything before the reset, or leave the reset out"
     verbs = NAMES
@@ -184,6 +187,8 @@ cu.cuMemHostUnregister(memory)  # error: [device-use-after-reset]
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         if not model.resets:
             return
+        current = model.current_context(call)
+        lives = current is None or current.alive
         for role in call.entry_point.roles:
             if role.verb not in NAMES or role.kind in (Kind.NONE, Kind.CONTEXT, Kind.DEVICE):
                 continue
@@ -200,9 +205,14 @@ cu.cuMemHostUnregister(memory)  # error: [device-use-after-reset]
                     objects=(dead,),
                     argument=call.entry_point.index[role.parameter],
                     because=chain(dead),
-                    outcomes=_OF_HOST_MEMORY.get(role.verb, ())
-                    if dead.kind is Kind.HOST_MEMORY
-                    else _OUTCOMES.get((dead.kind, role.verb in ENDS), ()),
+                    outcomes=(709,) if by_address and not lives else _outcomes(dead, role),
                     undefined=not by_address,
                     only_if_failed=by_address,
                 )
+
+
+def _outcomes(dead: Object, role: Role) -> tuple[int, ...]:
+    if dead.kind is Kind.HOST_MEMORY:
+        return _OF_HOST_MEMORY.get(role.verb, ())
+    outcomes = _OUTCOMES.get((dead.kind, role.verb in ENDS), ())
+    return (*outcomes, CRASH) if role.variant == "unified" else outcomes

@@ -14,7 +14,12 @@ def explain_failure(call: Call, outcome: Outcome, model: Model) -> Violation | N
     """Why a call failed that breaks no rule itself; None if that is not known. Asked after the model has observed it."""
     from cuvet.rules.error.sticky import explain_sticky
     from cuvet.rules.exit.call_after_shutdown import explain_shutdown
+    from cuvet.rules.memory.exhausted import explain_exhausted
 
     if outcome.status is None:
         return None
-    return explain_sticky(call, outcome.status, model) or explain_shutdown(call, outcome.status)
+    return (
+        explain_sticky(call, outcome.status, model)
+        or explain_shutdown(call, outcome.status)
+        or explain_exhausted(call, outcome.status, model)
+    )

@@ -83,7 +83,7 @@ class ErrorSticky(Rule):
         Example(
             "an error that is over after the call",
             """
-cu.cuDeviceGet(99)
+cu.cuModuleGetGlobal(cu.module(), "absent")
 memory = cu.cuMemAlloc(64)
 cu.cuMemFree(memory)
 """,

@@ -58,19 +58,18 @@ class ErrorUnchecked(Rule):
         Example(
             "failed, and tried again",
             """
-event = cu.cuEventCreate(0xFF)
+memory, size = cu.cuModuleGetGlobal(cu.module(), "absent")
 if cu.status:
-    event = cu.cuEventCreate(0)
-cu.cuEventRecord(event, 0)
-cu.cuEventDestroy(event)
+    memory, size = cu.cuMemAlloc(4), 4
+    cu.cuMemsetD8(memory, 0, size)
 """,
         ),
         Example(
             "failed, and given up",
             """
-stream = cu.cuStreamCreate(0xFF)
+memory, size = cu.cuModuleGetGlobal(cu.module(), "absent")
 if not cu.status:
-    cu.cuStreamSynchronize(stream)
+    cu.cuCtxSynchronize()
 """,
         ),
     )

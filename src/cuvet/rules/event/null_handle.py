@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
+from cuvet.rules.evidence import measured, recorded
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import Example, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+_OF_GRAPHS = frozenset({Kind.GRAPH, Kind.GRAPH_NODE})
 
 
 class EventNullHandle(NullHandle):
@@ -12,7 +22,8 @@ class EventNullHandle(NullHandle):
     A call that needs an event is given NULL.
 
     ## Why it is wrong
-    There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE.
+    There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE; those that put an event into a graph's
+    node, and `cuIpcGetEventHandle`, CUDA_ERROR_INVALID_VALUE.
 
     ## Use instead
     Look at the status of the call that should have made the event; initialise handles to NULL and test them
@@ -30,6 +41,9 @@ class EventNullHandle(NullHandle):
     kind = Kind.EVENT
     outcomes = (400,)
     evidence = (
+        recorded(
+            "cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle: CUDA_ERROR_INVALID_VALUE"
+        ),
         measured(
             "record, synchronise and query: CUDA_ERROR_INVALID_HANDLE",
             "event_null_record",
@@ -74,4 +88,21 @@ cu.cuEventRecord(0, 0)  # error: [event-null-handle]
 cu.cuEventDestroy(0)  # error: [event-null-handle]
 """,
         ),
+        Example(
+            "put into a graph",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEventRecordNode(graph, None, 0, 0)  # error: [event-null-handle]
+""",
+        ),
     )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            yield replace(violation, outcomes=(1,)) if checks_pointer(call.entry_point) else violation
+
+
+def checks_pointer(entry_point: EntryPoint) -> bool:
+    """Whether NULL is refused as a value and not as a handle: where the event becomes part of a graph, or is to be shared."""
+    return entry_point.name == "cuIpcGetEventHandle" or any(role.kind in _OF_GRAPHS for role in entry_point.roles)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
 
@@ -53,6 +54,7 @@ class ExitCallAfterShutdown(Rule):
     code = "CV931"
     name = "exit-call-after-shutdown"
     severity = "warning"
+    stage = Stage.PROCESS
     summary = "CUDA is called after the driver has shut down"
     help = "end CUDA objects before main returns, not in destructors of static objects"
     entry_points = frozenset()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
-from cuvet.rules.evidence import documented, measured
-from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of
+from cuvet.rules.evidence import documented, measured, recorded
+from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ class FunctionOtherContext(Rule):
     """
     ## What it checks
     A function (`CUfunction`) is launched, and the launch fails, while another context is current than the one its module was
-    loaded in.
+    loaded in, on a stream that is not of that one either.
 
     ## Why it is wrong
     A module is loaded into the context that was current, and its functions can run there only. Caching a function once and
@@ -38,6 +38,7 @@ class FunctionOtherContext(Rule):
     kinds = FUNCTIONS
     verbs = frozenset({Verb.LAUNCHES})
     evidence = (
+        recorded("while another context is current, on a stream of the module's own context: no error"),
         measured(
             "launch while another context of the same device is current: CUDA_ERROR_INVALID_HANDLE",
             "context_function_of_other",
@@ -48,6 +49,17 @@ class FunctionOtherContext(Rule):
         ),
     )
     VALID = (
+        Example(
+            "launched on a stream of the module's context",
+            """
+stream, kernel = cu.cuStreamCreate(0), cu.kernel()
+own = cu.cuCtxCreate(0, 0, device)
+cu.launch(kernel, stream, 0)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+            note="the launch runs in the stream's context, whichever is current",
+        ),
         Example(
             "loaded in each context",
             """
@@ -99,7 +111,8 @@ cu.launch(function, 0, 0)  # error: [function-other-context]
         if role is None or function is None or not function.alive or current is None or not current.alive:
             return
         owner = module_context(function)
-        if owner is None or owner is current:
+        where = stream_and_context(call, model)
+        if owner is None or owner is current or (where is not None and where[1] is owner):
             return
         yield Violation(
             rule=cls,

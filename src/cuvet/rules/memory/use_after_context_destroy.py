@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -38,6 +38,7 @@ class MemoryUseAfterContextDestroy(Rule):
     entry_points = ENTRY_POINTS | COPIES | SETS
     evidence = (
         measured("cuMemFree after cuCtxDestroy returns CUDA_ERROR_INVALID_VALUE", "ctx_destroy_then_use"),
+        recorded("where a destroyed context is current: CUDA_ERROR_CONTEXT_IS_DESTROYED"),
         documented(
             "Destroys and cleans up all resources associated with the context.",
             "CUDA Driver API, Context Management, cuCtxDestroy",
@@ -90,6 +91,7 @@ cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-context-destroy]
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        current = model.current_context(call)
         for argument, dead in _named(call, model):
             if dead.killed_by is None or dead.destroyed_by is None or by_reset(dead.destroyed_by):
                 continue
@@ -99,9 +101,14 @@ cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-context-destroy]
                 objects=(dead,),
                 argument=argument,
                 because=chain(dead),
-                outcomes=(1,),
+                outcomes=(_refused(call) if current is None or current.alive else (709,)),
                 only_if_failed=True,
             )
+
+
+def _refused(call: Call) -> tuple[int, ...]:
+    """A copy that finds out by itself what an address is takes it for the host's."""
+    return (1, CRASH) if call.name in ("cuMemcpy", "cuMemcpyAsync") else (1,)
 
 
 def _named(call: Call, model: Model) -> Iterator[tuple[int, Object]]:

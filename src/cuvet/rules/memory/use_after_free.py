@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -124,6 +124,7 @@ cu.cuMemcpyDtoHAsync(cu.host(4096), memory, 4096, 0)  # error: [memory-use-after
                 objects=(dead,),
                 argument=access.argument,
                 because=chain(dead),
-                outcomes=(1,),
+                outcomes=(1, CRASH) if access.side == "any" else (1,),
+                undefined=access.side == "any" or (dead.variant == "linear" and dead.freed_on is not None),
                 only_if_failed=True,
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
 from cuvet.rules.rule import Example, Rule, Violation
 
@@ -39,6 +39,10 @@ class StreamOtherContext(Rule):
     kinds = FUNCTIONS
     verbs = frozenset({Verb.LAUNCHES})
     evidence = (
+        recorded(
+            "a function of a module that was loaded in the stream's context, while another is current: no error; of one that was "
+            "loaded in the current context: CUDA_ERROR_INVALID_HANDLE"
+        ),
         measured(
             "launch on a stream of another context of the device: CUDA_ERROR_INVALID_HANDLE",
             "context_function_of_other",
@@ -128,7 +132,7 @@ cu.launch(kernel, stream, 0)  # error: [stream-other-context]
         if context is current or function is None or function.kind is Kind.KERNEL:
             return
         if module_context(function) not in (None, current):
-            return
+            return  # the rule function-other-context tells
         yield Violation(
             rule=cls,
             message=f"{stream.name} does not belong to the current context",

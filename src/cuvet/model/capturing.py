@@ -1,0 +1,142 @@
+"""Which calls the driver refuses on account of a stream capture, and which captures a refused call breaks.
+
+Found on recordings of random programs (NVIDIA H200, driver 580.159.04); CUDA's documentation names none of these entry points but
+the potentially unsafe cudaEventQuery (cuThreadExchangeStreamCaptureMode), cuStreamAddCallback and cuStreamAttachMemAsync.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.objects import Event, Stream
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model.call import Call
+    from cuvet.model.model import Model
+    from cuvet.model.objects import Capture
+
+_UNSAFE_ON_STREAM = frozenset({(Kind.MEMORY, Verb.ALLOCATES), (Kind.MEMORY, Verb.FREES)})
+_UNSAFE = frozenset(
+    {
+        *((kind, verb) for kind in (Kind.MEMORY, Kind.HOST_MEMORY) for verb in (Verb.ALLOCATES, Verb.FREES)),
+        *((Kind.HOST_MEMORY, verb) for verb in (Verb.REGISTERS, Verb.UNREGISTERS)),
+        *((kind, verb) for kind in (Kind.STREAM, Kind.EVENT, Kind.CONTEXT) for verb in (Verb.BLOCKS, Verb.QUERIES)),
+        *((kind, verb) for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY) for verb in (Verb.CREATES, Verb.DESTROYS)),
+        *(
+            (kind, verb)
+            for kind in (Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT)
+            for verb in (Verb.CREATES, Verb.DESTROYS)
+        ),
+        *((kind, verb) for kind in (Kind.MEMORY_POOL, Kind.GRAPH_EXEC) for verb in (Verb.CREATES, Verb.DESTROYS)),
+        (Kind.MEMORY_POOL, Verb.USES),
+        (Kind.MODULE, Verb.DESTROYS),
+        (Kind.LIBRARY, Verb.DESTROYS),
+    }
+)
+_UNSAFE_BY_NAME = frozenset(
+    {
+        "cuCtxDisablePeerAccess",
+        "cuCtxSetCacheConfig",
+        "cuCtxSetLimit",
+        "cuMemAdvise",
+        "cuPointerSetAttribute",
+        "cuProfilerStop",
+        "cuStreamAttachMemAsync",
+    }
+)
+
+NOT_CAPTURABLE = frozenset(
+    {
+        "cuGraphLaunch",
+        "cuGraphUpload",
+        "cuMemPrefetchAsync",
+        "cuMemcpyPeerAsync",
+        "cuStreamAddCallback",
+        "cuStreamAttachMemAsync",
+        "cuStreamGetDevice",
+        "cuStreamGetFlags",
+        "cuStreamGetId",
+    }
+)
+"""Refused on a stream that is capturing, also when the capture is broken already."""
+
+ABOUT_CAPTURE = frozenset({"cuStreamIsCapturing", "cuStreamGetCaptureInfo"})
+"""Answered on a stream whose capture is broken. On the legacy stream they are refused as all calls are, and break nothing."""
+
+_NAMES_NONE = frozenset({Verb.CREATES, Verb.RETURNS, Verb.DESTROYS})
+
+
+@cache
+def is_unsafe(entry_point: EntryPoint) -> bool:
+    """Whether its calls are potentially unsafe, so that a capture can forbid them to a thread. Those that enqueue work on a stream
+    are only if that stream takes part in no capture."""
+    on_stream = any(role.verb is Verb.ON for role in entry_point.roles)
+    unsafe = _UNSAFE_ON_STREAM if on_stream else _UNSAFE
+    return entry_point.name in _UNSAFE_BY_NAME or any(
+        (role.kind, role.verb) in unsafe and not role.field for role in entry_point.roles
+    )
+
+
+@cache
+def is_synchronous_copy(entry_point: EntryPoint) -> bool:
+    """Whether its calls copy or set memory and name no stream: they are work on the default stream."""
+    return entry_point.name.startswith(("cuMemcpy", "cuMemset")) and not any(
+        role.verb is Verb.ON for role in entry_point.roles
+    )
+
+
+@cache
+def _stream_roles(entry_point: EntryPoint) -> tuple[Role, ...]:
+    return tuple(
+        role
+        for role in entry_point.roles
+        if role.kind is Kind.STREAM and role.verb not in _NAMES_NONE and role.parameter and not role.field
+    )
+
+
+def names_stream(entry_point: EntryPoint) -> bool:
+    """Whether its calls name a stream that is there already, other than to destroy it."""
+    return bool(_stream_roles(entry_point)) or any(role.verb is Verb.ON for role in entry_point.roles)
+
+
+def streams_named(call: Call, model: Model) -> list[Stream]:
+    """The streams that the call names, default ones included."""
+    index = call.entry_point.index
+    found = [model.stream_of(call, index[role.parameter]) for role in _stream_roles(call.entry_point)]
+    return [stream for stream in (found or [model.stream_on(call)]) if stream is not None]
+
+
+def implied(call: Call, model: Model) -> list[tuple[Capture, Stream]]:
+    """If the call uses the legacy default stream: the captures that it would then depend on, each with a stream that takes part in it
+    and synchronises with the legacy one."""
+    if not model.captures():
+        return []
+    if is_synchronous_copy(call.entry_point):
+        context = model.current_context(call)
+    else:
+        context = next((stream.context for stream in streams_named(call, model) if stream.legacy), None)
+    if context is None:
+        return []
+    found = []
+    for capture in model.captures():
+        stream = next((one for one in capture.streams if one.blocking and one.context is context), None)
+        if stream is not None:
+            found.append((capture, stream))
+    return found
+
+
+def of_named(call: Call, model: Model) -> list[Capture]:
+    """Captures, broken or not, of the streams and events that the call names, and of the context that it waits for."""
+    found = [stream.capture for stream in streams_named(call, model) if stream.capture is not None]
+    for role in call.entry_point.roles:
+        if role.kind is Kind.EVENT and role.parameter and role.verb not in _NAMES_NONE:
+            event = model.object_named(call, role)
+            if isinstance(event, Event) and event.captured is not None and event.captured.ended_by is None:
+                found.append(event.captured)
+        elif role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS:
+            context = model.current_context(call)
+            found += [capture for capture in model.captures() if capture.origin.context is context]
+    return found

@@ -1,0 +1,85 @@
+"""Which calls work in the context that is current on their thread."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model.call import Call
+
+_MADE_IN_CONTEXT = frozenset(
+    {
+        Kind.STREAM,
+        Kind.EVENT,
+        Kind.MEMORY,
+        Kind.HOST_MEMORY,
+        Kind.ARRAY,
+        Kind.MIPMAPPED_ARRAY,
+        Kind.TEXTURE_OBJECT,
+        Kind.SURFACE_OBJECT,
+        Kind.MODULE,
+    }
+)
+_MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.REGISTERS})
+_ENDED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
+"""Kinds whose handles are numbers that only a context makes sense of."""
+_FREED = frozenset({Kind.MEMORY, Kind.HOST_MEMORY})
+_ENDS_MEMORY = frozenset({Verb.FREES, Verb.UNREGISTERS})
+_BUILT_IN_STREAMS = range(3)
+_LOOKS_AT_DESTROYED = frozenset({"cuCtxGetFlags"})
+"""Entry points that need a current context, and do with a destroyed one."""
+_REFUSES_DESTROYED = frozenset({"cuLinkCreate"})
+"""Entry points that do without a current context, but not with a destroyed one."""
+
+
+def needs_context(call: Call) -> bool:
+    """Whether there has to be a context: the call makes something in it, asks about it, waits for it, or names one of its default
+    streams. A stream that was created brings its context along."""
+    streams = [call.args[index] for index in _streams(call.entry_point)]
+    if streams:
+        return any(word in _BUILT_IN_STREAMS for word in streams)
+    return _needs_context(call.entry_point)
+
+
+def refuses_destroyed_context(call: Call) -> bool:
+    """Whether a current context must not be a destroyed one. Memory is freed without a context, but not with a destroyed one."""
+    if call.name in _LOOKS_AT_DESTROYED:
+        return False
+    if call.name in _REFUSES_DESTROYED:
+        return True
+    return needs_context(call) or _ends_memory(call.entry_point)
+
+
+@cache
+def _needs_context(entry_point: EntryPoint) -> bool:
+    return any(
+        (role.verb in _MAKES and role.kind in _MADE_IN_CONTEXT and not role.parent and role.variant != "mapped")
+        or (role.verb is Verb.DESTROYS and role.kind in _ENDED_IN_CONTEXT)
+        or (role.verb is Verb.BLOCKS and role.kind is Kind.CONTEXT)
+        or (role.verb is Verb.USES and role.kind is Kind.CONTEXT and not role.parameter)
+        for role in entry_point.roles
+    )
+
+
+@cache
+def _ends_memory(entry_point: EntryPoint) -> bool:
+    return any(
+        role.verb in _ENDS_MEMORY and role.kind in _FREED and role.variant != "mapped" for role in entry_point.roles
+    )
+
+
+@cache
+def _streams(entry_point: EntryPoint) -> tuple[int, ...]:
+    """Parameters that name a stream."""
+    return tuple(
+        entry_point.index[role.parameter]
+        for role in entry_point.roles
+        if role.kind is Kind.STREAM
+        and role.verb not in (Verb.CREATES, Verb.RETURNS, Verb.DESTROYS)
+        and role.parameter
+        and not role.field
+    )

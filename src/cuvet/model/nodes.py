@@ -1,0 +1,72 @@
+"""What is known of the nodes of graphs: their types, and the edges between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.naming import member
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call
+    from cuvet.model.model import Model
+    from cuvet.model.objects import Graph, Object
+
+_TYPES = {
+    "Kernel": 0,
+    "Memcpy": 1,
+    "Memset": 2,
+    "Host": 3,
+    "ChildGraph": 4,
+    "Empty": 5,
+    "EventWait": 6,
+    "EventRecord": 7,
+    "ExternalSemaphoresSignal": 8,
+    "ExternalSemaphoresWait": 9,
+    "MemAlloc": 10,
+    "MemFree": 11,
+    "BatchMemOp": 12,
+}
+"""CUgraphNodeType, by what entry points call such nodes: ``cuGraphAddKernelNode``, ``cuGraphKernelNodeGetParams``."""
+
+
+def type_in_name(entry_point: str) -> int | None:
+    """The CUgraphNodeType that the entry point is for; None if it is for several."""
+    rest = entry_point.removeprefix("cuGraph").removeprefix("Exec").removeprefix("Add")
+    return _TYPES.get(rest.split("Node", 1)[0]) if "Node" in rest else None
+
+
+def was_added(node: Object) -> bool:
+    """Whether a call added the node: nodes that were captured or cloned are seen when a call hands them out."""
+    return node.created_by is not None and node.created_by.name.startswith("cuGraphAdd")
+
+
+def node_type(node: Object) -> int | None:
+    """Its CUgraphNodeType; None if it is not known."""
+    if node.created_by is None or not was_added(node):
+        return None
+    if node.created_by.name == "cuGraphAddNode":
+        return member(node.created_by, "nodeParams", "type")
+    return type_in_name(node.created_by.name)
+
+
+def node_types(graph: Graph) -> tuple[int, ...] | None:
+    """Types of all its nodes, in ascending order; None if they are not known."""
+    if graph.captured or graph.created_by is None or graph.created_by.name != "cuGraphCreate":
+        return None
+    types = [node_type(node) for node in graph.children]
+    known = [found for found in types if found is not None]
+    return tuple(sorted(known)) if len(known) == len(types) else None
+
+
+def nodes_named(call: Call, model: Model, parameter: str) -> list[Object | None]:
+    """Nodes in the array that the parameter points to; None for those that are not known."""
+    data = call.inputs.get(call.entry_point.index[parameter], b"")
+    count = min(call.arg("numDependencies"), len(data) // 8)
+    return [model.find(Kind.GRAPH_NODE, int.from_bytes(data[8 * i : 8 * i + 8], "little")) for i in range(count)]
+
+
+def edges_named(call: Call, model: Model) -> list[tuple[Object, Object]]:
+    """Those of the edges that the call adds or removes of which both nodes are known."""
+    pairs = zip(nodes_named(call, model, "from"), nodes_named(call, model, "to"), strict=False)
+    return [(one, other) for one, other in pairs if one is not None and other is not None]

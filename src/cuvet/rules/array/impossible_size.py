@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.model.naming import member
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_DESCRIPTORS = {
+    "cuArrayCreate": "pAllocateArray",
+    "cuArray3DCreate": "pAllocateArray",
+    "cuMipmappedArrayCreate": "pMipmappedArrayDesc",
+}
+_LARGEST = 1 << 17
+"""Elements: the largest extent of any array, of the 2D arrays of today's GPUs."""
+
+
+class ArrayImpossibleSize(Rule):
+    """
+    ## What it checks
+    An array is made without a width, or with an extent that no GPU has, and the call fails.
+
+    ## Why it is wrong
+    Extents of arrays are counted in elements, and limited by the hardware: 131072 elements in the largest direction. Height and
+    depth may be 0, the width never.
+
+    ## Use instead
+    Pass the width in elements, not in bytes; make no array for an empty image; ask `cuDeviceGetAttribute` for
+    the limits (CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH and its siblings).
+
+    ## Limits
+    The limits of 1D, 3D, layered and older GPUs' arrays are lower and are not checked.
+    """
+
+    code = "CV466"
+    name = "array-impossible-size"
+    severity = "error"
+    summary = "an array is made without a width, or larger than any GPU takes"
+    help = "pass a width in elements, of at least 1 and at most what cuDeviceGetAttribute says"
+    stage = Stage.ARGUMENT
+    entry_points = frozenset(_DESCRIPTORS)
+    evidence = (
+        recorded("cuArray3DCreate of 0 x 64 and of 1073741824 x 64 elements: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "2D texture objects of CUDA arrays are at most 131072 x 65536 elements",
+            "CUDA Programming Guide, Compute Capabilities, Technical Specifications",
+        ),
+        documented(
+            "sizes are in elements; the width is at least 1, height and depth are 0 in the dimensions that the array does not have",
+            "CUDA Driver API, Memory Management, cuArray3DCreate",
+        ),
+    )
+    VALID = (
+        Example(
+            "two dimensions",
+            """
+cu.cuArrayDestroy(cu.array())
+""",
+        ),
+        Example(
+            "one dimension",
+            """
+floats = 0x20
+layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=4096, Format=floats, NumChannels=1)
+cu.cuArrayDestroy(cu.cuArray3DCreate(layout))
+""",
+            note="height and depth are 0",
+        ),
+    )
+    INVALID = (
+        Example(
+            "an empty image",
+            """
+floats = 0x20
+layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=0, Height=64, Format=floats, NumChannels=1)
+cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
+""",
+        ),
+        Example(
+            "all elements in one row",
+            """
+floats = 0x20
+layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=1 << 30, Height=64, Format=floats, NumChannels=1)
+cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        descriptor = _DESCRIPTORS[call.name]
+        width, height = (member(call, descriptor, name) for name in ("Width", "Height"))
+        if width is None or height is None:
+            return
+        if width == 0:
+            message = "Width is 0, and has to be 1 at least"
+        elif max(width, height) > _LARGEST:
+            message = f"Width is {width} and Height {height} elements, and no GPU takes more than {_LARGEST}"
+        else:
+            return
+        yield Violation(
+            rule=cls,
+            message=message,
+            argument=call.entry_point.index[descriptor],
+            outcomes=(1,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import recorded
+from cuvet.rules.lifecycle import named
+from cuvet.rules.ownership import belongs, living_context
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ArrayOtherContext(Rule):
+    """
+    ## What it checks
+    A texture or surface object is made of an array of another context than the current one, and the call fails.
+
+    ## Why it is wrong
+    The driver returns CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, also for two contexts of one device, between which peer access cannot be
+    enabled.
+
+    ## Use instead
+    Make the context of the array current before `cuTexObjectCreate`, or make the array in the context that is current. Use
+    one context for each device.
+
+    ## Limits
+    Arrays that were made before the first call that was seen are not known. Arrays of a context to which peer access was enabled are
+    not judged.
+    """
+
+    code = "CV467"
+    name = "array-other-context"
+    severity = "error"
+    summary = "a texture or surface object is made of an array of another context"
+    help = "make the context of the array current first"
+    entry_points = frozenset({"cuTexObjectCreate", "cuSurfObjectCreate"})
+    evidence = (
+        recorded(
+            "cuTexObjectCreate and cuSurfObjectCreate of an array of another context of the same device: "
+            "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"
+        ),
+    )
+    VALID = (
+        Example(
+            "array of the current context",
+            """
+array = cu.array()
+cu.cuTexObjectDestroy(cu.texture(array))
+cu.cuArrayDestroy(array)
+""",
+        ),
+        Example(
+            "made current again",
+            """
+array = cu.array()
+other = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxSetCurrent(context)
+cu.cuTexObjectDestroy(cu.texture(array))
+cu.cuArrayDestroy(array)
+cu.cuCtxDestroy(other)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "another context of the device",
+            """
+array = cu.array()
+other = cu.cuCtxCreate(0, 0, device)
+cu.texture(array)  # error: [array-other-context]
+cu.surface(array)  # error: [array-other-context]
+cu.cuCtxDestroy(other)
+cu.cuArrayDestroy(array)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        current = model.current_context(call)
+        for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY):
+            for use in named(call, model, kind):
+                owner = living_context(use.object)
+                if use.object is None or owner is None or current is None or owner is current or owner in current.peers:
+                    continue
+                yield Violation(
+                    rule=cls,
+                    message=f"{use.object.name} belongs to another context than the current one",
+                    objects=(use.object, owner, current),
+                    argument=use.argument,
+                    because=(belongs(use.object, owner), f"{current.name} is current"),
+                    outcomes=(705,),
+                    only_if_failed=True,
+                )

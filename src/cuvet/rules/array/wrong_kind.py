@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.naming import member
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import named, place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+_SPARSE, _DEFERRED = 0x40, 0x80
+"""CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING"""
+_NEEDS = {
+    "cuArrayGetSparseProperties": (_SPARSE, "CUDA_ARRAY3D_SPARSE"),
+    "cuMipmappedArrayGetSparseProperties": (_SPARSE, "CUDA_ARRAY3D_SPARSE"),
+    "cuArrayGetMemoryRequirements": (_DEFERRED, "CUDA_ARRAY3D_DEFERRED_MAPPING"),
+    "cuMipmappedArrayGetMemoryRequirements": (_DEFERRED, "CUDA_ARRAY3D_DEFERRED_MAPPING"),
+}
+_DESCRIPTORS = {"cuArray3DCreate": "pAllocateArray", "cuMipmappedArrayCreate": "pMipmappedArrayDesc"}
+
+
+class ArrayWrongKind(Rule):
+    """
+    ## What it checks
+    Properties are asked for that only sparse arrays or arrays with deferred mapping have, of an array that was made without that
+    flag, and the call fails.
+
+    ## Why it is wrong
+    These properties tell how to map memory into an array that was made without it. Of other arrays the driver tells none: it returns
+    CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask.
+
+    ## Limits
+    Known if the creation of the array was seen with its descriptor.
+    """
+
+    code = "CV468"
+    name = "array-wrong-kind"
+    severity = "error"
+    summary = "properties of sparse or deferred arrays are asked for of an ordinary array"
+    help = "make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask"
+    entry_points = frozenset(_NEEDS)
+    evidence = (
+        recorded(
+            "cuArrayGetSparseProperties, cuArrayGetMemoryRequirements and their siblings for mipmapped arrays, of arrays without "
+            "these flags: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "CUDA_ERROR_INVALID_VALUE if the array was made without CUDA_ARRAY3D_SPARSE, or without CUDA_ARRAY3D_DEFERRED_MAPPING",
+            "CUDA Driver API, Memory Management, cuArrayGetSparseProperties and cuArrayGetMemoryRequirements",
+        ),
+    )
+    VALID = (
+        Example(
+            "what every array has",
+            """
+array = cu.array()
+cu.cuArray3DGetDescriptor(cu.host(64), array)
+cu.cuArrayDestroy(array)
+""",
+        ),
+        Example(
+            "levels of an ordinary mipmapped array",
+            """
+mipmapped = cu.mipmapped_array()
+cu.cuMipmappedArrayGetLevel(mipmapped, 0)
+cu.cuMipmappedArrayDestroy(mipmapped)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "sparse properties of an ordinary array",
+            """
+array = cu.array()
+cu.cuArrayGetSparseProperties(cu.host(64), array)  # error: [array-wrong-kind]
+cu.cuArrayDestroy(array)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        flag, flag_name = _NEEDS[call.name]
+        for use in (use for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY) for use in named(call, model, kind)):
+            made = None if use.object is None or not use.object.alive else _whole(use.object).created_by
+            flags = None if made is None else _flags(made)
+            if use.object is None or made is None or flags is None or flags & flag:
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{use.object.name} was made without {flag_name}",
+                objects=(use.object,),
+                argument=use.argument,
+                because=(f"it was made by {place(made)}",),
+                outcomes=(1,),
+                only_if_failed=True,
+            )
+
+
+def _whole(array: Object) -> Object:
+    """The mipmapped array of a level, else the array."""
+    return array.parent if array.parent is not None and array.parent.kind is Kind.MIPMAPPED_ARRAY else array
+
+
+def _flags(made: Call) -> int | None:
+    """CUDA_ARRAY3D_… of the call that made the array; arrays of cuArrayCreate have none."""
+    if made.name == "cuArrayCreate":
+        return 0
+    descriptor = _DESCRIPTORS.get(made.name)
+    return None if descriptor is None else member(made, descriptor, "Flags")

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.model.precedence import Stage
+from cuvet.rules.capturing import streams_named
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureDependenciesNotCapturing(Rule):
+    """
+    ## What it checks
+    `cuStreamUpdateCaptureDependencies` is called, and fails, on a stream that is not capturing.
+
+    ## Why it is wrong
+    Only a capture has dependencies that the next captured work gets. The call returns CUDA_ERROR_ILLEGAL_STATE.
+
+    ## Use instead
+    Make the call between `cuStreamBeginCapture` and `cuStreamEndCapture`; `cuStreamIsCapturing` tells whether it is allowed.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV817"
+    name = "capture-dependencies-not-capturing"
+    severity = "error"
+    stage = Stage.CAPTURE
+    summary = "the dependencies of a capture are changed on a stream that is not capturing"
+    help = "make the call while the stream is capturing"
+    entry_points = frozenset({"cuStreamUpdateCaptureDependencies"})
+    evidence = (
+        recorded("on streams that are not capturing, whatever the flags: CUDA_ERROR_ILLEGAL_STATE"),
+        documented(
+            "the call is for a capturing stream, and returns CUDA_ERROR_ILLEGAL_STATE if the stream is not capturing",
+            "CUDA Driver API, Stream Management, cuStreamUpdateCaptureDependencies",
+        ),
+    )
+    VALID = (
+        Example(
+            "while capturing",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "asked first",
+            """
+stream = cu.cuStreamCreate(0)
+if cu.cuStreamIsCapturing(stream):
+    cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "after the capture",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)  # error: [capture-dependencies-not-capturing]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for argument, stream in streams_named(call, model, Verb.USES):
+            if stream.alive and stream.capture is None:
+                yield Violation(
+                    rule=cls,
+                    message=f"{stream.name} is not capturing",
+                    objects=(stream,),
+                    argument=argument,
+                    outcomes=(401,),
+                    only_if_failed=True,
+                )

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.model.capturing import NOT_CAPTURABLE
+from cuvet.model.precedence import Stage
+from cuvet.rules.capturing import begun, streams_named
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureNotSupported(Rule):
+    """
+    ## What it checks
+    A call that cannot be captured is made on a capturing stream, and fails: a graph is launched or uploaded there, a callback added
+    with `cuStreamAddCallback`, memory attached or prefetched, or copied with `cuMemcpyPeerAsync`, or the stream's flags, id or device
+    are asked for.
+
+    ## Why it is wrong
+    The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, in every mode.
+
+    ## Use instead
+    Make the call before the capture begins or after it has ended. Instead of launching an executable graph, add its graph to the
+    other one as a child node (`cuGraphAddChildGraphNode`); for host functions there is `cuLaunchHostFunc`. Whether a stream is
+    capturing tells `cuStreamIsCapturing`.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV815"
+    name = "capture-not-supported"
+    severity = "error"
+    stage = Stage.CAPTURE
+    summary = "a call that cannot be captured is made on a capturing stream"
+    help = "make the call before the capture begins or after it has ended"
+    entry_points = NOT_CAPTURABLE
+    evidence = (
+        recorded(
+            "cuStreamGetFlags, cuStreamGetId, cuGraphLaunch and cuGraphUpload on a capturing stream, also on one of which the capture was "
+            "invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; cuStreamGetPriority: no error"
+        ),
+        documented(
+            "cuStreamAddCallback is not supported between cuStreamBeginCapture and cuStreamEndCapture; cuLaunchHostFunc is",
+            "CUDA Driver API, Stream Management, cuStreamAddCallback",
+        ),
+        documented(
+            "some calls that enqueue work, such as cudaStreamAttachMemAsync, are not supported in graphs and return an error on a stream "
+            "that is being captured",
+            "CUDA Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
+        ),
+    )
+    VALID = (
+        Example(
+            "launched after the capture",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+graph = cu.cuStreamEndCapture(stream)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuGraphExecDestroy(executable)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+        Example(
+            "priority asked for",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamGetPriority(stream)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "flags of another stream",
+            """
+non_blocking = 1
+stream, other = cu.cuStreamCreate(non_blocking), cu.cuStreamCreate(non_blocking)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamGetFlags(other)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "flags of the capturing stream",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamGetFlags(stream)  # error: [capture-not-supported]
+cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
+""",
+        ),
+        Example(
+            "graph launched",
+            """
+relaxed = 2
+stream, graph = cu.cuStreamCreate(0), cu.cuGraphCreate(0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuStreamBeginCapture(stream, relaxed)
+cu.cuGraphLaunch(executable, stream)  # error: [capture-not-supported]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if not model.captures():
+            return
+        for argument, stream in streams_named(call, model, Verb.ON, Verb.USES):
+            if stream.alive and stream.capture is not None:
+                yield Violation(
+                    rule=cls,
+                    message=f"{stream.name} is capturing, and {call.name} cannot be captured",
+                    objects=(stream,),
+                    argument=argument,
+                    because=(begun(stream.capture),),
+                    outcomes=(900,),
+                    only_if_failed=True,
+                )

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Event
+from cuvet.rules.capturing import begun
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureWaitForEnded(Rule):
+    """
+    ## What it checks
+    A stream is made to wait for an event that was last recorded in a capture which has ended or was invalidated, and the call fails.
+
+    ## Why it is wrong
+    The event stands for a place in that capture, not for work that runs. Once the capture is over or broken, no stream can join it:
+    the call returns CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Record the event again, after the launch of the graph; or record another event there.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV816"
+    name = "capture-wait-for-ended"
+    severity = "error"
+    summary = "a stream waits for an event of a capture that is over"
+    help = "record the event again after the graph is launched"
+    entry_points = frozenset({"cuStreamWaitEvent"})
+    evidence = (
+        recorded("cuStreamWaitEvent for an event recorded in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "once a capture is invalidated, using its streams or the events recorded in it is an error until the capture is ended",
+            "CUDA Programming Guide, CUDA Graphs, Invalidation",
+        ),
+    )
+    VALID = (
+        Example(
+            "joined while the capture goes on",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+event = cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(event, first)
+cu.cuStreamWaitEvent(second, event, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+""",
+        ),
+        Example(
+            "recorded again after the capture",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+event = cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(event, first)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+cu.cuEventRecord(event, first)
+cu.cuStreamWaitEvent(second, event, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "event of a broken capture",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+event = cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(event, first)
+cu.cuMemAlloc(4096)  # error: [capture-unsafe-call]
+cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-ended]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index["hEvent"]
+        event = model.object_of(call, argument, Kind.EVENT)
+        capture = event.captured if isinstance(event, Event) and event.alive else None
+        over = None if capture is None else capture.ended_by or capture.invalidated_by
+        if event is None or capture is None or over is None:
+            return
+        how = "ended" if capture.ended_by is not None else "invalidated"
+        yield Violation(
+            rule=cls,
+            message=f"the capture in which {event.name} was recorded is over",
+            objects=(event, capture.origin),
+            argument=argument,
+            because=(begun(capture), f"it was {how} by {place(over)}"),
+            outcomes=(1,),
+            only_if_failed=True,
+        )

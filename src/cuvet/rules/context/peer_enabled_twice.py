@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.lifecycle import place
+from cuvet.rules.peers import peers
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextPeerEnabledTwice(Rule):
+    """
+    ## What it checks
+    Peer access is enabled again that an earlier call enabled, and the call fails.
+
+    ## Why it is wrong
+    Access is enabled for all memory of the peer context, once. A second call returns
+    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED and changes nothing. In the runtime the error stays until `cudaGetLastError` is
+    called, and the check after the next kernel reports it.
+
+    ## Use instead
+    Enable each pair once, or expect the status and, in the runtime, clear it with `cudaGetLastError`.
+
+    ## Limits
+    Libraries enable peer access too; then the call that was first is not the program's own. It need not be recorded, so that the
+    driver's status decides.
+    """
+
+    code = "CV114"
+    name = "context-peer-enabled-twice"
+    severity = "note"
+    summary = "peer access is enabled that is enabled already"
+    help = "enable peer access once for each pair of devices, or expect this status"
+    entry_points = frozenset({"cuCtxEnablePeerAccess"})
+    evidence = (
+        documented(
+            "all allocations of the peer context become accessible; CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED if access from the current "
+            "context was enabled already",
+            "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
+        ),
+        documented(
+            "returns the last error of the runtime's calls on this thread, and resets it",
+            "CUDA Runtime API, Error Handling, cudaGetLastError",
+        ),
+    )
+    VALID = (
+        Example(
+            "once",
+            """
+cu.cuCtxEnablePeerAccess(cu.cuDevicePrimaryCtxRetain(1), 0)
+""",
+            devices=2,
+        ),
+        Example(
+            "again after it was disabled",
+            """
+other = cu.cuDevicePrimaryCtxRetain(1)
+cu.cuCtxEnablePeerAccess(other, 0)
+cu.cuCtxDisablePeerAccess(other)
+cu.cuCtxEnablePeerAccess(other, 0)
+""",
+            devices=2,
+        ),
+    )
+    INVALID = (
+        Example(
+            "twice",
+            """
+other = cu.cuDevicePrimaryCtxRetain(1)
+cu.cuCtxEnablePeerAccess(other, 0)
+cu.cuCtxEnablePeerAccess(other, 0)  # note: [context-peer-enabled-twice]
+""",
+            devices=2,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        both = peers(call, model)
+        before = None if both is None else both[0].peers.get(both[1])
+        if both is None or both[0].device == both[1].device:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"peer access from {both[0].name} to {both[1].name} is enabled already",
+            objects=both,
+            argument=call.entry_point.index["peerContext"],
+            because=() if before is None else (f"it was enabled by {place(before)}",),
+            outcomes=(0, 704) if before is None else (704,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.peers import peers
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextPeerNotEnabled(Rule):
+    """
+    ## What it checks
+    Peer access is disabled that was not enabled, and the call fails.
+
+    ## Why it is wrong
+    Peer access is enabled from the current context to its peer, one way only. Disabling it from another context, or the other
+    way round, disables nothing: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.
+
+    ## Use instead
+    Disable it with the context current that it was enabled from, once.
+
+    ## Limits
+    Successful calls need not be recorded, so that the driver's status decides; a call that succeeds is never reported.
+    """
+
+    code = "CV113"
+    name = "context-peer-not-enabled"
+    severity = "error"
+    summary = "peer access is disabled that was not enabled"
+    help = "disable peer access from the context that it was enabled from, and only once"
+    entry_points = frozenset({"cuCtxDisablePeerAccess"})
+    evidence = (
+        recorded("cuCtxDisablePeerAccess without an enabling call before: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"),
+        documented(
+            "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED if access between the current context and peerContext was not enabled before",
+            "CUDA Driver API, Peer Context Memory Access, cuCtxDisablePeerAccess",
+        ),
+        documented(
+            "access is enabled in one direction; the other needs a call of its own",
+            "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
+        ),
+    )
+    VALID = (
+        Example(
+            "enabled and disabled",
+            """
+other = cu.cuDevicePrimaryCtxRetain(1)
+cu.cuCtxEnablePeerAccess(other, 0)
+cu.cuCtxDisablePeerAccess(other)
+""",
+            devices=2,
+        ),
+        Example(
+            "both ways",
+            """
+other = cu.cuDevicePrimaryCtxRetain(1)
+cu.cuCtxEnablePeerAccess(other, 0)
+cu.cuCtxSetCurrent(other)
+cu.cuCtxEnablePeerAccess(context, 0)
+cu.cuCtxDisablePeerAccess(context)
+""",
+            devices=2,
+        ),
+    )
+    INVALID = (
+        Example(
+            "never enabled",
+            """
+cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
+""",
+        ),
+        Example(
+            "enabled the other way round",
+            """
+other = cu.cuDevicePrimaryCtxRetain(1)
+cu.cuCtxEnablePeerAccess(other, 0)
+cu.cuCtxSetCurrent(other)
+cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
+""",
+            devices=2,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        both = peers(call, model)
+        if both is None:
+            return
+        current, peer = both
+        yield Violation(
+            rule=cls,
+            message=f"peer access from {current.name} to {peer.name} is disabled, and was not enabled",
+            objects=tuple(dict.fromkeys((current, peer))),
+            argument=call.entry_point.index["peerContext"],
+            outcomes=(0, 705) if peer in current.peers else (705,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.peers import peers
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextPeerSameDevice(Rule):
+    """
+    ## What it checks
+    Peer access is enabled to a context of the same device: usually to the current context itself.
+
+    ## Why it is wrong
+    Peer access lets one device reach the memory of another. Within a device there is nothing to enable, and the driver returns
+    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, also for the current context itself, where the documentation says CUDA_ERROR_INVALID_CONTEXT.
+
+    ## Use instead
+    Enable it between contexts of two devices for which `cuDeviceCanAccessPeer` says yes; leave out the pairs of a device
+    with itself.
+
+    ## Limits
+    Whether two devices can reach each other is not known.
+    """
+
+    code = "CV112"
+    name = "context-peer-same-device"
+    severity = "error"
+    summary = "peer access is enabled to a context of the same device"
+    help = "leave out the pairs of a device with itself"
+    entry_points = frozenset({"cuCtxEnablePeerAccess"})
+    evidence = (
+        recorded("cuCtxEnablePeerAccess with the current context: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"),
+        documented(
+            "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED if cuDeviceCanAccessPeer says that the current context's device cannot reach the "
+            "peer's; CUDA_ERROR_INVALID_CONTEXT if peerContext is the current context",
+            "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
+        ),
+    )
+    VALID = (
+        Example(
+            "two devices",
+            """
+other = cu.cuDevicePrimaryCtxRetain(1)
+cu.cuCtxEnablePeerAccess(other, 0)
+cu.cuCtxDisablePeerAccess(other)
+""",
+            devices=2,
+        ),
+        Example(
+            "asked first",
+            """
+for peer in range(cu.cuDeviceGetCount()):
+    if cu.cuDeviceCanAccessPeer(0, peer):
+        cu.cuCtxEnablePeerAccess(cu.cuDevicePrimaryCtxRetain(peer), 0)
+""",
+            note="a device cannot be its own peer",
+        ),
+    )
+    INVALID = (
+        Example(
+            "a loop over all devices",
+            """
+for peer in range(cu.cuDeviceGetCount()):
+    if peer == device:
+        cu.cuCtxEnablePeerAccess(context, 0)  # error: [context-peer-same-device]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        both = peers(call, model)
+        if both is None or both[0].device is None or both[0].device != both[1].device:
+            return
+        current, peer = both
+        other = "itself" if current is peer else f"{peer.name}, of the same device"
+        yield Violation(
+            rule=cls,
+            message=f"peer access is enabled from {current.name} to {other}",
+            objects=tuple(dict.fromkeys((current, peer))),
+            argument=call.entry_point.index["peerContext"],
+            outcomes=(217,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.model.naming import member
+from cuvet.model.precedence import Stage
+from cuvet.rules.arguments import passed
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+_ORDINALS = {"cuDeviceGet": "ordinal"}
+_INVALID_DEVICE, _INVALID_VALUE = 101, 1
+_OUTCOMES = dict.fromkeys(("cuDeviceGetMemPool", "cuMemPoolCreate", "cuGraphAddMemAllocNode"), _INVALID_VALUE)
+_LOCATIONS = {
+    "cuMemCreate": ("prop", "location."),
+    "cuMemPoolCreate": ("poolProps", "location."),
+    "cuMemPrefetchAsync": ("location", ""),
+    "cuMemPoolSetAccess": ("map", "location."),
+    "cuGraphAddMemAllocNode": ("nodeParams", "poolProps.location."),
+}
+"""Entry points that name a device in a CUmemLocation: the parameter, and where in the struct it is."""
+_DEVICE = 1
+"""CU_MEM_LOCATION_TYPE_DEVICE"""
+
+
+class DeviceOrdinalOutOfRange(Rule):
+    """
+    ## What it checks
+    A call that fails names a device that does not exist: a number below 0, or not below the number of devices.
+
+    ## Why it is wrong
+    Devices are numbered from 0 in each process, as CUDA_VISIBLE_DEVICES lets it see them: with CUDA_VISIBLE_DEVICES=3 the one
+    device is number 0.
+
+    ## Use instead
+    Ask `cuDeviceGetCount` (`cudaGetDeviceCount`) how many there are; take ranks modulo that.
+
+    ## Limits
+    How many devices there are is known from the calls of this process.
+    """
+
+    code = "CV123"
+    name = "device-ordinal-out-of-range"
+    severity = "error"
+    summary = "a device is named that does not exist"
+    help = "number devices from 0, below what cuDeviceGetCount says; look at CUDA_VISIBLE_DEVICES"
+    stage = Stage.ARGUMENT
+    evidence = (
+        recorded(
+            "cuDeviceGet, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxGetState and cuDeviceGetDefaultMemPool of device -1, 8 and "
+            "77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "ordinals go from 0 to cuDeviceGetCount() - 1",
+            "CUDA Driver API, Device Management, cuDeviceGet",
+        ),
+        documented(
+            "CUDA_ERROR_INVALID_DEVICE: the ordinal is of no device, or the device cannot do what is asked",
+            "CUDA Driver API, Data types used by CUDA driver, CUresult",
+        ),
+        documented(
+            "only the devices in CUDA_VISIBLE_DEVICES are visible, and they are numbered in its order",
+            "CUDA Programming Guide, CUDA Environment Variables",
+        ),
+    )
+    VALID = (
+        Example(
+            "the first device",
+            """
+cu.cuInit(0)
+cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(0))
+""",
+            setup=False,
+        ),
+        Example(
+            "the last device",
+            """
+last = cu.cuDeviceGetCount() - 1
+cu.cuDevicePrimaryCtxGetState(cu.cuDeviceGet(last))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "a rank that is not taken modulo the number of devices",
+            """
+rank = 77
+cu.cuDeviceGet(rank)  # error: [device-ordinal-out-of-range]
+""",
+        ),
+        Example(
+            "-1 for no device",
+            """
+cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
+""",
+        ),
+    )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return bool(_named(entry_point))
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for parameter in _named(call.entry_point):
+            number = _number(call, parameter)
+            if number is None or number < model.devices:
+                continue
+            written = number - (1 << 32) if number >> 31 else number
+            yield Violation(
+                rule=cls,
+                message=f"there is no device {written}: this process sees {model.devices}, numbered from 0",
+                argument=call.entry_point.index[parameter],
+                outcomes=(_OUTCOMES.get(call.name, _INVALID_DEVICE),),
+                only_if_failed=True,
+            )
+
+
+def _named(entry_point: EntryPoint) -> tuple[str, ...]:
+    """Parameters that are devices, by number."""
+    ordinal = _ORDINALS.get(entry_point.name)
+    devices = (parameter.name for parameter in entry_point.parameters if parameter.type == "CUdevice")
+    if entry_point.name in _LOCATIONS:
+        return _LOCATIONS[entry_point.name][:1]
+    return (ordinal,) if ordinal else tuple(devices)
+
+
+def _number(call: Call, parameter: str) -> int | None:
+    """The device that the parameter names, or the struct that it points to; None if that is no device."""
+    if call.name not in _LOCATIONS:
+        return passed(call, parameter)
+    where = _LOCATIONS[call.name][1]
+    return member(call, parameter, f"{where}id") if member(call, parameter, f"{where}type") == _DEVICE else None

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_EXTERNAL = 1
+_FLAGS = {"cuStreamWaitEvent": "Flags", "cuEventRecordWithFlags": "flags"}
+
+
+class EventExternalOutsideCapture(Rule):
+    """
+    ## What it checks
+    `CU_EVENT_WAIT_EXTERNAL` or `CU_EVENT_RECORD_EXTERNAL` is given for a stream that is not capturing.
+
+    ## Why it is wrong
+    The flag asks for an event node in the graph that is being captured. Without a capture there is no such graph: the call returns
+    CUDA_ERROR_ILLEGAL_STATE, and nothing is recorded or waited for.
+
+    ## Use instead
+    Give the flag only while the stream is capturing (`cuStreamIsCapturing`), and no flags otherwise.
+
+    ## Limits
+    Streams and events of which it was not seen where they came from are not judged.
+    """
+
+    code = "CV310"
+    name = "event-external-outside-capture"
+    severity = "error"
+    summary = "the external flag is given for an event outside of a capture"
+    help = "give the flag only while the stream is capturing"
+    entry_points = frozenset(_FLAGS)
+    evidence = (
+        recorded(
+            "cuStreamWaitEvent and cuEventRecordWithFlags with flags 1 on a stream that is not capturing: CUDA_ERROR_ILLEGAL_STATE"
+        ),
+        documented(
+            "CU_EVENT_WAIT_EXTERNAL and CU_EVENT_RECORD_EXTERNAL make an event node while a stream is captured, and are invalid outside "
+            "of a capture",
+            "CUDA Driver API, Stream Management, cuStreamWaitEvent, and Event Management, cuEventRecordWithFlags",
+        ),
+    )
+    VALID = (
+        Example(
+            "in a capture",
+            """
+external = 1
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuEventRecordWithFlags(event, stream, external)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "without the flag",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecordWithFlags(event, stream, 0)
+cu.cuStreamWaitEvent(stream, event, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "recorded",
+            """
+external = 1
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecordWithFlags(event, stream, external)  # error: [event-external-outside-capture]
+""",
+        ),
+        Example(
+            "waited for",
+            """
+external = 1
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuEventRecord(event, stream)
+cu.cuStreamWaitEvent(stream, event, external)  # error: [event-external-outside-capture]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if call.arg(_FLAGS[call.name]) != _EXTERNAL:
+            return
+        stream = model.stream_on(call)
+        event = model.object_of(call, call.entry_point.index["hEvent"], Kind.EVENT)
+        if stream is not None and stream.alive and stream.capture is None and event is not None and event.alive:
+            yield Violation(
+                rule=cls,
+                message=f"the external flag ({_EXTERNAL}) is given, and {stream.name} is not capturing",
+                objects=(event, stream),
+                argument=call.entry_point.index[_FLAGS[call.name]],
+                outcomes=(401,),
+            )

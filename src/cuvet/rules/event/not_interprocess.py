@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Event
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_INTERPROCESS = 4
+
+
+class EventNotInterprocess(Rule):
+    """
+    ## What it checks
+    A handle for other processes is asked for (`cuIpcGetEventHandle`), and not given, of an event that was created without
+    `CU_EVENT_INTERPROCESS`.
+
+    ## Why it is wrong
+    Whether an event can be shared is settled when it is created. The call returns CUDA_ERROR_INVALID_HANDLE.
+
+    ## Use instead
+    Create the event with `CU_EVENT_INTERPROCESS` and `CU_EVENT_DISABLE_TIMING`.
+
+    ## Limits
+    Events of which the creation was not seen are not judged.
+    """
+
+    code = "CV311"
+    name = "event-not-interprocess"
+    severity = "error"
+    summary = "an event is shared that was not created for it"
+    help = "create the event with CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING"
+    entry_points = frozenset({"cuIpcGetEventHandle"})
+    evidence = (
+        recorded("of an event created without CU_EVENT_INTERPROCESS: CUDA_ERROR_INVALID_HANDLE"),
+        documented(
+            "the event must have been created with CU_EVENT_INTERPROCESS and CU_EVENT_DISABLE_TIMING",
+            "CUDA Driver API, Memory Management, cuIpcGetEventHandle",
+        ),
+    )
+    VALID = (
+        Example(
+            "created for it",
+            """
+disable_timing, interprocess = 2, 4
+event = cu.cuEventCreate(disable_timing | interprocess)
+cu.cuIpcGetEventHandle(bytes(64), event)
+""",
+        ),
+        Example(
+            "not shared",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "ordinary event",
+            """
+event = cu.cuEventCreate(0)
+cu.cuIpcGetEventHandle(bytes(64), event)  # error: [event-not-interprocess]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index["event"]
+        event = model.object_of(call, argument, Kind.EVENT)
+        if not isinstance(event, Event) or not event.alive or event.created_by is None or event.flags & _INTERPROCESS:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{event.name} was created without CU_EVENT_INTERPROCESS",
+            objects=(event,),
+            argument=argument,
+            outcomes=(400,),
+            only_if_failed=True,
+        )

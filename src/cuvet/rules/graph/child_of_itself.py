@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Graph
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphChildOfItself(Rule):
+    """
+    ## What it checks
+    A graph is added to itself as a child (`cuGraphAddChildGraphNode`).
+
+    ## Why it is wrong
+    The call clones the child into the new node, and the new node is part of that child. It was recorded to die of SIGSEGV inside the
+    driver every time, with no error code.
+
+    ## Use instead
+    Add a clone of the graph (`cuGraphClone`).
+
+    ## Limits
+    None known.
+    """
+
+    code = "CV707"
+    name = "graph-child-of-itself"
+    severity = "error"
+    summary = "a graph is added to itself as a child"
+    help = "add a clone of the graph instead"
+    entry_points = frozenset({"cuGraphAddChildGraphNode"})
+    evidence = (
+        recorded("SIGSEGV in the driver in all of 57 calls"),
+        documented(
+            "the child graph is cloned in this call", "CUDA Driver API, Graph Management, cuGraphAddChildGraphNode"
+        ),
+    )
+    VALID = (
+        Example(
+            "clone of the graph",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphAddChildGraphNode(graph, None, 0, cu.cuGraphClone(graph))
+""",
+        ),
+        Example(
+            "another graph",
+            """
+graph, child = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+cu.cuGraphAddChildGraphNode(graph, None, 0, child)
+cu.cuGraphAddChildGraphNode(graph, None, 0, child)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "graph added to itself",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphAddChildGraphNode(graph, None, 0, graph)  # error: [graph-child-of-itself]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index["childGraph"]
+        graph = model.object_of(call, argument, Kind.GRAPH)
+        if (
+            not isinstance(graph, Graph)
+            or not graph.alive
+            or graph.unique
+            or call.arg("hGraph") != call.arg("childGraph")
+        ):
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{graph.name} is added to itself",
+            objects=(graph,),
+            argument=argument,
+            outcomes=(CRASH,),
+        )

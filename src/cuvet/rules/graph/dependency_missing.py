@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.nodes import edges_named, was_added
+from cuvet.model.objects import Graph
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphDependencyMissing(Rule):
+    """
+    ## What it checks
+    `cuGraphRemoveDependencies` removes an edge between two nodes that no edge joins, and fails.
+
+    ## Why it is wrong
+    There is no such edge: it was never added, was removed before, or goes the other way round. The driver returns CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Ask `cuGraphNodeGetDependencies` which edges there are; keep the order (from, to).
+
+    ## Limits
+    Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
+    """
+
+    code = "CV709"
+    name = "graph-dependency-missing"
+    severity = "error"
+    summary = "a dependency is removed that the graph does not have"
+    help = "ask cuGraphNodeGetDependencies which there are"
+    entry_points = frozenset({"cuGraphRemoveDependencies"})
+    evidence = (
+        recorded("edges between nodes that none was given for: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "an error is returned for a dependency that does not exist",
+            "CUDA Driver API, Graph Management, cuGraphRemoveDependencies",
+        ),
+    )
+    VALID = (
+        Example(
+            "edge removed that was added",
+            """
+graph = cu.cuGraphCreate(0)
+first, second = cu.cuGraphAddEmptyNode(graph, None, 0), cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphAddDependencies(graph, [first], [second], None, 1)
+cu.cuGraphRemoveDependencies(graph, [first], [second], None, 1)
+""",
+        ),
+        Example(
+            "edge that was given with the node",
+            """
+graph = cu.cuGraphCreate(0)
+first = cu.cuGraphAddEmptyNode(graph, None, 0)
+second = cu.cuGraphAddEmptyNode(graph, [first], 1)
+cu.cuGraphRemoveDependencies(graph, [first], [second], None, 1)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "edge the other way round",
+            """
+graph = cu.cuGraphCreate(0)
+first = cu.cuGraphAddEmptyNode(graph, None, 0)
+second = cu.cuGraphAddEmptyNode(graph, [first], 1)
+cu.cuGraphRemoveDependencies(graph, [second], [first], None, 1)  # error: [graph-dependency-missing]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+        if not isinstance(graph, Graph) or not graph.alive or graph.allocates:
+            return
+        for first, second in edges_named(call, model):
+            judged = was_added(first) and was_added(second) and first.parent is graph is second.parent
+            if judged and (first, second) not in graph.edges:
+                yield Violation(
+                    rule=cls,
+                    message=f"{second.name} does not depend on {first.name}",
+                    objects=(second, first),
+                    argument=call.entry_point.index["to"],
+                    outcomes=(1,),
+                    only_if_failed=True,
+                )
+                return

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.nodes import edges_named, was_added
+from cuvet.model.objects import Graph
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphDependencyTwice(Rule):
+    """
+    ## What it checks
+    `cuGraphAddDependencies` adds an edge between two nodes that are joined by it already, and fails.
+
+    ## Why it is wrong
+    The edge may have been given to the call that added the second node (`dependencies`), or to an earlier call.
+    The driver returns CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Give each dependency once: when the node is added, or afterwards.
+
+    ## Limits
+    Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
+    """
+
+    code = "CV708"
+    name = "graph-dependency-twice"
+    severity = "error"
+    summary = "a dependency is added that the graph has"
+    help = "add each dependency once"
+    entry_points = frozenset({"cuGraphAddDependencies"})
+    evidence = (
+        recorded("edges that were given when the node was added, or to an earlier call: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "an error is returned for a dependency that exists already",
+            "CUDA Driver API, Graph Management, cuGraphAddDependencies",
+        ),
+    )
+    VALID = (
+        Example(
+            "edge added once",
+            """
+graph = cu.cuGraphCreate(0)
+first, second = cu.cuGraphAddEmptyNode(graph, None, 0), cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphAddDependencies(graph, [first], [second], None, 1)
+""",
+        ),
+        Example(
+            "edge that was removed",
+            """
+graph = cu.cuGraphCreate(0)
+first = cu.cuGraphAddEmptyNode(graph, None, 0)
+second = cu.cuGraphAddEmptyNode(graph, [first], 1)
+cu.cuGraphRemoveDependencies(graph, [first], [second], None, 1)
+cu.cuGraphAddDependencies(graph, [first], [second], None, 1)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "edge given with the node, and added",
+            """
+graph = cu.cuGraphCreate(0)
+first = cu.cuGraphAddEmptyNode(graph, None, 0)
+second = cu.cuGraphAddEmptyNode(graph, [first], 1)
+cu.cuGraphAddDependencies(graph, [first], [second], None, 1)  # error: [graph-dependency-twice]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+        if not isinstance(graph, Graph) or not graph.alive:
+            return
+        for first, second in edges_named(call, model):
+            judged = was_added(first) and was_added(second) and first.parent is graph is second.parent
+            if judged and (first, second) in graph.edges:
+                yield Violation(
+                    rule=cls,
+                    message=f"{second.name} depends already on {first.name}",
+                    objects=(second, first),
+                    argument=call.entry_point.index["to"],
+                    outcomes=(1,),
+                    only_if_failed=True,
+                )
+                return

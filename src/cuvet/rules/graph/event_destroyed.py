@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Event, Graph, GraphExec
+from cuvet.rules.evidence import recorded
+from cuvet.rules.lifecycle import chain
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphEventDestroyed(Rule):
+    """
+    ## What it checks
+    A graph is instantiated, or an executable graph launched, of which a node records or waits for an event that was destroyed.
+
+    ## Why it is wrong
+    The graph does not keep the event alive, and the driver still uses it when it builds the executable graph and when it launches it.
+    Half of the recorded instantiations died of SIGSEGV inside the driver; the others returned no error.
+
+    ## Use instead
+    Destroy the event after the graph, its clones and the executable graphs made from them; or give the node another event first
+    (`cuGraphEventRecordNodeSetEvent`, `cuGraphExecEventRecordNodeSetEvent`).
+
+    ## Limits
+    Launches are stored, and so reported, only with `--record full`. Events that a node of an executable graph was given afterwards are
+    not followed, nor nodes that were added to a child graph in its place.
+    """
+
+    code = "CV705"
+    name = "graph-event-destroyed"
+    severity = "error"
+    summary = "a graph is used of which a node names a destroyed event"
+    help = "destroy the event after the graphs that name it"
+    entry_points = frozenset(
+        {"cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphLaunch"}
+    )
+    evidence = (
+        recorded(
+            "instantiated: SIGSEGV in the driver in four of eight calls, no error in the others; instantiated before the event was "
+            "destroyed and launched after it: SIGSEGV",
+        ),
+    )
+    VALID = (
+        Example(
+            "event destroyed last",
+            """
+graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
+cu.cuGraphAddEventRecordNode(graph, None, 0, event)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuStreamSynchronize(0)
+cu.cuGraphExecDestroy(executable)
+cu.cuGraphDestroy(graph)
+cu.cuEventDestroy(event)
+""",
+        ),
+        Example(
+            "node destroyed before its event",
+            """
+graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
+node = cu.cuGraphAddEventRecordNode(graph, None, 0, event)
+cu.cuGraphDestroyNode(node)
+cu.cuEventDestroy(event)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "instantiated",
+            """
+graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
+cu.cuGraphAddEventRecordNode(graph, None, 0, event)
+cu.cuEventDestroy(event)
+cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-event-destroyed]
+""",
+        ),
+        Example(
+            "clone instantiated",
+            """
+graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
+cu.cuGraphAddEventWaitNode(graph, None, 0, event)
+clone = cu.cuGraphClone(graph)
+cu.cuGraphDestroy(graph)
+cu.cuEventDestroy(event)
+cu.cuGraphInstantiateWithFlags(clone, 0)  # error: [graph-event-destroyed]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index["hGraph"]
+        kind = Kind.GRAPH_EXEC if call.name == "cuGraphLaunch" else Kind.GRAPH
+        graph = model.object_of(call, argument, kind)
+        if not isinstance(graph, (Graph, GraphExec)) or not graph.alive:
+            return
+        dead: Event | None = next((event for event in graph.events if event.destroyed_by is not None), None)
+        if dead is not None:
+            yield Violation(
+                rule=cls,
+                message=f"a node of {graph.name} names {dead.name}, which was destroyed",
+                objects=(dead, graph),
+                argument=argument,
+                because=chain(dead),
+                outcomes=(CRASH,),
+                undefined=True,
+            )

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Graph, GraphExec
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_PARAMETERS = {
+    "cuGraphClone": "originalGraph",
+    "cuGraphAddChildGraphNode": "childGraph",
+    "cuGraphInstantiate": "hGraph",
+    "cuGraphInstantiateWithFlags": "hGraph",
+}
+
+
+class GraphNotCopyable(Rule):
+    """
+    ## What it checks
+    A graph that allocates or frees memory, or has a conditional node, is cloned, added to another graph as a child, or instantiated
+    while an executable graph of it exists, and the call fails.
+
+    ## Why it is wrong
+    The addresses of such a graph's memory, and the handles of its conditions, are its own: there can be one executable graph of it at a
+    time. The call returns CUDA_ERROR_NOT_SUPPORTED.
+
+    ## Use instead
+    Build or capture the graph again; destroy the first executable graph before the second is made. A graph with memory nodes can be
+    moved into its parent (`cuGraphAddNode` with `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`).
+
+    ## Limits
+    Reported only when the call fails. Memory nodes of a child graph are not looked at.
+    """
+
+    code = "CV706"
+    name = "graph-not-copyable"
+    severity = "error"
+    summary = "a graph with memory or conditional nodes is copied"
+    help = "build the graph again, or destroy the first executable graph before making another"
+    entry_points = frozenset(_PARAMETERS)
+    evidence = (
+        recorded(
+            "graphs with memory or conditional nodes, cloned, added as a child, instantiated a second time with "
+            "cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED"
+        ),
+        documented(
+            "graphs with memory nodes or conditional nodes cannot be cloned, nor be copied into a child node",
+            "CUDA Driver API, Graph Management, cuGraphClone and cuGraphAddChildGraphNode",
+        ),
+        documented(
+            "of a graph with memory nodes, or with conditional nodes, one executable graph can exist at a time",
+            "CUDA Driver API, Graph Management, cuGraphInstantiate, and Data types used by CUDA driver, CUgraphNodeType",
+        ),
+        documented(
+            "with CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE a graph with memory nodes can be a child: it then belongs to the parent",
+            "CUDA Driver API, Data types used by CUDA driver, CUgraphChildGraphNodeOwnership",
+        ),
+    )
+    VALID = (
+        Example(
+            "instantiated again after the first was destroyed",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
+cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
+""",
+        ),
+        Example(
+            "graph without memory nodes",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, None, 0)
+clone = cu.cuGraphClone(graph)
+cu.cuGraphAddChildGraphNode(clone, None, 0, graph)
+cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphInstantiateWithFlags(graph, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "cloned",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuGraphClone(graph)  # error: [graph-not-copyable]
+""",
+        ),
+        Example(
+            "instantiated twice",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+graph = cu.cuStreamEndCapture(stream)
+first = cu.cuGraphInstantiateWithFlags(graph, 0)
+second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index[_PARAMETERS[call.name]]
+        graph = model.object_of(call, argument, Kind.GRAPH)
+        if not isinstance(graph, Graph) or not graph.alive or not graph.unique:
+            return
+        made = [
+            found for found in model.objects(Kind.GRAPH_EXEC) if isinstance(found, GraphExec) and found.graph is graph
+        ]
+        if call.name.startswith("cuGraphInstantiate") and not made:
+            return
+        first = (
+            []
+            if not made or made[0].created_by is None
+            else [f"{made[0].name} was made by {place(made[0].created_by)}"]
+        )
+        yield Violation(
+            rule=cls,
+            message=f"{graph.name} has memory or conditional nodes",
+            objects=(graph, *made[:1]),
+            argument=argument,
+            because=tuple(first),
+            outcomes=(801,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import GraphExec
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+
+class GraphExecNodeElsewhere(Rule):
+    """
+    ## What it checks
+    Parameters of a node of an executable graph are set, or it is switched on or off or asked whether it is, and the call fails, with a
+    node that is not of the graph from which the executable graph was made, or was added to that graph afterwards.
+
+    ## Why it is wrong
+    The nodes of an executable graph are named by those of its graph. The call returns CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Keep the nodes' handles with the executable graph that was made from their graph; instantiate anew after a node was added.
+
+    ## Limits
+    Reported only when the call fails. Nodes that were captured or cloned are not judged.
+    """
+
+    code = "CV725"
+    name = "graph-exec-node-elsewhere"
+    severity = "error"
+    summary = "a node is named that the executable graph does not have"
+    help = "name a node of the graph that the executable graph was made from"
+    kinds = frozenset({Kind.GRAPH_NODE})
+    evidence = (
+        recorded("nodes of other graphs, and nodes that were added after the instantiation: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "hNode is the node of the graph from which the executable graph was instantiated, and must not have been removed there",
+            "CUDA Driver API, Graph Management, cuGraphExecKernelNodeSetParams and cuGraphNodeSetEnabled",
+        ),
+    )
+    VALID = (
+        Example(
+            "node of the graph",
+            """
+graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
+fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
+node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)
+""",
+        ),
+        Example(
+            "instantiated after the node was added",
+            """
+graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
+fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
+cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
+node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "node of another graph",
+            """
+graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
+fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
+cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
+node = cu.cuGraphAddMemsetNode(other, None, 0, fill, context)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [graph-exec-node-elsewhere]
+""",
+        ),
+        Example(
+            "node added too late",
+            """
+graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
+fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
+cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [graph-exec-node-elsewhere]
+""",
+        ),
+    )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return {"hGraphExec", "hNode"} <= set(entry_point.index)
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        index = call.entry_point.index
+        made = model.object_of(call, index["hGraphExec"], Kind.GRAPH_EXEC)
+        node = model.object_of(call, index["hNode"], Kind.GRAPH_NODE)
+        if not isinstance(made, GraphExec) or not made.alive or node is None or not node.alive or node in made.nodes:
+            return
+        if made.graph is None or node.created_by is None or not node.created_by.name.startswith("cuGraphAdd"):
+            return
+        where = "another graph" if node.parent is not made.graph else "its graph afterwards,"
+        yield Violation(
+            rule=cls,
+            message=f"{made.name} was made from a graph that did not have {node.name}",
+            objects=(node, made),
+            argument=index["hNode"],
+            because=(f"{node.name} was added to {where} by {place(node.created_by)}",),
+            outcomes=(1,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Graph
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphNodeFreesOtherMemory(Rule):
+    """
+    ## What it checks
+    A node is added that is to free memory that no graph allocates, or that a node of this graph frees already, and the call fails.
+
+    ## Why it is wrong
+    Such a node can only free what a node of a graph allocates, and each graph frees it at most once. The driver returns
+    CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Free the address that `cuGraphAddMemAllocNode` wrote into `dptr` of its parameters, with one node on every path. Free other memory
+    outside of the graph.
+
+    ## Limits
+    Reported only when the call fails. An address that no call is known to have allocated is judged only as long as no graph
+    allocates any.
+    """
+
+    code = "CV747"
+    name = "graph-node-frees-other-memory"
+    severity = "error"
+    summary = "a graph node is to free memory that is not a graph's, or is freed already"
+    help = "free the address that cuGraphAddMemAllocNode tells, once"
+    entry_points = frozenset({"cuGraphAddMemFreeNode"})
+    evidence = (
+        recorded(
+            "memory of cuMemAlloc, cuMemAllocPitch and cuMemAllocAsync, addresses that nobody allocated, and such as a node of the "
+            "graph frees: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "CUDA_ERROR_INVALID_VALUE for an allocation freed twice in the graph, and for an address that no allocation node returned",
+            "CUDA Driver API, Graph Management, cuGraphAddMemFreeNode",
+        ),
+    )
+    VALID = (
+        Example(
+            "memory of cuMemAlloc, freed outside of the graph",
+            """
+graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
+cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
+cu.cuGraphDestroy(graph)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "allocated and freed in a capture",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "memory of cuMemAlloc",
+            """
+graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
+cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-other-memory]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        address = call.arg("dptr")
+        graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+        memory = model.allocation_at(address)
+        if memory is not None and not memory.alive:
+            memory = None
+        because: tuple[str, ...] = ()
+        earlier = graph.frees.get(address) if isinstance(graph, Graph) else None
+        if earlier is not None:
+            message, because = "is freed by a node of this graph already", (f"that node was added by {place(earlier)}",)
+        elif memory is not None and memory.variant != "graph":
+            made = memory.created_by
+            message = f"is {memory.name}, which no graph allocated"
+            because = () if made is None else (f"{memory.name} was allocated by {place(made)}",)
+        elif memory is None and not model.graphs_allocate:
+            message = "is no memory of a graph"
+        else:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{address:#x} {message}",
+            objects=() if memory is None else (memory,),
+            argument=call.entry_point.index["dptr"],
+            because=because,
+            outcomes=(1,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Graph
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphNodeNotCloned(Rule):
+    """
+    ## What it checks
+    A node is looked for (`cuGraphNodeFindInClone`), and the call fails, in a graph that is no clone of the node's graph.
+
+    ## Why it is wrong
+    Only a clone knows which of its nodes stands for which of the original. The call returns CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Give a node of the graph that was cloned, and the graph that `cuGraphClone` made of it.
+
+    ## Limits
+    Reported only when the call fails.
+    """
+
+    code = "CV745"
+    name = "graph-node-not-cloned"
+    severity = "error"
+    summary = "a node is looked for in a graph that is no clone of its graph"
+    help = "give the graph that cuGraphClone made of the node's graph"
+    entry_points = frozenset({"cuGraphNodeFindInClone"})
+    evidence = (
+        recorded("in graphs that are no clones, or clones of another graph: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "hClonedGraph must have been made by cuGraphClone, of the graph that hOriginalNode was in at that time",
+            "CUDA Driver API, Graph Management, cuGraphNodeFindInClone",
+        ),
+    )
+    VALID = (
+        Example(
+            "clone of the node's graph",
+            """
+graph = cu.cuGraphCreate(0)
+node = cu.cuGraphAddEmptyNode(graph, None, 0)
+copy = cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(graph))
+cu.cuGraphDestroyNode(copy)
+""",
+        ),
+        Example(
+            "one of two clones",
+            """
+graph = cu.cuGraphCreate(0)
+node = cu.cuGraphAddEmptyNode(graph, None, 0)
+first, second = cu.cuGraphClone(graph), cu.cuGraphClone(graph)
+cu.cuGraphNodeFindInClone(node, first)
+cu.cuGraphNodeFindInClone(node, second)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "the graph itself",
+            """
+graph = cu.cuGraphCreate(0)
+node = cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphNodeFindInClone(node, graph)  # error: [graph-node-not-cloned]
+""",
+        ),
+        Example(
+            "clone of another graph",
+            """
+graph, other = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+node = cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-not-cloned]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        index = call.entry_point.index
+        node = model.object_of(call, index["hOriginalNode"], Kind.GRAPH_NODE)
+        clone = model.object_of(call, index["hClonedGraph"], Kind.GRAPH)
+        if node is None or not node.alive or node.parent is None or not isinstance(clone, Graph) or not clone.alive:
+            return
+        if clone.original is not node.parent:
+            yield Violation(
+                rule=cls,
+                message=f"{clone.name} is no clone of {node.parent.name}, which {node.name} belongs to",
+                objects=(node, clone, node.parent),
+                argument=index["hClonedGraph"],
+                outcomes=(1,),
+                only_if_failed=True,
+            )

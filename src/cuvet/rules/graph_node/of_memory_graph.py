@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Graph
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphNodeOfMemoryGraph(Rule):
+    """
+    ## What it checks
+    A node is destroyed, or a dependency removed, and the call fails, in a graph that allocates or frees memory: it has such
+    nodes, or was captured while `cuMemAllocAsync` or `cuMemFreeAsync` was called on a stream of the
+    capture.
+
+    ## Why it is wrong
+    Nodes and edges of such a graph cannot be deleted: the call returns CUDA_ERROR_NOT_SUPPORTED.
+
+    ## Use instead
+    Build the graph anew without the node; or switch the node off in the executable graph (`cuGraphNodeSetEnabled`, for kernel, memset
+    and memcpy nodes).
+
+    ## Limits
+    Reported only when the call fails. Memory nodes of a child graph are not looked at.
+    """
+
+    code = "CV744"
+    name = "graph-node-of-memory-graph"
+    severity = "error"
+    summary = "a node or dependency is taken out of a graph that allocates or frees memory"
+    help = "build the graph anew without the node or dependency"
+    entry_points = frozenset({"cuGraphDestroyNode", "cuGraphRemoveDependencies"})
+    evidence = (
+        recorded(
+            "nodes of every type in graphs with memory nodes, their dependencies, and a node of a graph that was captured "
+            "with a cuMemFreeAsync, which failed: CUDA_ERROR_NOT_SUPPORTED",
+        ),
+        recorded("nodes of graphs with memory nodes, destroyed: in six programs the driver died of SIGSEGV"),
+        documented(
+            "nodes of a graph with allocation or free nodes cannot be destroyed, nor dependencies in it removed",
+            "CUDA Driver API, Graph Management, cuGraphDestroyNode and cuGraphRemoveDependencies",
+        ),
+        documented(
+            "kernel, memset and memcpy nodes can be disabled in an executable graph",
+            "CUDA Driver API, Graph Management, cuGraphNodeSetEnabled",
+        ),
+    )
+    VALID = (
+        Example(
+            "graph without memory nodes",
+            """
+graph = cu.cuGraphCreate(0)
+node = cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphDestroyNode(node)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+        Example(
+            "whole graph destroyed",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "node of a captured graph that allocates",
+            """
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+graph = cu.cuStreamEndCapture(stream)
+node = cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphDestroyNode(node)  # error: [graph-node-of-memory-graph]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        index = call.entry_point.index
+        if "hNode" in index:
+            node = model.object_of(call, index["hNode"], Kind.GRAPH_NODE)
+            graph = None if node is None or not node.alive else node.parent
+        else:
+            node, graph = None, model.object_of(call, index["hGraph"], Kind.GRAPH)
+        if not isinstance(graph, Graph) or not graph.alive or not graph.allocates:
+            return
+        made = () if graph.created_by is None else (f"{graph.name} was made by {place(graph.created_by)}",)
+        yield Violation(
+            rule=cls,
+            message=f"{graph.name} allocates or frees memory, so that nothing can be taken out of it",
+            objects=(graph,) if node is None else (node, graph),
+            argument=index.get("hNode", index.get("hGraph")),
+            because=made,
+            outcomes=(801,) if node is None else (801, CRASH),
+            only_if_failed=True,
+        )

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import driver
+from cuvet.catalog.roles import Kind
+from cuvet.model.nodes import node_type, type_in_name
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+
+_SWITCHED = frozenset({0, 1, 2})
+"""CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY and CU_GRAPH_NODE_TYPE_MEMSET: what can be switched on and off."""
+_INVALID_VALUE, _UPDATE_FAILURE = 1, 910
+_SWITCHES = frozenset({"cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled"})
+
+
+class GraphNodeWrongType(Rule):
+    """
+    ## What it checks
+    A call that is for graph nodes of one type is given a node of another, and fails: the parameters of a kernel are asked of an
+    empty node, a host node is switched off.
+
+    ## Why it is wrong
+    Each type of node has parameters of its own. In an executable graph only kernel, memset and memcpy nodes can be switched on
+    and off. The driver returns CUDA_ERROR_INVALID_VALUE, and `cuGraphExecChildGraphNodeSetParams`
+    CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.
+
+    ## Use instead
+    Ask `cuGraphNodeGetType` for the type of a node that the program did not add itself. Switch off a kernel, memset or memcpy node.
+
+    ## Limits
+    Reported only when the call fails. Nodes that were captured or cloned are not judged.
+    """
+
+    code = "CV746"
+    name = "graph-node-wrong-type"
+    severity = "error"
+    summary = "a call is given a graph node of another type than it is for"
+    help = "ask cuGraphNodeGetType for the node's type"
+    evidence = (
+        recorded(
+            "cuGraphNodeSetEnabled and cuGraphNodeGetEnabled of empty, host, event wait, child graph and batch memory operation nodes, "
+            "cuGraphKernelNodeGetParams of host and allocation nodes: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "supported for kernel, memset and memcpy nodes only",
+            "CUDA Driver API, Graph Management, cuGraphNodeSetEnabled",
+        ),
+    )
+    VALID = (
+        Example(
+            "memset node switched off",
+            """
+graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(64)
+fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
+node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphNodeSetEnabled(executable, node, 0)
+""",
+        ),
+        Example(
+            "memset node asked",
+            """
+graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(64)
+fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
+node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
+cu.cuGraphMemsetNodeGetParams(node, cu.host(64))
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "kernel parameters of an empty node",
+            """
+graph = cu.cuGraphCreate(0)
+node = cu.cuGraphAddEmptyNode(graph, None, 0)
+cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-type]
+""",
+        ),
+    )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return "hNode" in entry_point.index and bool(_taken(entry_point.name))
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        index = call.entry_point.index["hNode"]
+        node = model.object_of(call, index, Kind.GRAPH_NODE)
+        found = None if node is None or not node.alive else node_type(node)
+        if node is None or node.created_by is None or found is None or found in _taken(call.name):
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{node.name} is of type {_name(found)}; {call.name} takes {' or '.join(map(_name, _taken(call.name)))}",
+            objects=(node,),
+            argument=index,
+            because=(f"{node.name} was added by {place(node.created_by)}",),
+            outcomes=(_UPDATE_FAILURE if call.name == "cuGraphExecChildGraphNodeSetParams" else _INVALID_VALUE,),
+            only_if_failed=True,
+        )
+
+
+def _taken(name: str) -> tuple[int, ...]:
+    """Types of node that the entry point is for; empty if for all."""
+    if name in _SWITCHES:
+        return tuple(sorted(_SWITCHED))
+    only = type_in_name(name)
+    return () if only is None else (only,)
+
+
+def _name(node_type: int) -> str:
+    return next((name for name, value in driver().enumerations["CUgraphNodeType"].items() if value == node_type), "?")

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.accesses import accesses
+from cuvet.rules.evidence import recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class HostMemoryCopyPastRegistration(Rule):
+    """
+    ## What it checks
+    A copy to or from the host starts in registered memory, reaches past the end of the registration, and fails.
+
+    ## Why it is wrong
+    The driver takes a host address that is registered for an address in that registration, and refuses copies that leave it with
+    CUDA_ERROR_INVALID_VALUE, although the memory behind may be the program's own, or registered too. A copy that starts
+    before the registration succeeds.
+
+    ## Use instead
+    Register the whole buffer at once, or copy in pieces that end where the registration ends.
+
+    ## Limits
+    Seen for `cuMemcpyHtoD` and `cuMemcpyDtoH`; other copies are not looked at.
+    """
+
+    code = "CV517"
+    name = "host-memory-copy-past-registration"
+    severity = "error"
+    summary = "a copy starts in registered host memory and reaches past its end"
+    help = "register the whole buffer at once, or end the copy where the registration ends"
+    entry_points = frozenset({"cuMemcpyHtoD", "cuMemcpyDtoH"})
+    evidence = (
+        recorded(
+            "cuMemcpyHtoD and cuMemcpyDtoH that start in a registration and reach past it: CUDA_ERROR_INVALID_VALUE, also where the "
+            "next pages are registered too; that start before it: success"
+        ),
+    )
+    VALID = (
+        Example(
+            "inside of the registration",
+            """
+memory, buffer = cu.cuMemAlloc(8192), cu.host(16384)
+cu.cuMemHostRegister(buffer, 8192, 0)
+cu.cuMemcpyHtoD(memory, buffer + 4096, 4096)
+cu.cuMemHostUnregister(buffer)
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "from before the registration",
+            """
+memory, buffer = cu.cuMemAlloc(16384), cu.host(16384)
+cu.cuMemHostRegister(buffer + 8192, 4096, 0)
+cu.cuMemcpyHtoD(memory, buffer, 16384)
+cu.cuMemHostUnregister(buffer + 8192)
+cu.cuMemFree(memory)
+""",
+            note="starts in ordinary memory",
+        ),
+    )
+    INVALID = (
+        Example(
+            "only the first page is registered",
+            """
+memory, buffer = cu.cuMemAlloc(16384), cu.host(16384)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemcpyHtoD(memory, buffer, 16384)  # error: [host-memory-copy-past-registration]
+cu.cuMemHostUnregister(buffer)
+cu.cuMemFree(memory)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for access in accesses(call):
+            held = model.host_memory_at(access.address) if access.side == "host" else None
+            if held is None or not held.alive or not held.registered or access.address + access.size <= held.end:
+                continue
+            past = access.address + access.size - held.end
+            yield Violation(
+                rule=cls,
+                message=f"the copy starts in {held.name}, which is registered, and reaches {past} bytes past it",
+                objects=(held,),
+                argument=access.argument,
+                because=() if held.created_by is None else (f"it was registered by {place(held.created_by)}",),
+                outcomes=(1,),
+                only_if_failed=True,
+            )

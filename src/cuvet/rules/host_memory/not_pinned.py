@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, measured, recorded
+from cuvet.rules.lifecycle import chain
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class HostMemoryNotPinned(Rule):
+    """
+    ## What it checks
+    The device address of host memory is asked for that is neither allocated as pinned memory nor registered,
+    or not any more, and the call fails.
+
+    ## Why it is wrong
+    Only pinned memory has a device address. The driver refuses others with CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Allocate the memory with `cuMemHostAlloc` (`cudaHostAlloc`), or register it first, and look at the status of that call.
+
+    ## Limits
+    Memory that was pinned before the first call that was seen is not known; a call that succeeds is never reported.
+    """
+
+    code = "CV516"
+    name = "host-memory-not-pinned"
+    severity = "error"
+    summary = "the device address of host memory is asked for that is not pinned"
+    help = "allocate the memory as pinned or register it first, and look at the status of that call"
+    stage = Stage.HANDLE
+    entry_points = frozenset({"cuMemHostGetDevicePointer"})
+    evidence = (
+        measured(
+            "cudaHostGetDevicePointer of malloc memory: cudaErrorInvalidValue", "hostgetdevicepointer_unregistered"
+        ),
+        recorded(
+            "cuMemHostGetDevicePointer of NULL, of ordinary and of freed or unregistered memory: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "gives the device pointer of pinned memory of cuMemHostAlloc, and of memory registered with cuMemHostRegister",
+            "CUDA Driver API, Memory Management, cuMemHostGetDevicePointer and cuMemHostRegister",
+        ),
+    )
+    VALID = (
+        Example(
+            "allocated as pinned",
+            """
+memory = cu.cuMemHostAlloc(4096, 2)
+cu.cuMemHostGetDevicePointer(memory, 0)
+cu.cuMemHostGetDevicePointer(memory + 64, 0)
+cu.cuMemFreeHost(memory)
+""",
+            note="any address inside will do",
+        ),
+        Example(
+            "registered",
+            """
+memory = cu.host(4096)
+cu.cuMemHostRegister(memory, 4096, 0)
+cu.cuMemHostGetDevicePointer(memory, 0)
+cu.cuMemHostUnregister(memory)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "ordinary memory",
+            """
+cu.cuMemHostGetDevicePointer(cu.host(4096), 0)  # error: [host-memory-not-pinned]
+""",
+        ),
+        Example(
+            "unregistered",
+            """
+memory = cu.host(4096)
+cu.cuMemHostRegister(memory, 4096, 0)
+cu.cuMemHostUnregister(memory)
+cu.cuMemHostGetDevicePointer(memory, 0)  # error: [host-memory-not-pinned]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        address = call.arg("p")
+        found = model.host_memory_at(address) if address else None
+        if found is not None and found.alive:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{address:#x} is not pinned host memory" if address else "the address is NULL",
+            objects=() if found is None else (found,),
+            argument=call.entry_point.index["p"],
+            because=() if found is None else chain(found),
+            outcomes=(1,),
+            only_if_failed=True,
+        )

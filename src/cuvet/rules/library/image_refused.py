@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.images import image_of, verdict_on
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_REFUSALS = (0, 200, 209, 218, 222)
+"""What the call may return where the image is not known: success, or a status that is about images."""
+
+
+class LibraryImageRefused(Rule):
+    """
+    ## What it checks
+    A kernel or a variable is asked for of a library whose image the driver cannot use, and the call fails.
+
+    ## Why it is wrong
+    `cuLibraryLoadData` returns no error for an image that the driver cannot use: with lazy loading, which is the default, the image is
+    loaded when the first thing of it is asked for. What is wrong is the image, not this call.
+
+    ## Use instead
+    An image that the driver takes: the message says what is wrong with this one, and so does `cuvet inspect` of the file that it came
+    from. With CUDA_MODULE_LOADING=EAGER the image is loaded in `cuLibraryLoadData` itself.
+
+    ## Limits
+    What is wrong with the image is told only if its bytes were recorded.
+    """
+
+    code = "CV625"
+    name = "library-image-refused"
+    severity = "error"
+    summary = "something is asked for of a library whose image the driver cannot use"
+    help = "look at the image that the library was loaded from, with cuvet inspect"
+    entry_points = frozenset({"cuLibraryGetKernel", "cuLibraryGetGlobal", "cuLibraryGetManaged", "cuLibraryGetModule"})
+    evidence = (
+        recorded(
+            "cuLibraryLoadData of text, of an ELF header alone and of PTX for sm_999: success; cuLibraryGetKernel then returns "
+            "CUDA_ERROR_INVALID_IMAGE, and for the PTX CUDA_ERROR_INVALID_PTX"
+        ),
+        documented(
+            "with EAGER module loading the library is loaded in this call; with LAZY when a function of it is needed",
+            "CUDA Driver API, Library Management, cuLibraryLoadData",
+        ),
+        documented("lazy loading is the default: on Linux since CUDA 12.2", "CUDA Programming Guide, Lazy Loading"),
+    )
+    VALID = (
+        Example(
+            "an image for this GPU",
+            """
+library = cu.library()
+cu.cuLibraryGetKernel(library, "trivial")
+cu.cuLibraryUnload(library)
+""",
+        ),
+        Example(
+            "loaded and unloaded",
+            """
+cu.cuLibraryUnload(cu.library())
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "text",
+            """
+library = cu.cuLibraryLoadData(b"text", 0, 0, 0, 0, 0, 0)
+cu.cuLibraryGetKernel(library, "trivial")  # error: [library-image-refused]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index["library"]
+        library = model.object_of(call, argument, Kind.LIBRARY)
+        loaded = None if library is None or not library.alive else library.created_by
+        if library is None or loaded is None:
+            return
+        image = image_of(loaded)
+        found = None if image is None else verdict_on(image, call, model)
+        if found is not None and found.status is None:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"the image of {library.name} cannot be used" + (f": {found.text}" if found else ""),
+            objects=(library,),
+            argument=argument,
+            because=(*(found.because if found else ()), f"{library.name} was loaded by {place(loaded)}"),
+            outcomes=_REFUSALS if found is None or found.status is None else (found.status,),
+            only_if_failed=True,
+        )

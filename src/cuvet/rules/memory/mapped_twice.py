@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MemoryMappedTwice(Rule):
+    """
+    ## What it checks
+    Memory is mapped at addresses where memory is mapped already, or addresses are given back while memory is mapped there, and
+    the call fails.
+
+    ## Why it is wrong
+    An address can stand for one piece of memory only. The driver refuses both with CUDA_ERROR_INVALID_VALUE, and the range
+    stays as it is.
+
+    ## Use instead
+    `cuMemUnmap` first, for the whole of what was mapped.
+
+    ## Limits
+    Mappings that were made before the first call that was seen are not known.
+    """
+
+    code = "CV417"
+    name = "memory-mapped-twice"
+    severity = "error"
+    summary = "addresses are mapped or given back where memory is mapped"
+    help = "unmap what is mapped there first"
+    entry_points = frozenset({"cuMemMap", "cuMemAddressFree"})
+    evidence = (
+        recorded(
+            "cuMemMap where memory is mapped, and cuMemAddressFree of a range with a mapping: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "cuMemMap maps only into reserved addresses that are not mapped",
+            "CUDA Driver API, Virtual Memory Management, cuMemMap",
+        ),
+        documented(
+            "the whole mapped range must be unmapped, not a part of it; then its addresses can be mapped again",
+            "CUDA Driver API, Virtual Memory Management, cuMemUnmap",
+        ),
+    )
+    VALID = (
+        Example(
+            "unmapped between",
+            """
+size = 2 << 20
+properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
+handle = cu.cuMemCreate(size, properties, 0)
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemUnmap(addresses, size)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemUnmap(addresses, size)
+cu.cuMemAddressFree(addresses, size)
+cu.cuMemRelease(handle)
+""",
+        ),
+        Example(
+            "side by side",
+            """
+size = 2 << 20
+properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
+handle = cu.cuMemCreate(size, properties, 0)
+addresses = cu.cuMemAddressReserve(2 * size, 0, 0, 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemMap(addresses + size, size, 0, handle, 0)
+""",
+            note="the same memory at two addresses",
+        ),
+    )
+    INVALID = (
+        Example(
+            "mapped twice, and given back",
+            """
+size = 2 << 20
+properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
+handle = cu.cuMemCreate(size, properties, 0)
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)  # error: [memory-mapped-twice]
+cu.cuMemAddressFree(addresses, size)  # error: [memory-mapped-twice]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        address, size = call.arg("ptr"), call.arg("size")
+        for memory in model.overlapping_allocations(address, size):
+            if memory.variant != "mapped" or memory.created_by is None:
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{memory.name} is mapped at {memory.handle:#x}",
+                objects=(memory,),
+                argument=call.entry_point.index["ptr"],
+                because=(f"it was mapped by {place(memory.created_by)}",),
+                outcomes=(1,),
+                only_if_failed=True,
+            )
+            return

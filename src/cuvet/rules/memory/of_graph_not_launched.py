@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import GraphExec
+from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
+
+
+class MemoryOfGraphNotLaunched(Rule):
+    """
+    ## What it checks
+    Memory that was allocated in a stream capture is copied, set or freed by a call outside of the capture, before any graph was
+    launched, and the call fails.
+
+    ## Why it is wrong
+    In a capture, `cuMemAllocAsync` allocates nothing: it adds a node to the graph, and returns the address that the memory will
+    have. The memory is there once a launch of the graph has come to that node.
+
+    ## Use instead
+    Use the memory inside of the capture; or launch the graph first, order the use after it, and free the memory with
+    `cuMemFreeAsync`.
+
+    ## Limits
+    Silent once a graph was launched: which memory that allocated is not followed.
+    """
+
+    code = "CV418"
+    name = "memory-of-graph-not-launched"
+    severity = "error"
+    summary = "memory that a graph allocates is used before the graph was launched"
+    help = "launch the graph first, or use the memory inside of the capture"
+    entry_points = COPIES | SETS | {"cuMemFree"}
+    evidence = (
+        recorded(
+            "cuMemsetD8, cuMemcpyHtoD, cuMemcpyDtoD and cuMemFree of memory allocated in a capture: CUDA_ERROR_INVALID_VALUE; "
+            "cuMemcpy: SIGSEGV"
+        ),
+        documented(
+            "the address is fixed when the node is made; the allocation lives from when the GPU reaches the node, anew in each launch",
+            "CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes",
+        ),
+    )
+    VALID = (
+        Example(
+            "used inside of the capture",
+            """
+stream = cu.cuStreamCreate(1)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuGraphDestroy(graph)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+        Example(
+            "stream-ordered memory of no graph",
+            """
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(4096, stream)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "set after the capture",
+            """
+stream = cu.cuStreamCreate(1)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-of-graph-not-launched]
+cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        stream = model.stream_on(call)
+        if stream is not None and model.capture_of(stream) is not None:
+            return
+        for argument, address in _named(call):
+            memory = model.allocation_at(address)
+            made = None if memory is None or memory.variant != "graph" or not memory.alive else memory.created_by
+            if memory is None or made is None or _launched_since(made, model):
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{memory.name} is allocated by a graph, and no graph was launched",
+                objects=(memory,),
+                argument=argument,
+                because=(f"its allocation was captured by {place(made)}",),
+                outcomes=_OUTCOMES.get(call.name, (1,)),
+                only_if_failed=True,
+            )
+
+
+def _named(call: Call) -> Iterator[tuple[int, int]]:
+    """Arguments that are addresses of device memory."""
+    if "dptr" in call.entry_point.index:
+        yield call.entry_point.index["dptr"], call.arg("dptr")
+    else:
+        for access in accesses(call):
+            if access.side != "host":
+                yield access.argument, access.address
+
+
+def _launched_since(made: Call, model: Model) -> bool:
+    launches = (
+        found.last_launch for found in model.objects(Kind.GRAPH_EXEC, alive=False) if isinstance(found, GraphExec)
+    )
+    return any(launch is not None and launch.number > made.number for launch in launches)

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cuvet.rules.accesses import pinned_at
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import chain, place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """``parameter`` is an address in memory of one of these variants; with ``pinned``, or in pinned host memory; with ``written``, the
+    first of the operations that it points to writes there."""
+
+    parameter: str
+    variants: frozenset[str]
+    what: str
+    pinned: bool = False
+    written: bool = False
+
+
+_ALLOCATED = frozenset({"linear", "pitched"})
+_WRITES = (2, 5)
+"""CU_STREAM_MEM_OP_WRITE_VALUE_32 and CU_STREAM_MEM_OP_WRITE_VALUE_64"""
+_TABLE = {
+    "cuIpcGetMemHandle": _Needs("dptr", _ALLOCATED, "memory of cuMemAlloc"),
+    "cuStreamWriteValue32": _Needs("addr", _ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True),
+    "cuStreamWriteValue64": _Needs("addr", _ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True),
+    "cuStreamBatchMemOp": _Needs(
+        "paramArray", _ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True, written=True
+    ),
+    "cuMemSetAccess": _Needs("ptr", frozenset({"mapped"}), "memory of cuMemMap"),
+    "cuMemRetainAllocationHandle": _Needs("addr", frozenset({"mapped"}), "memory of cuMemMap"),
+    "cuMemPoolExportPointer": _Needs("ptr", frozenset({"stream-ordered"}), "stream-ordered memory"),
+    "cuMemAdvise": _Needs("devPtr", frozenset({"managed"}), "managed memory"),
+    "cuMemPrefetchAsync": _Needs("devPtr", frozenset({"managed"}), "managed memory"),
+    "cuMemRangeGetAttribute": _Needs("devPtr", frozenset({"managed"}), "managed memory"),
+    "cuStreamAttachMemAsync": _Needs("dptr", frozenset({"managed"}), "managed memory"),
+}
+
+
+class MemoryWrongKind(Rule):
+    """
+    ## What it checks
+    A call that takes memory of one kind only is given memory of another kind, or an address where there is none, and fails.
+
+    ## Why it is wrong
+    Handles for other processes are made of memory of `cuMemAlloc`; access is set for memory of `cuMemMap`; advice, prefetching and
+    attaching are for managed memory; streams write values into memory of `cuMemAlloc`. For others the driver returns
+    CUDA_ERROR_INVALID_VALUE. A common case is an allocator that was switched to stream-ordered memory, which `cuIpcGetMemHandle`
+    does not take.
+
+    ## Use instead
+    Allocate the memory with the function that the call is for; share stream-ordered memory through its pool
+    (`cuMemPoolExportPointer`).
+
+    ## Limits
+    Where the system's own memory can be managed (`pageableMemoryAccess`), advice on it succeeds, and is not reported.
+    """
+
+    code = "CV421"
+    name = "memory-wrong-kind"
+    severity = "error"
+    summary = "a call is given memory of another kind than it takes"
+    help = "allocate the memory with the function that this call is for"
+    entry_points = frozenset(_TABLE)
+    evidence = (
+        recorded(
+            "cuIpcGetMemHandle of stream-ordered and managed memory, cuStreamWriteValue32 and cuStreamBatchMemOp into such, "
+            "cuMemSetAccess where nothing is "
+            "mapped, cuMemAdvise of memory of cuMemAlloc: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "takes the base of an allocation of cuMemAlloc",
+            "CUDA Driver API, Memory Management, cuIpcGetMemHandle",
+        ),
+        documented(
+            "the whole range must be mapped",
+            "CUDA Driver API, Virtual Memory Management, cuMemSetAccess",
+        ),
+        documented(
+            "the range must be managed memory, or, where the device can access pageable memory, the system's",
+            "CUDA Driver API, Unified Addressing, cuMemAdvise",
+        ),
+        documented(
+            "cannot be used with managed memory",
+            "CUDA Driver API, Stream Memory Operations, cuStreamWriteValue32",
+        ),
+    )
+    VALID = (
+        Example(
+            "advice for managed memory",
+            """
+memory = cu.cuMemAllocManaged(4096, 1)
+read_mostly = 1
+cu.cuMemAdvise(memory, 4096, read_mostly, cu.struct("CUmemLocation", type=1))
+cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "access to mapped memory",
+            """
+size = 2 << 20
+properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
+handle = cu.cuMemCreate(size, properties, 0)
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemSetAccess(addresses, size, cu.struct("CUmemAccessDesc", location__type=1, flags=3), 1)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "access before the mapping",
+            """
+size = 2 << 20
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+access = cu.struct("CUmemAccessDesc", location__type=1, flags=3)
+cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        needs = _TABLE[call.name]
+        address = _first_written(call, needs.parameter) if needs.written else call.arg(needs.parameter)
+        if address is None:
+            return
+        memory = model.allocation_at(address)
+        lives = memory is not None and memory.alive
+        if memory is not None and lives and memory.variant in needs.variants:
+            return
+        if needs.pinned and pinned_at(model, address) is not None:
+            return
+        if memory is None:
+            message, because = f"at {address:#x} is no device memory", tuple[str, ...]()
+        elif lives and memory.created_by is not None:
+            message = f"{memory.name} is {memory.variant} memory"
+            because = (f"{memory.name} was allocated by {place(memory.created_by)}",)
+        else:
+            message, because = f"{memory.name} is not there any more", chain(memory)
+        yield Violation(
+            rule=cls,
+            message=f"{message}; {call.name} takes {needs.what}",
+            objects=() if memory is None else (memory,),
+            argument=call.entry_point.index[needs.parameter],
+            because=because,
+            outcomes=(1,),
+            only_if_failed=True,
+        )
+
+
+def _first_written(call: Call, parameter: str) -> int | None:
+    """Where the first operation of a batch writes; None if it does not, or that is not known. A CUstreamBatchMemOpParams starts with
+    the operation; the address is its member at byte 8."""
+    data = call.inputs.get(call.entry_point.index[parameter], b"")
+    if len(data) < 16 or int.from_bytes(data[:4], "little") not in _WRITES:
+        return None
+    return int.from_bytes(data[8:16], "little")

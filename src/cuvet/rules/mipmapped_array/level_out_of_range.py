@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import MipmappedArray
+from cuvet.rules.arguments import passed
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class MipmappedArrayLevelOutOfRange(Rule):
+    """
+    ## What it checks
+    A level of a mipmapped array is asked for that it does not have, and the call fails.
+
+    ## Why it is wrong
+    Levels are numbered from 0. A mipmapped array has as many as were asked for, but at least one and at most as many as its
+    largest extent can be halved, plus one: what was asked for is clamped to that, and no error says so.
+
+    ## Use instead
+    Ask for level 0 to one less than the smaller of both numbers.
+
+    ## Limits
+    How many levels there are is known if the creation of the array was seen.
+    """
+
+    code = "CV476"
+    name = "mipmapped-array-level-out-of-range"
+    severity = "error"
+    summary = "a level is asked for that a mipmapped array does not have"
+    help = "number levels from 0, and make the array with as many as are used"
+    entry_points = frozenset({"cuMipmappedArrayGetLevel"})
+    evidence = (
+        recorded(
+            "level 1 of a mipmapped array created with 0 levels or with 1, and level 9 of one with 3: CUDA_ERROR_INVALID_VALUE"
+        ),
+        documented(
+            "the number of levels is clamped to [1, 1 + floor(log2(max(width, height, depth)))]",
+            "CUDA Driver API, Memory Management, cuMipmappedArrayCreate",
+        ),
+        documented(
+            "CUDA_ERROR_INVALID_VALUE if the array does not have that many levels",
+            "CUDA Driver API, Memory Management, cuMipmappedArrayGetLevel",
+        ),
+    )
+    VALID = (
+        Example(
+            "all levels",
+            """
+mipmapped = cu.mipmapped_array()
+cu.cuMipmappedArrayGetLevel(mipmapped, 0)
+cu.cuMipmappedArrayGetLevel(mipmapped, 1)
+cu.cuMipmappedArrayDestroy(mipmapped)
+""",
+        ),
+        Example(
+            "no levels asked for",
+            """
+floats = 0x20
+layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=64, Height=64, Format=floats, NumChannels=1)
+cu.cuMipmappedArrayGetLevel(cu.cuMipmappedArrayCreate(layout, 0), 0)
+""",
+            note="it has one all the same",
+        ),
+    )
+    INVALID = (
+        Example(
+            "levels counted from 1",
+            """
+mipmapped = cu.mipmapped_array()
+cu.cuMipmappedArrayGetLevel(mipmapped, 2)  # error: [mipmapped-array-level-out-of-range]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        argument = call.entry_point.index["hMipmappedArray"]
+        found = model.object_of(call, argument, Kind.MIPMAPPED_ARRAY)
+        level = passed(call, "level")
+        if not isinstance(found, MipmappedArray) or not found.alive or not found.levels or level < found.levels:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{found.name} has no level {level}: its levels are 0 to {found.levels - 1}",
+            objects=(found,),
+            argument=call.entry_point.index["level"],
+            outcomes=(1,),
+            only_if_failed=True,
+        )

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.rules.capturing import streams_named
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.ownership import belongs
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class StreamAttributesOtherContext(Rule):
+    """
+    ## What it checks
+    `cuStreamCopyAttributes` is called with streams of two contexts.
+
+    ## Why it is wrong
+    Both streams must have the same context; the call returns CUDA_ERROR_INVALID_VALUE and copies nothing.
+
+    ## Use instead
+    Set the attributes of the second stream with `cuStreamSetAttribute`.
+
+    ## Limits
+    Streams of which it was not seen where they came from are not judged.
+    """
+
+    code = "CV207"
+    name = "stream-attributes-other-context"
+    severity = "error"
+    summary = "attributes are copied between streams of two contexts"
+    help = "set the attributes of each context's streams with cuStreamSetAttribute"
+    entry_points = frozenset({"cuStreamCopyAttributes"})
+    evidence = (
+        recorded("streams of the primary and of another context of one device: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "both streams must have the same context", "CUDA Driver API, Stream Management, cuStreamCopyAttributes"
+        ),
+    )
+    VALID = (
+        Example(
+            "two streams of one context",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+cu.cuStreamCopyAttributes(second, first)
+""",
+        ),
+        Example(
+            "streams of another context than the current one",
+            """
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuStreamCopyAttributes(second, first)
+cu.cuCtxDestroy(own)
+""",
+            note="which context is current does not matter",
+        ),
+    )
+    INVALID = (
+        Example(
+            "streams of two contexts",
+            """
+first = cu.cuStreamCreate(0)
+own = cu.cuCtxCreate(0, 0, device)
+second = cu.cuStreamCreate(0)
+cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-context]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        streams = [stream for _, stream in streams_named(call, model, Verb.USES) if stream.alive]
+        contexts = [stream.context for stream in streams if stream.context is not None]
+        if len(contexts) == 2 and contexts[0] is not contexts[1]:
+            yield Violation(
+                rule=cls,
+                message=f"{streams[0].name} and {streams[1].name} belong to different contexts",
+                objects=(*streams, *contexts),
+                because=tuple(map(belongs, streams, contexts)),
+                outcomes=(1,),
+                only_if_failed=True,
+            )
