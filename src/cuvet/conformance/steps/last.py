@@ -1,0 +1,85 @@
+"""The steps that a program ends with: its context is lost, or the process dies."""
+
+from __future__ import annotations
+
+from cuvet.catalog import Kind
+from cuvet.conformance.play import Value
+from cuvet.conformance.world import Thing, World
+
+TIDY_SHARE = 0.9
+TRAP = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry trap_kernel(){ trap; ret; }\n\0"
+
+
+def trap(world: World) -> None:
+    module = world.call("cuModuleLoadData", image=TRAP)
+    function = (
+        world.call("cuModuleGetFunction", hmod=module.outputs.get(0, 0), name="trap_kernel")
+        if not module.status
+        else module
+    )
+    if not function.status:
+        ones = dict.fromkeys(("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ"), 1)
+        world.call("cuLaunchKernel", f=function.outputs[0], **ones)
+        world.call("cuCtxSynchronize")
+        world.over = False
+
+
+ENDS: dict[Kind, tuple[str, str]] = {
+    Kind.STREAM: ("cuStreamDestroy", "hStream"),
+    Kind.EVENT: ("cuEventDestroy", "hEvent"),
+    Kind.ARRAY: ("cuArrayDestroy", "hArray"),
+    Kind.MEMORY_POOL: ("cuMemPoolDestroy", "pool"),
+    Kind.GRAPH_EXEC: ("cuGraphExecDestroy", "hGraphExec"),
+    Kind.LIBRARY: ("cuLibraryUnload", "library"),
+    Kind.MODULE: ("cuModuleUnload", "hmod"),
+    Kind.GRAPH: ("cuGraphDestroy", "hGraph"),
+    Kind.MEMORY: ("cuMemFree", "dptr"),
+    Kind.MIPMAPPED_ARRAY: ("cuMipmappedArrayDestroy", "hMipmappedArray"),
+    Kind.TEXTURE_OBJECT: ("cuTexObjectDestroy", "texObject"),
+    Kind.SURFACE_OBJECT: ("cuSurfObjectDestroy", "surfObject"),
+    Kind.MEMORY_HANDLE: ("cuMemRelease", "handle"),
+    Kind.LINKER: ("cuLinkDestroy", "state"),
+    Kind.GREEN_CONTEXT: ("cuGreenCtxDestroy", "hCtx"),
+    Kind.USER_OBJECT: ("cuUserObjectRelease", "object"),
+    Kind.HOST_MEMORY: ("cuMemFreeHost", "p"),
+}
+USES = {
+    Kind.STREAM: (("cuStreamSynchronize", "hStream"), ("cuStreamQuery", "hStream")),
+    Kind.EVENT: (("cuEventSynchronize", "hEvent"), ("cuEventQuery", "hEvent")),
+}
+
+
+def use_dead(world: World) -> None:
+    dead = [thing for thing in world.things if not thing.alive and thing.kind in ENDS]
+    if dead:
+        thing = world.rng.choice(dead)
+        name, parameter = world.rng.choice((ENDS[thing.kind], *USES.get(thing.kind, ())))
+        counted: dict[str, Value] = {"count": 1} if thing.kind is Kind.USER_OBJECT else {}
+        world.call(name, **{parameter: thing.word}, **counted)
+
+
+def tidy(world: World) -> None:
+    """End most of what lives, in any order that the driver allows."""
+    for stream in list(world.capturing):
+        world.call("cuStreamEndCapture", hStream=stream)
+        world.capturing.remove(stream)
+    for thing in world.rng.sample(world.things, len(world.things)):
+        if (
+            thing.alive
+            and thing.kind in ENDS
+            and not (thing.apart and thing.kind is Kind.MEMORY)
+            and world.rng.random() < TIDY_SHARE
+        ):
+            end(world, thing)
+
+
+def end(world: World, thing: Thing) -> None:
+    name, parameter = ENDS[thing.kind]
+    if thing.variant == "registered":
+        name = "cuMemHostUnregister"
+    counted: dict[str, Value] = {"count": thing.size} if thing.kind is Kind.USER_OBJECT else {}
+    if world.call(name, **{parameter: thing.word}, **counted).status == 0:
+        world.kill(thing.kind, thing.word)
+
+
+STEPS = ((1, trap), (5, use_dead))

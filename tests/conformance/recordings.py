@@ -1,0 +1,27 @@
+"""The recordings of random programs that lie beside this file."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from cuvet.conformance.compare import Summary, tally
+from cuvet.conformance.recording import Header, Session, read
+
+FOLDER = Path(__file__).parent
+FILES = tuple(sorted(FOLDER.glob("*.jsonl.zst")))
+
+
+@cache
+def sessions(file: Path) -> tuple[Header, tuple[Session, ...]]:
+    header, found = read(file)
+    return header, tuple(found)
+
+
+@cache
+def summary() -> Summary:
+    """What the model got right and wrong, over all of them."""
+    total = Summary()
+    for file in FILES:
+        tally(*sessions(file), total)
+    return total

@@ -1,0 +1,157 @@
+"""Write docs/conformance.md from the recordings in tests/conformance: what the model and the driver agree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from cuvet.catalog import status_name
+from cuvet.conformance.compare import (
+    LEAST_AGREEMENT,
+    LEAST_AGREEMENT_OF_A_KIND,
+    MOST_UNDEFINED,
+    Disagreement,
+    Summary,
+    Tally,
+    tally,
+)
+from cuvet.conformance.recording import Header, Session, read
+from cuvet.conformance.uncalled import never_called
+from cuvet.rules.rule import CRASH
+
+ROOT = Path(__file__).parents[1]
+RECORDINGS = ROOT / "tests" / "conformance"
+MOST_DISAGREEMENTS = 40
+
+HEAD = f"""# Conformance
+
+cuvet's model says what a call may do before it is made. Here it is compared with what drivers did, in random programs of 20 to 200
+calls over all kinds of object: legal, illegal and undefined ones, on several threads, contexts and devices.
+
+A call **agrees** if the driver's status is one that the model allows (`Prediction.statuses`: what follows from the first rule that is
+broken, nearly always one status), if the process died of SIGSEGV where the model says so and only there, and if the driver wrote the words
+that the model knows. Calls that a rule calls **undefined** are not counted as right or wrong; their share stands beside. **Several**: the
+model allowed more than one status (of a query of work that may be done or not, say). The goals: {LEAST_AGREEMENT:.1%} over all,
+{LEAST_AGREEMENT_OF_A_KIND:.1%} for every kind of object, at most {MOST_UNDEFINED:.0%} undefined. `make test` replays the recordings, and
+shows that they catch a model that is wrong in one way.
+
+To record on your GPU and driver, and to compare (the second needs no GPU):
+
+```
+cuvet-conformance record --seed 1 --programs 500 --output mine.jsonl.zst
+cuvet-conformance record --seed 2 --programs 500 --devices 2 --threads 4 --output two.jsonl.zst
+cuvet-conformance check mine.jsonl.zst two.jsonl.zst
+```
+
+`record` plays programs in child processes, so that what crashes or hangs ends there. It allocates little, changes no setting of the GPU,
+and a recording holds no names, paths or memory contents of the machine but calls, handles, addresses and the lines of /proc/self/maps about
+registered memory. `check` prints what the model gets wrong as short Python programs, over `cu` as on the pages of the [rules](rules.md).
+The programs are made in `src/cuvet/conformance/steps`, one file per noun; a new recording goes to `tests/conformance`, and `make generate`
+writes this page.
+"""
+
+
+def page(files: list[Path]) -> str:
+    total = Summary()
+    rows: list[tuple[str, ...]] = []
+    newest = 0
+    for file in files:
+        header, sessions = read(file)
+        found = list(sessions)
+        newest = max(newest, header.driver)
+        rows.append(_recording(file, header, found))
+        tally(header, found, total)
+    parts = (HEAD, _recordings(rows), _kinds(total), _disagreements(total.disagreements), _entry_points(total, newest))
+    return "\n".join(parts)
+
+
+def _recording(file: Path, header: Header, sessions: list[Session]) -> tuple[str, ...]:
+    calls = [row for session in sessions for row in session.rows]
+    devices = {row.args[1] for row in calls if row.name == "cuDevicePrimaryCtxRetain" and row.status == 0}
+    counts = (
+        len(devices),
+        len({row.thread for row in calls}),
+        sum(len(session.starts) for session in sessions),
+        len(calls),
+        sum(row.status is None for row in calls),
+    )
+    name = " and ".join(dict.fromkeys(header.gpus))
+    return (file.name, name, header.driver_release, header.date, *map(_number, counts))
+
+
+def _recordings(rows: list[tuple[str, ...]]) -> str:
+    heads = ("recording", "GPU", "driver", "date", "devices", "threads", "programs", "calls", "crashes")
+    return "\n".join(["## Recordings", "", *_table(heads, rows), ""])
+
+
+def _kinds(total: Summary) -> str:
+    rows = [(kind.noun, *_figures(count)) for kind, count in sorted(total.kinds.items())]
+    rows.append(("**all**", *_figures(total.all)))
+    heads = ("kind of object", "programs", "calls", "agreement", "undefined", "several")
+    note = "A call counts under every kind that it names, makes or hands out."
+    return "\n".join(["## Kinds", "", note, "", *_table(heads, rows), ""])
+
+
+def _figures(count: Tally) -> tuple[str, ...]:
+    shares = (count.agreement, count.share_undefined, count.several / count.calls if count.calls else 0.0)
+    return (_number(count.programs), _number(count.calls), *(f"{share:.2%}" for share in shares))
+
+
+def _disagreements(found: list[Disagreement]) -> str:
+    """What the model gets wrong, the most frequent first."""
+    counts = Counter(
+        (wrong.row.name, _status(wrong.row.status), " or ".join(map(_status, wrong.predicted)), bool(wrong.outputs))
+        for wrong in found
+    )
+    rows = [
+        (str(count), f"`{name}`", ended, f"{told}, other outputs" if outputs else told)
+        for (name, ended, told, outputs), count in counts.most_common(MOST_DISAGREEMENTS)
+    ]
+    more = f"\n{len(counts) - len(rows)} more, each at least as rare.\n" if len(counts) > len(rows) else ""
+    return "\n".join(["## Where they disagree", "", *_table(("calls", "entry point", "driver", "model"), rows), more])
+
+
+def _status(status: int | None) -> str:
+    return "SIGSEGV" if status in (None, CRASH) else status_name("driver", status or 0).removeprefix("CUDA_")
+
+
+def _entry_points(total: Summary, newest: int) -> str:
+    rows = [
+        (f"`{name}`", _number(count.calls), f"{count.agreement:.2%}", f"{count.share_undefined:.2%}")
+        for name, count in sorted(total.entry_points.items())
+    ]
+    heads = ("entry point", "calls", "agreement", "undefined")
+    never = never_called(set(total.entry_points), newest)
+    reasons = [(why or "–", ", ".join(f"`{name}`" for name in names)) for why, names in sorted(never.items())]
+    lines = [f"## Entry points\n\n{len(rows)} are called:\n", *_table(heads, rows)]
+    lines += ["\nAnd never, for these reasons:\n", *(line for why, names in reasons for line in _list(why, names))]
+    return "\n".join([*lines, ""])
+
+
+def _list(why: str, names: str) -> list[str]:
+    """One reason with its names, in lines of at most 140 characters."""
+    lines, line = [], f"* {why}:"
+    for name in names.split(" "):
+        if len(line) + len(name) + 1 > 140:
+            lines.append(line)
+            line = " "
+        line += f" {name}"
+    return [*lines, line]
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    return [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _number(count: int) -> str:
+    return f"{count:,}".replace(",", " ")
+
+
+def main() -> None:
+    files = sorted(RECORDINGS.glob("*.jsonl.zst"))
+    if files:
+        (ROOT / "docs" / "conformance.md").write_text(page(files), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
