@@ -139,12 +139,12 @@ class Player:
         return row
 
     def _symbol(self, entry_point: EntryPoint) -> tuple[str, Signature]:
-        """The newest symbol that this driver has."""
+        """The newest symbol that this driver has. LookupError if it has none."""
         for symbol in (entry_point.symbol, *entry_point.symbols):
             signature = entry_point.signature(symbol)
             if signature is not None and hasattr(self._library, symbol):
                 return symbol, signature
-        raise NotImplementedError(entry_point.name)
+        raise LookupError(f"this driver has no {entry_point.name}")
 
     def _argument(self, parameter: Parameter, value: Value) -> tuple[Any, int]:
         if isinstance(value, int):

@@ -9,8 +9,6 @@ from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
 from cuvet.rules.rule import Example, Rule
 
-HEADINGS = ("What it checks", "Why it is wrong", "Use instead", "Limits")
-
 
 def sections(rule: type[Rule]) -> dict[str, str]:
     """The headings of the rule's docstring and the text below each."""

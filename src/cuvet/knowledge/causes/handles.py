@@ -587,7 +587,7 @@ CAPTURES = (
     _capture("capture-unsafe-call", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 70, UNSAFE),
     _capture("capture-wait", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 65, WAITS),
     _capture("capture-not-supported", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 40),
-    _capture("capture-wait-for-ended", "CUDA_ERROR_INVALID_VALUE", 2, ("cudaStreamWaitEvent",)),
+    _capture("capture-wait-for-invalidated", "CUDA_ERROR_INVALID_VALUE", 2, ("cudaStreamWaitEvent",)),
     _capture("capture-begin-legacy", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 25, ("cudaStreamBeginCapture",)),
     _capture("capture-invalidated", "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
     _capture("capture-merge", "CUDA_ERROR_STREAM_CAPTURE_MERGE"),

@@ -14,27 +14,28 @@ if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
 
-class CaptureWaitForEnded(Rule):
+class CaptureWaitForInvalidated(Rule):
     """
     ## What it checks
-    A stream is made to wait for an event that was last recorded in a capture which has ended or was invalidated, and the call fails.
+    A stream is made to wait for an event that was last recorded in a capture which is invalidated and not yet
+    ended, and the call fails.
 
     ## Why it is wrong
-    The event stands for a place in that capture, not for work that runs. Once the capture is over or broken, no stream can join it:
+    The event stands for a place in that capture, not for work that runs. Once the capture is invalidated, no stream can join it:
     the call returns CUDA_ERROR_INVALID_VALUE.
 
     ## Use instead
-    Record the event again, after the launch of the graph; or record another event there.
+    End the capture, which returns CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and record the event again.
 
     ## Limits
-    Reported only when the call fails.
+    Reported only when the call fails. What the driver says of an event whose capture has ended was not recorded: nothing is said of it.
     """
 
     code = "CV816"
-    name = "capture-wait-for-ended"
+    name = "capture-wait-for-invalidated"
     severity = "error"
-    summary = "a stream waits for an event of a capture that is over"
-    help = "record the event again after the graph is launched"
+    summary = "a stream waits for an event of an invalidated capture"
+    help = "end the capture, and record the event again"
     entry_points = frozenset({"cuStreamWaitEvent"})
     evidence = (
         recorded("cuStreamWaitEvent for an event recorded in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE"),
@@ -77,7 +78,7 @@ event = cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuEventRecord(event, first)
 cu.cuMemAlloc(4096)  # error: [capture-unsafe-call]
-cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-ended]
+cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-invalidated]
 """,
         ),
     )
@@ -87,16 +88,14 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-ended]
         argument = call.entry_point.index["hEvent"]
         event = model.object_of(call, argument, Kind.EVENT)
         capture = event.captured if isinstance(event, Event) and event.alive else None
-        over = None if capture is None else capture.ended_by or capture.invalidated_by
-        if event is None or capture is None or over is None:
+        if event is None or capture is None or capture.invalidated_by is None or capture.ended_by is not None:
             return
-        how = "ended" if capture.ended_by is not None else "invalidated"
         yield Violation(
             rule=cls,
-            message=f"the capture in which {event.name} was recorded is over",
+            message=f"the capture in which {event.name} was recorded is invalidated",
             objects=(event, capture.origin),
             argument=argument,
-            because=(begun(capture), f"it was {how} by {place(over)}"),
+            because=(begun(capture), f"it was invalidated by {place(capture.invalidated_by)}"),
             outcomes=(1,),
             only_if_failed=True,
         )
