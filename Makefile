@@ -56,7 +56,9 @@ types: $(INSTALLED) ## mypy --strict
 
 generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_catalog.py
+	$(BIN)/python tools/generate_libraries.py
 	$(BIN)/python tools/generate_native.py
+	$(BIN)/python tools/generate_emulated_libraries.py
 	$(BIN)/python tools/generate_cudart.py
 	$(BIN)/python tools/generate_errors.py
 	$(BIN)/python tools/generate_schema.py

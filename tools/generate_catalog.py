@@ -223,9 +223,12 @@ def abi_of(kind: Type) -> dict[str, Any]:
     if canonical.kind in (TypeKind.FLOAT, TypeKind.DOUBLE):
         return {"abi": canonical.kind.name.lower(), "bytes": canonical.get_size()}
     if canonical.kind == TypeKind.RECORD:
-        if has_floats(canonical) and canonical.get_size() <= 16:
-            raise SystemExit(f"{kind.spelling} is passed in floating-point registers: not supported")
-        return {"abi": "struct", "bytes": canonical.get_size(), "align": canonical.get_align()}
+        in_float_registers = has_floats(canonical) and canonical.get_size() <= 16
+        return {
+            "abi": "complex" if in_float_registers else "struct",
+            "bytes": canonical.get_size(),
+            "align": canonical.get_align(),
+        }
     if canonical.kind == TypeKind.ENUM:
         canonical = canonical.get_declaration().enum_type.get_canonical()
     if canonical.kind in (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY):

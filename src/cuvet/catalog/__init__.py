@@ -1,12 +1,14 @@
 """What every entry point of CUDA is: generated prototypes, authored roles.
 
-``driver()`` and ``runtime()`` give the two catalogs. Names, types, values and layouts come from NVIDIA's headers
-(``tools/generate_catalog.py``); what the parameters mean is authored in ``authored/``.
+``driver()`` and ``runtime()`` give the two catalogs, ``libraries()`` those of cuDNN, cuBLAS and the others. Names, types, values and
+layouts come from NVIDIA's headers (``tools/generate_catalog.py``, ``tools/generate_libraries.py``); what the parameters mean is
+authored in ``authored/``.
 """
 
 from __future__ import annotations
 
 from cuvet.catalog.catalog import (
+    Api,
     Catalog,
     EntryPoint,
     Parameter,
@@ -14,12 +16,14 @@ from cuvet.catalog.catalog import (
     Struct,
     driver,
     runtime,
-    status_name,
-    status_value,
 )
-from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.catalog.libraries import libraries, recorded, recorded_entry_point
+from cuvet.catalog.roles import NOT_SHARED_BETWEEN_THREADS, Kind, Role, Verb
+from cuvet.catalog.statuses import api_of, status_name, status_value
 
 __all__ = [
+    "NOT_SHARED_BETWEEN_THREADS",
+    "Api",
     "Catalog",
     "EntryPoint",
     "Kind",
@@ -28,7 +32,11 @@ __all__ = [
     "Signature",
     "Struct",
     "Verb",
+    "api_of",
     "driver",
+    "libraries",
+    "recorded",
+    "recorded_entry_point",
     "runtime",
     "status_name",
     "status_value",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -14,22 +13,35 @@ import msgspec
 from cuvet.catalog.hot import is_hot
 from cuvet.catalog.roles import Role
 
-Api = Literal["driver", "runtime"]
-STATUS_TYPES = ("CUresult", "cudaError_t")
+Api = Literal[
+    "driver",
+    "runtime",
+    "cudnn",
+    "cublas",
+    "cublaslt",
+    "cufft",
+    "cusparse",
+    "cusolver",
+    "curand",
+    "nvrtc",
+    "nvjitlink",
+    "nccl",
+]
 _PER_THREAD = ("_ptsz", "_ptds")
 
 
 class Parameter(msgspec.Struct, frozen=True, gc=False):
     """One parameter, as the header spells it and as the machine passes it.
 
-    ``abi`` is ``word`` (integer or pointer of ``bytes`` 1, 2, 4 or 8), ``float``, ``double`` or ``struct`` (by value: ``bytes``,
-    ``align``; its members are integers and pointers only). ``pointee`` is the type pointed at and ``pointee_bytes`` its size,
-    0 if unknown or void. ``out``: one scalar or handle of at most 8 bytes is written through it.
+    ``abi`` is ``word`` (integer or pointer of ``bytes`` 1, 2, 4 or 8), ``float``, ``double``, ``struct`` (by value: ``bytes``,
+    ``align``; its members are integers and pointers only) or ``complex`` (by value, with floating-point members).
+    ``pointee`` is the type pointed at and ``pointee_bytes`` its size, 0 if unknown or void. ``out``: one scalar or handle of at
+    most 8 bytes is written through it.
     """
 
     name: str
     type: str
-    abi: Literal["word", "float", "double", "struct"]
+    abi: Literal["word", "float", "double", "struct", "complex"]
     bytes: int
     signed: bool = False
     align: int = 0
@@ -42,14 +54,15 @@ class Parameter(msgspec.Struct, frozen=True, gc=False):
 class Returned(msgspec.Struct, frozen=True, gc=False):
     """How a value that is not a status is returned: ``bytes`` is 0 for void; a struct of more than 16 bytes is in memory."""
 
-    abi: Literal["word", "float", "double", "struct", "void"]
+    abi: Literal["word", "float", "double", "struct", "complex", "void"]
     bytes: int
     signed: bool = False
     align: int = 0
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """Parameters that some exported symbols of an entry point share; ``symbols`` maps each to the CUDA releases that have it."""
+    """Parameters that some exported symbols of an entry point share; ``symbols`` maps each to the CUDA releases that have it,
+    a library's to the shared objects that export it (``libcublas.so.12``)."""
 
     symbols: dict[str, tuple[str, ...]]
     parameters: tuple[Parameter, ...]
@@ -84,10 +97,12 @@ class EntryPoint:
 
     ``parameters`` are those of the newest signature; ``variants`` maps the symbols that differ to theirs (a parameter means
     what the one of the same name in ``parameters`` means). ``symbol`` is what the plain name stands for in source code.
-    ``hot``: called often and changes no lifetime, so that it need not be stored. ``status``: returns CUresult or cudaError_t.
+    ``hot``: called often and changes no lifetime, so that it need not be stored. ``status``: returns its API's status type.
+    ``id`` is its number in recordings (``recorded()``), of the runtime its index. ``wrapped``: the shim sees its calls.
     """
 
     id: int
+    api: Api
     name: str
     symbol: str
     symbols: tuple[str, ...]
@@ -99,6 +114,7 @@ class EntryPoint:
     status: bool
     returns: str
     return_abi: Returned
+    wrapped: bool
 
     @property
     def variants(self) -> dict[str, tuple[Parameter, ...]]:
@@ -122,7 +138,7 @@ class EntryPoint:
         return f"<{self.name}>"
 
 
-class _EntryPointRow(msgspec.Struct):
+class EntryPointRow(msgspec.Struct):
     name: str
     returns: str
     signatures: tuple[Signature, ...]
@@ -130,37 +146,56 @@ class _EntryPointRow(msgspec.Struct):
     return_abi: Returned = Returned(abi="word", bytes=4)
 
 
-class _EnumerationRow(msgspec.Struct):
+class EnumerationRow(msgspec.Struct):
     name: str
     values: dict[str, int]
 
 
-class _Tables(msgspec.Struct):
-    versions: tuple[str, ...]
-    entry_points: list[_EntryPointRow]
-    enumerations: list[_EnumerationRow]
-    structs: list[Struct]
-    typedefs: dict[str, str]
-    constants: dict[str, int]
+class Tables(msgspec.Struct):
+    entry_points: list[EntryPointRow]
+    versions: tuple[str, ...] = ()
+    enumerations: list[EnumerationRow] = []
+    structs: list[Struct] = []
+    typedefs: dict[str, str] = {}
+    constants: dict[str, int] = {}
     introduced: dict[str, int] = {}
     undeclared: tuple[str, ...] = ()
 
 
 class Catalog:
-    """All entry points of one API, in the order of their canonical names; an entry point's id is its index.
+    """All entry points of one API, in the order of their canonical names.
 
-    ``versions`` are the CUDA releases it was generated from; ``introduced`` is the CUDA version that brought a driver
-    symbol, as cuGetProcAddress counts (12040). ``constants`` are integer macros (``CU_STREAM_LEGACY``). ``no_role`` says
-    of each entry point without roles why. ``undeclared`` are symbols of libcudart that have no public prototype.
+    ``title`` is what NVIDIA calls the API, ``status_type`` what its entry points return, ``sonames`` the shared objects that have
+    them; ``exports`` says which symbols each of a library's has. ``versions`` are the CUDA releases it was generated from
+    (of driver and runtime); ``introduced`` is the CUDA version that brought a driver symbol, as cuGetProcAddress counts (12040).
+    ``constants`` are integer macros (``CU_STREAM_LEGACY``). ``no_role`` says of each entry point without roles why.
+    ``undeclared`` are symbols of libcudart that have no public prototype.
     """
 
-    def __init__(self, tables: _Tables, roles: dict[str, tuple[Role, ...]], no_role: dict[str, str]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        tables: Tables,
+        roles: dict[str, tuple[Role, ...]],
+        no_role: dict[str, str],
+        *,
+        title: str,
+        status_type: str,
+        sonames: tuple[str, ...],
+        first: int = 0,
+    ) -> None:
+        """``first`` is the id of the first entry point."""
+        self.api = api
+        self.title = title
+        self.status_type = status_type
+        self.sonames = sonames
         self.no_role = no_role
         self.versions = tables.versions
         self.introduced = tables.introduced
         self.undeclared = tables.undeclared
         self.entry_points = tuple(
-            _entry_point(number, row, roles.get(row.name, ())) for number, row in enumerate(tables.entry_points)
+            _entry_point(first + index, api, row, roles.get(row.name, ()), status_type)
+            for index, row in enumerate(tables.entry_points)
         )
         self.by_symbol = {symbol: entry for entry in self.entry_points for symbol in entry.symbols}
         self.identity = zlib.crc32("\n".join(entry.name for entry in self.entry_points).encode())
@@ -183,6 +218,16 @@ class Catalog:
     def __getitem__(self, name: str) -> EntryPoint:
         return self._by_name[name]
 
+    @cached_property
+    def exports(self) -> dict[str, tuple[str, ...]]:
+        """Symbols of the entry points that each of a library's shared objects exports, sorted. Not of driver and runtime."""
+        found: dict[str, list[str]] = {soname: [] for soname in self.sonames}
+        for signature in (signature for entry in self.entry_points for signature in entry.signatures):
+            for symbol, sonames in signature.symbols.items():
+                for soname in sonames:
+                    found[soname].append(symbol)
+        return {soname: tuple(sorted(symbols)) for soname, symbols in found.items()}
+
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
 
@@ -193,7 +238,10 @@ class Catalog:
         return self._older[self._typedefs.get(name, name), version]
 
     def field(self, struct: str, path: str) -> tuple[int, int, str]:
-        """(offset, bytes, type) of a dotted member, also through members that are structs themselves. KeyError if there is none."""
+        """(offset, bytes, type) of a dotted member, also through members that are structs themselves. KeyError if there is none.
+        "*" is the whole, a handle of that type."""
+        if path == "*":
+            return 0, 8, struct
         fields = self.structs[struct].fields
         if path in fields:
             return fields[path]
@@ -205,11 +253,12 @@ class Catalog:
         raise KeyError(f"{struct} has no member {path}")
 
 
-def _entry_point(number: int, row: _EntryPointRow, roles: tuple[Role, ...]) -> EntryPoint:
+def _entry_point(number: int, api: Api, row: EntryPointRow, roles: tuple[Role, ...], status_type: str) -> EntryPoint:
     newest = row.signatures[0]
     symbols = tuple(dict.fromkeys(symbol for signature in row.signatures for symbol in signature.symbols))
     return EntryPoint(
         id=number,
+        api=api,
         name=row.name,
         symbol=row.plain or (row.name if row.name in symbols else symbols[0]),
         symbols=symbols,
@@ -217,15 +266,16 @@ def _entry_point(number: int, row: _EntryPointRow, roles: tuple[Role, ...]) -> E
         signatures=row.signatures,
         index={parameter.name: position for position, parameter in enumerate(newest.parameters)},
         roles=roles,
-        hot=is_hot(row.name, roles),
-        status=row.returns in STATUS_TYPES,
+        hot=is_hot(api, row.name, roles),
+        status=row.returns == status_type,
         returns=row.returns,
         return_abi=row.return_abi,
+        wrapped=api in ("driver", "runtime") or bool(roles),
     )
 
 
-def _tables(api: Api) -> _Tables:
-    return msgspec.json.decode((Path(__file__).parent / "generated" / f"{api}.json").read_bytes(), type=_Tables)
+def _tables(api: Api) -> Tables:
+    return msgspec.json.decode((Path(__file__).parent / "generated" / f"{api}.json").read_bytes(), type=Tables)
 
 
 @cache
@@ -233,7 +283,15 @@ def driver() -> Catalog:
     """Catalog of the driver API, libcuda.so.1."""
     from cuvet.catalog import authored
 
-    return Catalog(_tables("driver"), authored.ROLES, authored.NO_ROLE)
+    return Catalog(
+        "driver",
+        _tables("driver"),
+        authored.ROLES,
+        authored.NO_ROLE,
+        title="CUDA driver",
+        status_type="CUresult",
+        sonames=("libcuda.so.1",),
+    )
 
 
 @cache
@@ -245,28 +303,13 @@ def runtime() -> Catalog:
     tables = _tables("runtime")
     ours = {row.name: tuple(p.name for p in row.signatures[0].parameters) for row in tables.entry_points}
     theirs = {entry.name: tuple(entry.index) for entry in driver().entry_points}
-    return Catalog(tables, *complete(ours, theirs, authored.ROLES, authored.NO_ROLE))
-
-
-@cache
-def _statuses(api: Api) -> MappingProxyType[str, int]:
-    values = driver().enumerations["CUresult"] if api == "driver" else runtime().enumerations["cudaError_t"]
-    return MappingProxyType(values)
-
-
-@cache
-def _status_names(api: Api) -> dict[int, str]:
-    names: dict[int, str] = {}
-    for name, number in _statuses(api).items():
-        names.setdefault(number, name)
-    return names
-
-
-def status_name(api: Api, number: int) -> str:
-    """``CUDA_ERROR_INVALID_HANDLE`` for ("driver", 400); an unknown number is named as such."""
-    return _status_names(api).get(number, f"unknown status {number}")
-
-
-def status_value(api: Api, name: str) -> int:
-    """Number of a status. KeyError if the API has none of that name."""
-    return _statuses(api)[name]
+    roles, reasons = complete(ours, theirs, authored.ROLES, authored.NO_ROLE)
+    return Catalog(
+        "runtime",
+        tables,
+        roles,
+        reasons,
+        title="CUDA runtime",
+        status_type="cudaError_t",
+        sonames=("libcudart.so.12", "libcudart.so.13"),
+    )

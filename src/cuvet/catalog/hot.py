@@ -38,10 +38,11 @@ _ASKING = frozenset(
 _SELDOM = ("cuCheckpoint", "cuProfiler", "cuCoredump", "cudaProfiler", "__cudaRegister", "__cudaUnregister")
 
 
-def is_hot(name: str, roles: tuple[Role, ...]) -> bool:
-    """Called often and changes no lifetime."""
+def is_hot(api: str, name: str, roles: tuple[Role, ...]) -> bool:
+    """Called often and changes no lifetime. Getters of libraries hand out what the program gave them."""
     if name in _ASKING:
         return True
+    lifetime = LIFETIME if api in ("driver", "runtime") else LIFETIME - {Verb.RETURNS}
     return not name.startswith(_SELDOM) and not any(
-        role.verb in LIFETIME or role.variant == "counted" for role in roles
+        role.verb in lifetime or role.variant == "counted" for role in roles
     )

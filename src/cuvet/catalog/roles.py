@@ -46,6 +46,26 @@ class Kind(IntEnum):
     TEXTURE_REFERENCE = 26
     SURFACE_REFERENCE = 27
     DEVICE = 28
+    CUDNN_HANDLE = 32
+    CUDNN_DESCRIPTOR = 33
+    """What a typed cudnnCreate…Descriptor makes: of tensors, filters, convolutions and so on."""
+    CUDNN_BACKEND_DESCRIPTOR = 34
+    CUBLAS_HANDLE = 35
+    CUBLASLT_HANDLE = 36
+    CUBLASLT_DESCRIPTOR = 37
+    """Descriptors of matmuls, layouts, preferences and transforms that a cublasLt…Create makes."""
+    CUFFT_PLAN = 38
+    CUSPARSE_HANDLE = 39
+    CUSPARSE_DESCRIPTOR = 40
+    CUSOLVER_HANDLE = 41
+    """Of cuSolverDN, cuSolverSP, cuSolverRF and cuSolverMg."""
+    CUSOLVER_DESCRIPTOR = 42
+    """Parameters and infos of cuSOLVER."""
+    CURAND_GENERATOR = 43
+    CURAND_DISTRIBUTION = 44
+    NVRTC_PROGRAM = 45
+    NVJITLINK_HANDLE = 46
+    NCCL_COMMUNICATOR = 47
 
     __hash__ = int.__hash__
 
@@ -55,7 +75,39 @@ class Kind(IntEnum):
         return _NOUNS.get(self, self.name.lower().replace("_", " "))
 
 
-_NOUNS = {Kind.MEMORY: "device memory", Kind.GRAPH_EXEC: "executable graph"}
+_NOUNS = {
+    Kind.MEMORY: "device memory",
+    Kind.GRAPH_EXEC: "executable graph",
+    Kind.CUDNN_HANDLE: "cuDNN handle",
+    Kind.CUDNN_DESCRIPTOR: "cuDNN descriptor",
+    Kind.CUDNN_BACKEND_DESCRIPTOR: "cuDNN backend descriptor",
+    Kind.CUBLAS_HANDLE: "cuBLAS handle",
+    Kind.CUBLASLT_HANDLE: "cuBLASLt handle",
+    Kind.CUBLASLT_DESCRIPTOR: "cuBLASLt descriptor",
+    Kind.CUFFT_PLAN: "cuFFT plan",
+    Kind.CUSPARSE_HANDLE: "cuSPARSE handle",
+    Kind.CUSPARSE_DESCRIPTOR: "cuSPARSE descriptor",
+    Kind.CUSOLVER_HANDLE: "cuSOLVER handle",
+    Kind.CUSOLVER_DESCRIPTOR: "cuSOLVER descriptor",
+    Kind.CURAND_GENERATOR: "cuRAND generator",
+    Kind.CURAND_DISTRIBUTION: "cuRAND distribution",
+    Kind.NVRTC_PROGRAM: "NVRTC program",
+    Kind.NVJITLINK_HANDLE: "nvJitLink handle",
+    Kind.NCCL_COMMUNICATOR: "NCCL communicator",
+}
+
+NOT_SHARED_BETWEEN_THREADS = frozenset(
+    {
+        Kind.CUDNN_HANDLE,
+        Kind.CUBLAS_HANDLE,
+        Kind.CUFFT_PLAN,
+        Kind.CUSPARSE_HANDLE,
+        Kind.CURAND_GENERATOR,
+        Kind.NCCL_COMMUNICATOR,
+    }
+)
+"""Objects of libraries that two threads must not be inside calls with at the same time, by the library's documentation: of cuBLAS and
+cuSPARSE not if one of the calls changes or destroys it."""
 
 
 class Verb(Enum):
@@ -107,6 +159,10 @@ class Verb(Enum):
     INITIALISES = "initialises"
     CALLS_BACK = "calls back"
     """Host function that the driver will call."""
+    SETS_STREAM = "sets stream"
+    """The library object that ``parent`` names enqueues on this stream from now on."""
+    SETS_WORKSPACE = "sets workspace"
+    """The library object that ``parent`` names uses this memory, of ``size`` bytes, from now on."""
 
     __hash__ = object.__hash__
 
@@ -116,8 +172,9 @@ class Role:
     """One role of one parameter.
 
     ``parameter`` names the parameter ("" for roles of the call as a whole); ``field`` a dotted member when
-    the handle sits in a struct that the parameter points to; ``size``, ``count`` and ``parent`` name
-    other parameters: size of the memory, elements of an array parameter, the object that the new one belongs to.
+    the handle sits in a struct that the parameter points to, "*" when the parameter points to the handle itself; ``size``,
+    ``count`` and ``parent`` name other parameters: size of the memory, elements of an array parameter, the object that the new
+    one belongs to.
     ``size`` counts elements of ``element`` bytes. Where an extent takes more to say (pitched copies and sets), it is "".
     ``null`` says that zero is an ordinary value (the default stream, free of a null pointer).
     ``variant`` distinguishes e.g. ``pitched``, ``managed``, ``stream-ordered`` allocations.

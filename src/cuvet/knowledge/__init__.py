@@ -4,5 +4,5 @@ A cause has one id and one text, whoever names it: a finding of ``cuvet run``, a
 The id of a cause that a rule finds is the rule's name; its text is the rule's.
 """
 
-APIS = ("driver", "runtime", "cudnn", "cublas", "nvrtc", "nvjitlink", "nccl", "cufft", "cusparse", "cusolver")
+APIS = ("driver", "runtime", "cudnn", "cublas", "nvrtc", "nvjitlink", "nccl", "cufft", "cusparse", "cusolver", "curand")
 """Whose errors are known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import Reasons, Roles, calls_back
+from cuvet.catalog.authored.words import Reasons, Roles, calls_back, in_current_context
 
 _ASKS = "asks about a device: names no object"
 _ANY_PROCESS = "acts on a whole process, given by its id: names no object"
@@ -15,6 +15,8 @@ ROLES: Roles = {
     "cuCoredumpRegisterStartCallback": (calls_back("callback"),),
     "cuCoredumpRegisterCompleteCallback": (calls_back("callback"),),
     "cuLogsRegisterCallback": (calls_back("callbackFunc"),),
+    "cuProfilerStart": (in_current_context(),),
+    "cuProfilerStop": (in_current_context(),),
 }
 
 NO_ROLE: Reasons = {
@@ -57,8 +59,6 @@ NO_ROLE: Reasons = {
     "cuGetExportTable": "hands out undocumented functions of the driver: names no object",
     "cuFlushGPUDirectRDMAWrites": "orders other devices' writes: names no object",
     "cuProfilerInitialize": _PROFILER,
-    "cuProfilerStart": _PROFILER,
-    "cuProfilerStop": _PROFILER,
     "cuCoredumpDeregisterStartCallback": "ends a notification; its handle is of no other use",
     "cuCoredumpDeregisterCompleteCallback": "ends a notification; its handle is of no other use",
     "cuCoredumpGetAttribute": _CORE_DUMP,

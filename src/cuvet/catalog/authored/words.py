@@ -39,14 +39,30 @@ ADDRESS_RANGE = Kind.ADDRESS_RANGE
 TEXTURE_REFERENCE = Kind.TEXTURE_REFERENCE
 SURFACE_REFERENCE = Kind.SURFACE_REFERENCE
 DEVICE = Kind.DEVICE
+CUDNN_HANDLE = Kind.CUDNN_HANDLE
+CUDNN_DESCRIPTOR = Kind.CUDNN_DESCRIPTOR
+CUDNN_BACKEND_DESCRIPTOR = Kind.CUDNN_BACKEND_DESCRIPTOR
+CUBLAS_HANDLE = Kind.CUBLAS_HANDLE
+CUBLASLT_HANDLE = Kind.CUBLASLT_HANDLE
+CUBLASLT_DESCRIPTOR = Kind.CUBLASLT_DESCRIPTOR
+CUFFT_PLAN = Kind.CUFFT_PLAN
+CUSPARSE_HANDLE = Kind.CUSPARSE_HANDLE
+CUSPARSE_DESCRIPTOR = Kind.CUSPARSE_DESCRIPTOR
+CUSOLVER_HANDLE = Kind.CUSOLVER_HANDLE
+CUSOLVER_DESCRIPTOR = Kind.CUSOLVER_DESCRIPTOR
+CURAND_GENERATOR = Kind.CURAND_GENERATOR
+CURAND_DISTRIBUTION = Kind.CURAND_DISTRIBUTION
+NVRTC_PROGRAM = Kind.NVRTC_PROGRAM
+NVJITLINK_HANDLE = Kind.NVJITLINK_HANDLE
+NCCL_COMMUNICATOR = Kind.NCCL_COMMUNICATOR
 
 
 # Objects
 
 
-def creates(kind: Kind, parameter: str, *, parent: str = "", variant: str = "") -> Role:
+def creates(kind: Kind, parameter: str, *, parent: str = "", count: str = "", variant: str = "") -> Role:
     """A new object. It belongs to the current context, or to ``parent``."""
-    return Role(Verb.CREATES, parameter, kind, parent=parent, variant=variant)
+    return Role(Verb.CREATES, parameter, kind, parent=parent, count=count, variant=variant)
 
 
 def returns(
@@ -56,9 +72,9 @@ def returns(
     return Role(Verb.RETURNS, parameter, kind, parent=parent, count=count, size=size, variant=variant)
 
 
-def destroys(kind: Kind, parameter: str, *, null: bool = False) -> Role:
+def destroys(kind: Kind, parameter: str, *, field: str = "", null: bool = False) -> Role:
     """With ``null``, a null handle is let pass without complaint."""
-    return Role(Verb.DESTROYS, parameter, kind, null=null)
+    return Role(Verb.DESTROYS, parameter, kind, field, null=null)
 
 
 def uses(
@@ -204,6 +220,19 @@ def ends_capture(parameter: str) -> Role:
 
 def calls_back(parameter: str, *, field: str = "") -> Role:
     return Role(Verb.CALLS_BACK, parameter, field=field)
+
+
+# Objects of libraries
+
+
+def sets_stream(parameter: str, *, of: str) -> Role:
+    """The object ``of`` enqueues on this stream from now on."""
+    return Role(Verb.SETS_STREAM, parameter, STREAM, parent=of, null=True)
+
+
+def sets_workspace(parameter: str, *, of: str, size: str = "") -> Role:
+    """The object ``of`` uses this memory from now on; null gives it back its own."""
+    return Role(Verb.SETS_WORKSPACE, parameter, MEMORY, size=size, parent=of, null=True)
 
 
 # Images, contexts and devices

@@ -1,0 +1,23 @@
+"""cuRAND: generators and discrete distributions."""
+
+from __future__ import annotations
+
+from cuvet.catalog.authored.words import CURAND_DISTRIBUTION, CURAND_GENERATOR, Reasons, Roles, creates
+
+HANDLES = {"curandGenerator_t": CURAND_GENERATOR, "curandDiscreteDistribution_t": CURAND_DISTRIBUTION}
+WORKSPACES: frozenset[str] = frozenset()
+UNTRACKED: Reasons = {}
+
+ROLES: Roles = {"curandCreateGeneratorHost": (creates(CURAND_GENERATOR, "generator", variant="host"),)}
+
+_TABLE = "hands out a table of constants"
+_VERSION = "reports a version"
+
+NO_ROLE: Reasons = {
+    "curandGetDirectionVectors32": _TABLE,
+    "curandGetDirectionVectors64": _TABLE,
+    "curandGetProperty": _VERSION,
+    "curandGetScrambleConstants32": _TABLE,
+    "curandGetScrambleConstants64": _TABLE,
+    "curandGetVersion": _VERSION,
+}

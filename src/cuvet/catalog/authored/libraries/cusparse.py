@@ -1,0 +1,32 @@
+"""cuSPARSE: handles, and descriptors of vectors, matrices and algorithms."""
+
+from __future__ import annotations
+
+from cuvet.catalog.authored.words import CUSPARSE_DESCRIPTOR, CUSPARSE_HANDLE, Reasons, Roles
+
+_DESCRIPTORS = """
+    cusparseMatDescr_t cusparseColorInfo_t
+    cusparseDnVecDescr_t cusparseConstDnVecDescr_t cusparseDnMatDescr_t cusparseConstDnMatDescr_t
+    cusparseSpVecDescr_t cusparseConstSpVecDescr_t cusparseSpMatDescr_t cusparseConstSpMatDescr_t
+    cusparseSpSVDescr_t cusparseSpSMDescr_t cusparseSpGEMMDescr_t cusparseSpGEAMDescr_t cusparseSpMMOpPlan_t
+    bsric02Info_t bsrilu02Info_t bsrsm2Info_t bsrsv2Info_t csric02Info_t csrilu02Info_t csru2csrInfo_t pruneInfo_t
+""".split()
+HANDLES = {"cusparseHandle_t": CUSPARSE_HANDLE, **dict.fromkeys(_DESCRIPTORS, CUSPARSE_DESCRIPTOR)}
+_LOG = "sets where cuSPARSE logs"
+WORKSPACES = frozenset({"buffer", "externalBuffer", "pBuffer", "workspace"})
+UNTRACKED: Reasons = {"cusparseLoggerCallback_t": _LOG}
+
+ROLES: Roles = {}
+
+_TEXT = "names an error"
+
+NO_ROLE: Reasons = {
+    "cusparseGetErrorName": _TEXT,
+    "cusparseGetErrorString": _TEXT,
+    "cusparseGetProperty": "reports a version",
+    "cusparseLoggerForceDisable": _LOG,
+    "cusparseLoggerOpenFile": _LOG,
+    "cusparseLoggerSetFile": _LOG,
+    "cusparseLoggerSetLevel": _LOG,
+    "cusparseLoggerSetMask": _LOG,
+}
