@@ -1,4 +1,4 @@
-// Who answers driver calls: the real driver, or the emulated device.
+// Who answers the calls of driver and libraries: the real driver, or the emulated device.
 //
 // The shim's wrappers check and record a call, then either enter the real driver or ask cuvet_emulate. The emulated
 // backend (emulated/backend.cpp) implements cuvet_emulate and may use the other functions; it never records anything
@@ -20,7 +20,7 @@ struct Blob {
 
 }  // namespace cuvet
 
-// Answers one driver call; returns the CUresult. `words` has entry_point.parameter_count words (pointers as addresses,
+// Answers one call; returns its status. `words` has entry_point.parameter_count words (pointers as addresses,
 // integers sign-extended, floats by their bits, 0 for structs by value); `structs` the structs by value, ended by a
 // null `data`. `per_thread`: a _ptds or _ptsz symbol was called; stream words are already 2 instead of 0 then. Called
 // on the thread that made the call, from any number of threads; may call wrappers (cuvet_driver_wrapper) while it runs.

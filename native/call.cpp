@@ -5,6 +5,7 @@
 #include "driver.h"
 #include "inputs.h"
 #include "kernel_arguments.h"
+#include "library_handles.h"
 #include "liveness.h"
 #include "process.h"
 #include "stacks.h"
@@ -18,8 +19,6 @@ namespace {
 
 constexpr uint32_t SUCCESS = 0;
 constexpr uint32_t NOT_READY = 600;
-constexpr uint32_t NOT_SUPPORTED = 801;
-constexpr uint32_t STUB_LIBRARY = 34;
 constexpr uint64_t LAST_BUILTIN_STREAM = 2;  // 0 default, 1 CU_STREAM_LEGACY, 2 CU_STREAM_PER_THREAD
 constexpr int MOST_OBJECTS = 96;
 constexpr int MOST_OUTPUTS = 16;
@@ -42,10 +41,6 @@ bool enqueues_work(const EntryPoint& entry_point) {
     return false;
 }
 
-uint32_t answer_not_supported() {
-    return mode.load(std::memory_order_relaxed) == Mode::NO_DRIVER ? STUB_LIBRARY : NOT_SUPPORTED;
-}
-
 uint64_t load(const char* memory, uint32_t bytes) {
     uint64_t value = 0;
     memcpy(&value, memory, bytes < 8 ? bytes : 8);
@@ -66,20 +61,17 @@ void each_handle(Thread* thread, const Role& role, const uint64_t* words, Visit 
     for (uint64_t i = 0; i < count; i++) visit(load(memory + i * role.bytes, role.bytes));
 }
 
-// A CUkernel may stand wherever a CUfunction is asked for.
-Object* find_named(Kind kind, uint64_t handle) {
-    Object* object = find_object(kind, handle);
-    if (!object && kind == Kind::FUNCTION) object = find_object(Kind::KERNEL, handle);
-    return object;
-}
-
 bool is_builtin(Kind kind, uint64_t handle) { return kind == Kind::STREAM && handle <= LAST_BUILTIN_STREAM; }
+
+// Of cuFFT's plans, which are numbers, 0 may be one.
+bool is_null(Kind kind, uint64_t handle) { return !handle && kind != Kind::CUFFT_PLAN; }
 
 bool is_memory(Kind kind) { return kind == Kind::MEMORY || kind == Kind::HOST_MEMORY; }
 
 // Whether a word that names no object seen so far is worth a record. Addresses may be interior or the host's; members
-// of a struct that may be absent may be uninitialised.
+// of a struct that may be absent may be uninitialised. Libraries make objects for each other unseen.
 bool is_surely_a_handle(const Role& role) {
+    if (is_of_library(role.kind)) return false;
     if (role.action == Action::DESTROYS) return true;
     return !is_memory(role.kind) && !((role.flags & IN_STRUCT) && (role.flags & NULLABLE));
 }
@@ -142,10 +134,11 @@ struct Fields {
 };
 
 void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
-    if (fields->object_count == MOST_OBJECTS || (!handle && (role.flags & NULLABLE)) || is_builtin(role.kind, handle))
+    const bool null = is_null(role.kind, handle);
+    if (fields->object_count == MOST_OBJECTS || (null && (role.flags & NULLABLE)) || is_builtin(role.kind, handle))
         return;
-    const Object* object = handle ? find_named(role.kind, handle) : nullptr;
-    if (!object && handle && !is_surely_a_handle(role)) return;
+    const Object* object = null ? nullptr : find_named(role.kind, handle);
+    if (!object && !null && !is_surely_a_handle(role)) return;
     ObjectField& field = fields->objects[fields->object_count++];
     field = {role.parameter, static_cast<uint8_t>(role.kind), 0, 0, handle, 0};
     if (!object) return;
@@ -200,7 +193,7 @@ void fill_output(Thread* thread, const EntryPoint& entry_point, const uint64_t* 
 }  // namespace
 
 uint64_t current_context(Thread* thread) {
-    const bool remembers = mode.load(std::memory_order_relaxed) == Mode::EMULATED;  // asking it is a round trip
+    const bool remembers = is_emulated();  // asking it is a round trip
     if (remembers && thread->context_known) return thread->context;
     uint64_t context = 0;
     if (ask_driver(SYMBOL_cuCtxGetCurrent, address_of(context)) != SUCCESS) context = 0;
@@ -214,7 +207,8 @@ Call::Call(uint32_t symbol, const uint64_t* words, const Blob* structs)
       words_(words),
       structs_(structs),
       thread_(current_thread),
-      symbol_(symbol) {
+      flags_(symbols[symbol].per_thread ? CALL_PER_THREAD : 0),
+      untold_(false) {
     if (__builtin_expect(!thread_, 0)) thread_ = start_thread();
     if (__builtin_expect(thread_->busy, 0)) {
         thread_ = nullptr;
@@ -224,23 +218,18 @@ Call::Call(uint32_t symbol, const uint64_t* words, const Blob* structs)
     enter();
 }
 
-bool Call::emulated() const { return mode.load(std::memory_order_relaxed) == Mode::EMULATED; }
-
-uint32_t Call::ask_emulated() const {
-    return static_cast<uint32_t>(cuvet_emulate(entry_point_, words_, structs_, symbols[symbol_].per_thread));
-}
-
-void* Call::real_function() const {
-    void* function = real_functions[symbol_].load(std::memory_order_relaxed);
-    return function ? function : reinterpret_cast<void*>(&answer_not_supported);
+Call::Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Thread* thread, bool untold)
+    : entry_point_(entry_point), words_(words), structs_(structs), thread_(thread), flags_(0), untold_(untold) {
+    const Busy busy(thread_);
+    enter();
 }
 
 void Call::enter() {
-    entered_ = entry_point_.flags & LIFECYCLE || record_everything ? ticks() : 0;
+    if (entry_point_.flags & LIFECYCLE) flags_ |= CALL_LIFECYCLE;
+    entered_ = flags_ & CALL_LIFECYCLE || record_everything ? ticks() : 0;
     number_ = ++thread_->calls;
     thread_->depth++;
     record_ = nullptr;
-    flags_ = symbols[symbol_].per_thread ? CALL_PER_THREAD : 0;
     unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = false;
     killed_count_ = pointer_count_ = 0;
 
@@ -254,10 +243,8 @@ void Call::enter() {
     thread_->ring->calls = number_;
 
     look_at_handles();
-    if (entry_point_.flags & COPIES_ARGUMENTS && stream_ordered_memory_exists.load(std::memory_order_relaxed))
-        look_at_arguments();
+    if (entry_point_.flags & (LIBRARY | COPIES_ARGUMENTS)) look_at_more();
 
-    if (entry_point_.flags & LIFECYCLE) flags_ |= CALL_LIFECYCLE;
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
     const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_;
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
@@ -284,7 +271,7 @@ __attribute__((always_inline)) inline void Call::look_at(const Role& role, uint6
     if (role.action == Action::TOUCHES) return look_at_memory(handle, false);
     if (role.action == Action::RESETS) return kill_primary_context(handle);
     if (is_builtin(role.kind, handle)) return;
-    if (!handle) {
+    if (is_null(role.kind, handle)) {
         if (!(role.flags & NULLABLE)) flags_ |= CALL_SUSPECT;
         return;
     }
@@ -301,8 +288,24 @@ __attribute__((always_inline)) inline void Call::look_at(const Role& role, uint6
         first_record_ = true;
     if (role.action != Action::DESTROYS) return;
     note_death(object);
+    if (role.kind == Kind::MEMORY) memory_has_died();
     const uint64_t bytes = role.kind == Kind::HOST_MEMORY && is_alive(object) ? object->bytes.load() : 0;
     if (bytes) explain_unregistration(thread_, handle, bytes, number_);
+}
+
+// Apart, as few calls need it.
+__attribute__((noinline)) void Call::look_at_more() {
+    if (entry_point_.flags & LIBRARY) look_at_library_handles();
+    if (entry_point_.flags & COPIES_ARGUMENTS && stream_ordered_memory_exists.load(std::memory_order_relaxed))
+        look_at_arguments();
+}
+
+void Call::look_at_library_handles() {
+    const Entry entry = enter_with_handles(thread_, entry_point_, words_);
+    if (entry.sets) flags_ |= CALL_LIFECYCLE;
+    if (untold_ || entry.untold) flags_ &= static_cast<uint16_t>(~CALL_LIFECYCLE);
+    if (entry.suspect) flags_ |= CALL_SUSPECT;
+    if (entry.overlap.thread) write_overlap(thread_, entry.overlap, number_);
 }
 
 // Only an exact hit on the start of an allocation counts: interior pointers are the model's business.
@@ -312,7 +315,7 @@ void Call::look_at_memory(uint64_t address, bool argument) {
     const uint64_t state = object->state.load(std::memory_order_acquire);
     if (!is_alive(object)) {
         if (generation_of(state)) flags_ |= CALL_SUSPECT;
-    } else if (state & ORDERED) {
+    } else if (state & ORDERED && !(entry_point_.flags & LIBRARY)) {
         flags_ |= CALL_ORDERED_MEMORY;
         if (object->last_stream.exchange(stream(), std::memory_order_relaxed) != stream()) other_stream_ = true;
     } else {
@@ -361,6 +364,7 @@ void Call::note_death(Object* object) {
 
 void Call::store(uint32_t status, uint32_t stack) {
     if (!entered_) entered_ = ticks();
+    if (entry_point_.flags & LIBRARY) write_library_names(thread_);
     Fields fields;
     describe(thread_, entry_point_, words_, &fields);
     const uint64_t context = current_context(thread_);
@@ -407,7 +411,8 @@ uint32_t Call::leave(uint32_t status) {
 }
 
 bool Call::has_failed(uint32_t status) const {
-    return status != SUCCESS && status != NOT_READY && !(entry_point_.flags & PROBING);
+    const bool is_waiting = status == NOT_READY && !(entry_point_.flags & LIBRARY);
+    return status != SUCCESS && !is_waiting && !(entry_point_.flags & PROBING);
 }
 
 void Call::finish(uint32_t status) {
@@ -421,8 +426,7 @@ void Call::finish(uint32_t status) {
     } else {
         for (int i = 0; i < killed_count_; i++) revive(killed_[i].object, killed_[i].state);
     }
-    if (entry_point_.flags & ENDS_CAPTURE && captures.load(std::memory_order_relaxed) > 0)
-        captures.fetch_sub(1, std::memory_order_relaxed);
+    if (entry_point_.flags & (LIBRARY | ENDS_CAPTURE)) finish_more(status);
     const bool failed = has_failed(status);
     if (record_)
         finish_record(status, failed);
@@ -430,6 +434,13 @@ void Call::finish(uint32_t status) {
         store_late(status, failed);
     if (failed) explain_failure(thread_, entry_point_, words_, number_);
     if (entry_point_.flags & INITIALISES && status == SUCCESS) driver_initialised();
+}
+
+__attribute__((noinline)) void Call::finish_more(uint32_t status) {
+    if (entry_point_.flags & LIBRARY)
+        leave_with_handles(thread_, entry_point_, words_, status == SUCCESS, record_ || dropped_);
+    if (entry_point_.flags & ENDS_CAPTURE && captures.load(std::memory_order_relaxed) > 0)
+        captures.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Call::mark_recorded() {
@@ -464,21 +475,26 @@ void Call::follow_objects() {
 
 void Call::begin_life(const Role& role) {
     const uint64_t handle = output_of(role, words_);
-    Object* object = handle && !is_builtin(role.kind, handle) ? add_object(role.kind, handle) : nullptr;
+    const bool is_object = !is_null(role.kind, handle) && !is_builtin(role.kind, handle);
+    Object* object = is_object ? add_object(role.kind, handle) : nullptr;
     if (!object) return;
     const uint64_t seen = object->state.load(std::memory_order_relaxed);
     const bool may_be_known = role.action == Action::RETURNS;
     if (may_be_known && (is_alive(object) || is_known_context(object, role, entry_point_))) return;
+    const bool of_library = is_of_library(role.kind);
     uint64_t context = 0;
-    if (role.kind != Kind::CONTEXT) context = record_ ? record_->context : current_context(thread_);
+    if (role.kind != Kind::CONTEXT)  // a library may have made the one that its object belongs to
+        context = record_ && !of_library ? record_->context : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
-    give_birth(object, seen, parent_of(role, words_, context), context, ordered ? ORDERED : 0);
+    give_birth(object, seen, parent_of(role, words_, context), context,
+               (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
+    if (of_library) forget_settings(role.kind, handle);
     if (role.action == Action::REGISTERS) object->bytes.store(registered_bytes(entry_point_, words_));
     if (ordered) {
         object->last_stream.store(stream(), std::memory_order_relaxed);
         stream_ordered_memory_exists.store(true, std::memory_order_relaxed);
     }
-    new_object_ = true;
+    new_object_ = !untold_;
 }
 
 void Call::finish_record(uint32_t status, bool failed) {

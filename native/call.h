@@ -16,26 +16,20 @@ constexpr int MOST_KILLED = 4;
 // One call on its way through the shim.
 class Call {
   public:
+    // Of a driver function.
     Call(uint32_t symbol, const uint64_t* words, const Blob* structs);
+    // Of a library's function, on a thread that is not busy. `untold`: what it creates need not be stored.
+    Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Thread* thread, bool untold);
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
-
-    // True: ask ask_emulated(); false: call real<Function>().
-    bool emulated() const;
-    uint32_t ask_emulated() const;
-
-    // Where the real driver's function is; one that says "not supported" if it has none.
-    template <class Function>
-    Function real() const {
-        return reinterpret_cast<Function>(real_function());
-    }
 
     // To be called with what the driver answered; returns it.
     uint32_t leave(uint32_t status);
 
   private:
-    void* real_function() const;
     void enter();
+    void look_at_more();
+    void look_at_library_handles();
     void mark_recorded();
     void look_at_handles();
     void look_at_all(const Role& role);
@@ -48,6 +42,7 @@ class Call {
     void note_death(Object* object);
     void store(uint32_t status, uint32_t stack);
     void finish(uint32_t status);
+    void finish_more(uint32_t status);
     void adopt_unknown_handles();
     void follow_objects();
     void begin_life(const Role& role);
@@ -64,8 +59,8 @@ class Call {
     CallRecord* record_;
     uint64_t entered_;
     uint64_t number_;
-    uint32_t symbol_;
     uint16_t flags_;       // of the record
+    bool untold_;          // objects that it creates are not stored
     bool unknown_handle_;  // one whose creation was not seen
     bool new_object_;      // RETURNS handed out one that was not known
     bool first_record_;    // the event was not recorded before

@@ -11,6 +11,14 @@ namespace cuvet {
 // The real driver's functions, by index into `symbols`; null where it has none. Filled by open_driver().
 extern std::atomic<void*> real_functions[];
 
+uint32_t answer_not_supported();
+
+// The real driver's function, or answer_not_supported.
+inline void* real_function(uint32_t symbol) {
+    void* function = real_functions[symbol].load(std::memory_order_relaxed);
+    return function ? function : reinterpret_cast<void*>(&answer_not_supported);
+}
+
 // Asks the backend, real or emulated, past the wrappers: nothing is checked or recorded. For functions of at most four
 // words.
 uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0);

@@ -1,4 +1,5 @@
-// What the generated tables say about every driver entry point. The rows are in generated/entry_points.inc.
+// What the generated tables say about every entry point of the driver and of the libraries above it. The driver's rows
+// are in generated/entry_points.inc.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,6 @@ enum class Kind : uint8_t {
 #define KIND(name, number) name = number,
 #include "generated/kinds.inc"
 #undef KIND
-};
-
-enum class Abi : uint8_t {
-    ABSENT,  // this variant of the entry point lacks the parameter
-    WORD,    // integer or pointer
-    FLOAT,
-    DOUBLE,
-    STRUCT,  // by value
 };
 
 enum class Capture : uint8_t {
@@ -30,8 +23,6 @@ enum class Capture : uint8_t {
 constexpr uint8_t NO_PARAMETER = 255;
 
 struct Parameter {
-    const char* name;
-    Abi abi;
     Capture capture;
     uint8_t count;      // position of the parameter that counts the elements, or NO_PARAMETER
     uint8_t out_bytes;  // width of the scalar or handle written through the pointer, 0: not an output
@@ -53,12 +44,16 @@ enum class Action : uint8_t {
     RESETS,
     LOADS,             // image
     REGISTERED_BYTES,  // size of what is registered
+    SETS_STREAM,       // what the handle `parent` enqueues on from now on
+    SETS_WORKSPACE,    // memory that the handle `parent` uses from now on; `count` is its size
 };
 
 constexpr uint8_t NULLABLE = 1;
 constexpr uint8_t STREAM_ORDERED = 2;
 constexpr uint8_t IN_STRUCT = 4;   // the handle is `offset` bytes behind the pointer
 constexpr uint8_t IN_CONTEXT = 8;  // dies with the context that was current when it was created
+constexpr uint8_t OF_DEVICE = 16;  // a library's object, of the device of the context it was created in
+constexpr uint8_t EXCLUSIVE = 32;  // of one thread at a time
 
 // One role of one parameter, as far as the shim cares.
 struct Role {
@@ -82,12 +77,16 @@ constexpr uint16_t CHANGES_CURRENT = 32;   // may change the thread's current co
 constexpr uint16_t COPIES_ARGUMENTS = 64;  // kernel launch
 constexpr uint16_t BEGINS_CAPTURE = 128;
 constexpr uint16_t ENDS_CAPTURE = 256;
+constexpr uint16_t LIBRARY = 512;            // of a library above the driver
+constexpr uint16_t RESETS_WORKSPACE = 1024;  // the handle uses its library's own workspace from now on
+constexpr uint16_t EMULATED = 2048;          // the emulated device answers, if there is one
+constexpr uint16_t MAKES_TRANSIENT = 4096;   // objects that programs make and destroy for each operation
 
 // One signature of an entry point. Variants (cuCtxCreate, cuCtxCreate_v2 …) that differ in signature have a row each,
 // with the same id; words are always in the order of the newest signature, 0 where the variant lacks the parameter.
 struct EntryPoint {
     const char* name;  // canonical
-    uint16_t id;       // index into the catalog's entry points
+    uint16_t id;       // index into the catalog's recorded entry points: the driver's, then the libraries'
     uint16_t flags;
     uint8_t parameter_count;
     uint8_t before_count;   // roles that are looked at before the driver is entered come first …
@@ -109,7 +108,7 @@ struct Symbol {
 
 extern const Symbol symbols[];
 extern const uint32_t symbol_count;
-extern const char* const entry_point_names[];  // canonical, by id
+extern const char entry_point_names[];  // canonical, each with its NUL, by id
 extern const uint32_t entry_point_count;
 extern const uint32_t catalog_identity;
 

@@ -8,8 +8,6 @@ namespace {
 
 Table<Object> objects;
 
-uint64_t key_of(Kind kind, uint64_t handle) { return handle ^ (static_cast<uint64_t>(kind) << 56); }
-
 }  // namespace
 
 Object* find_object(Kind kind, uint64_t handle) { return objects.find(key_of(kind, handle)); }

@@ -24,11 +24,24 @@ struct Object {
 constexpr uint64_t ALIVE = 1;
 constexpr uint64_t ORDERED = 2;   // stream-ordered memory
 constexpr uint64_t RECORDED = 4;  // event
+constexpr uint64_t UNTOLD = 8;    // its creation is not in the recording
 
 inline uint32_t generation_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 
+inline bool is_of_library(Kind kind) { return kind >= Kind::CUDNN_HANDLE; }
+
+inline uint64_t key_of(Kind kind, uint64_t handle) { return handle ^ (static_cast<uint64_t>(kind) << 56); }
+
 // Null: never seen.
 Object* find_object(Kind kind, uint64_t handle);
+// The same, where another kind of object may stand: a CUkernel for a CUfunction, a cublasHandle_t for a
+// cublasLtHandle_t.
+inline Object* find_named(Kind kind, uint64_t handle) {
+    Object* object = find_object(kind, handle);
+    if (!object && kind == Kind::FUNCTION) object = find_object(Kind::KERNEL, handle);
+    if (!object && kind == Kind::CUBLASLT_HANDLE) object = find_object(Kind::CUBLAS_HANDLE, handle);
+    return object;
+}
 // Finds it or adds it, dead and of generation 0. Null only if there is no memory left.
 Object* add_object(Kind kind, uint64_t handle);
 

@@ -59,7 +59,7 @@ bool inherited;                           // … in the latter, which the new fi
 Thread unrecorded = unrecorded_thread();  // stands in for each thread of which nothing is recorded
 __thread ForkRecord* pending_fork __attribute__((tls_model("initial-exec")));
 
-bool is_emulated() {
+bool wants_emulation() {
     const char* socket = getenv("CUVET_DEVICE_SOCKET");
     return socket && *socket;
 }
@@ -187,7 +187,7 @@ Mode find_libraries() {
         find_unwinder();
         find_python();
     }
-    return is_emulated() ? Mode::EMULATED : open_driver() ? Mode::REAL : Mode::NO_DRIVER;
+    return wants_emulation() ? Mode::EMULATED : open_driver() ? Mode::REAL : Mode::NO_DRIVER;
 }
 
 void start_recording(bool emulated) {

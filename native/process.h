@@ -10,6 +10,7 @@ enum class Mode : int { UNKNOWN, REAL, EMULATED, NO_DRIVER };
 // Prepares everything at the process's first CUDA call.
 void start();
 extern std::atomic<Mode> mode;
+inline bool is_emulated() { return mode.load(std::memory_order_relaxed) == Mode::EMULATED; }
 extern bool record_everything;
 
 // First CUDA call of this thread: its recorder, or one that is busy for ever if nothing is recorded.

@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "loader.h"
+
 namespace cuvet {
 
 namespace {
@@ -63,7 +65,7 @@ T field(const void* object, uint32_t offset) {
 }
 
 bool layout_of_runtime(uint32_t minor) {
-    const uint64_t* words = static_cast<const uint64_t*>(dlsym(RTLD_DEFAULT, "_PyRuntime"));
+    const uint64_t* words = static_cast<const uint64_t*>(real_dlsym(RTLD_DEFAULT, "_PyRuntime"));
     if (!words || memcmp(words, "xdebugpy", 8) != 0) return false;
     const bool free_threaded = words[2] != 0;
     if (free_threaded) return false;
@@ -160,11 +162,11 @@ int instruction_offset(const char* frame, const char* code) {
 void find_python() {
     State before = UNKNOWN;
     if (!state.compare_exchange_strong(before, LOOKING)) return;
-    const auto version = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
+    const auto version = reinterpret_cast<const char* (*)()>(real_dlsym(RTLD_DEFAULT, "Py_GetVersion"));
     if (!version) return state.store(UNKNOWN);
-    this_thread_state = reinterpret_cast<void* (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
-    address_to_line = reinterpret_cast<int (*)(const void*, int)>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
-    code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    this_thread_state = reinterpret_cast<void* (*)()>(real_dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
+    address_to_line = reinterpret_cast<int (*)(const void*, int)>(real_dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
+    code_type = real_dlsym(RTLD_DEFAULT, "PyCode_Type");
     const bool known = this_thread_state && address_to_line && code_type && choose_layout(minor_version(version));
     state.store(known ? FOUND : UNSUPPORTED, std::memory_order_release);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "entry_points.h"
+#include "libraries.h"
 
 namespace cuvet {
 
@@ -76,6 +77,7 @@ char file_path[PATH_MAX];
 uint64_t limit;
 std::atomic<bool> limit_reached;
 std::atomic<bool> names_written;
+std::atomic<bool> library_names_written;
 std::atomic<bool> pool_locked;
 std::atomic<bool> sampling;  // the clock
 Thread* ended_threads;       // their chunks wait for new threads
@@ -234,17 +236,31 @@ bool next_chunk(Thread* thread) {
     return true;
 }
 
-void write_entry_points(Thread* thread) {
-    uint32_t bytes = sizeof(RecordHeader) + 8;
-    for (uint32_t i = 0; i < entry_point_count; i++) bytes += static_cast<uint32_t>(strlen(entry_point_names[i])) + 1;
-    bytes = (bytes + 7) & ~7u;
+// `names` follow one another, each with its NUL.
+void write_names(Thread* thread, uint32_t first, uint32_t count, const char* names, uint32_t length) {
+    const uint32_t bytes = (sizeof(RecordHeader) + 8 + length + 7) & ~7u;
     char* record = static_cast<char*>(reserve(thread, bytes));
     if (!record) return;
-    const uint32_t counts[2] = {0, entry_point_count};
-    memcpy(record + sizeof(RecordHeader), counts, sizeof counts);
-    char* at = record + sizeof(RecordHeader) + sizeof counts;
-    for (uint32_t i = 0; i < entry_point_count; i++) at = stpcpy(at, entry_point_names[i]) + 1;
+    const uint32_t fields[2] = {first, count};
+    memcpy(record + sizeof(RecordHeader), fields, sizeof fields);
+    memcpy(record + sizeof(RecordHeader) + sizeof fields, names, length);
     publish(thread, record, bytes, RecordType::ENTRY_POINTS, 0);
+}
+
+// In several records, since none is larger than a chunk.
+void write_all_names(Thread* thread, uint32_t first, uint32_t count, const char* names) {
+    constexpr uint32_t MOST_BYTES = 16384;
+    while (count) {
+        uint32_t taken = 0, length = 0;
+        while (taken < count && length < MOST_BYTES) {
+            length += static_cast<uint32_t>(strlen(names + length)) + 1;
+            taken++;
+        }
+        write_names(thread, first, taken, names, length);
+        first += taken;
+        count -= taken;
+        names += length;
+    }
 }
 
 void write_thread_name(Thread* thread) {
@@ -371,7 +387,7 @@ Thread* attach_thread() {
     thread->id = static_cast<uint32_t>(syscall(SYS_gettid));
     thread->calls = thread->flushed = 0;
     thread->busy = thread->context_known = false;
-    thread->depth = 0;
+    thread->depth = thread->library_call = 0;
     memset(thread->readable, 0, sizeof thread->readable);
     if (!prepare_ring(thread)) return nullptr;
     {
@@ -379,7 +395,7 @@ Thread* attach_thread() {
         thread->next = all_threads;
         all_threads = thread;
     }
-    if (!names_written.exchange(true)) write_entry_points(thread);
+    if (!names_written.exchange(true)) write_all_names(thread, 0, entry_point_count, entry_point_names);
     write_thread_name(thread);
     return thread;
 }
@@ -418,6 +434,33 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
 
 void release_retired(Thread* thread) {
     while (thread->retired_count) unmap(thread->retired[--thread->retired_count]);
+}
+
+void write_library_names(Thread* thread) {
+    if (library_names_written.load(std::memory_order_relaxed) || library_names_written.exchange(true)) return;
+    write_all_names(thread, entry_point_count, LIBRARY_ENTRY_POINT_COUNT, library_entry_point_names);
+}
+
+uint32_t library_call_of(uint32_t thread) {
+    const PoolLock lock;
+    for (const Thread* other = all_threads; other; other = other->next)
+        if (other->id == thread) return __atomic_load_n(&other->library_call, __ATOMIC_RELAXED);
+    return 0;
+}
+
+void write_overlap(Thread* thread, const Overlap& overlap, uint64_t number) {
+    struct Record {
+        RecordHeader header;
+        uint64_t number;
+        uint32_t thread;
+        Overlap overlap;
+    };
+    Record* record = static_cast<Record*>(reserve(thread, sizeof(Record)));
+    if (!record) return;
+    record->number = number;
+    record->thread = thread->id;
+    record->overlap = overlap;
+    publish(thread, record, sizeof(Record), RecordType::OVERLAP, 0);
 }
 
 void write_note(Thread* thread, Note note, const char* text) {
@@ -469,6 +512,7 @@ void forget_recording() {
     sampling.store(false);
     limit_reached.store(false);
     names_written.store(false);
+    library_names_written.store(false);
 }
 
 }  // namespace cuvet

@@ -30,6 +30,7 @@ enum class RecordType : uint16_t {
     ENTRY_POINTS,
     NOTE,
     IMAGE,
+    OVERLAP,
 };
 
 enum class Note : uint32_t { DRIVER_PAST_SHIM = 1, LIMIT_REACHED, INHERITED_CONTEXT };
@@ -45,6 +46,13 @@ struct RecordHeader {
     uint32_t size;
     uint16_t type;
     uint16_t flags;
+};
+
+// Another thread that is inside a call with an object that only one may use at a time.
+struct Overlap {
+    uint32_t thread;
+    uint32_t entry_point;  // of the other's call
+    uint32_t parameter;    // of this call: the object
 };
 
 struct CallRecord {
@@ -115,7 +123,8 @@ struct Thread {
     bool busy;      // inside the shim: a call made now (by a signal handler) passes unrecorded
     bool sees_all;  // all calls are recorded, or there is no real driver: none may go by unseen
     bool context_known;
-    uint32_t depth;  // calls entered and not returned
+    uint32_t depth;         // calls entered and not returned
+    uint32_t library_call;  // entry point of the library's call that the thread is inside; 0 none
     uint64_t calls;
     uint64_t flushed;  // of these, already added to the file's header
     uint64_t context;
@@ -192,6 +201,13 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
 // Unmaps full chunks once no call is pending in them.
 void release_retired(Thread* thread);
 
+// Stores the names of the libraries' entry points, once; those of the driver are stored before all calls.
+void write_library_names(Thread* thread);
+
+// Entry point of the library's call that the thread is inside; 0 none.
+uint32_t library_call_of(uint32_t thread);
+
+void write_overlap(Thread* thread, const Overlap& overlap, uint64_t number);
 void write_note(Thread* thread, Note note, const char* text);
 // Path of the program.
 const char* executable();

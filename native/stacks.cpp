@@ -8,6 +8,8 @@
 
 #include "backend.h"
 #include "driver.h"
+#include "loaded.h"
+#include "loader.h"
 #include "python_frames.h"
 #include "table.h"
 
@@ -76,11 +78,6 @@ uint64_t hash_of(const Frames& frames) {
         hash = mix(hash, static_cast<uint64_t>(frames.code[i].offset));
     }
     return hash ? hash : 1;
-}
-
-const char* base_name(const char* path) {
-    const char* slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 bool is_foreign_driver(const dl_phdr_info* info) {
@@ -232,8 +229,8 @@ void find_unwinder() {
     if (backtrace.load(std::memory_order_relaxed)) return;
     void* library = cuvet_real_dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
-    const auto address = reinterpret_cast<GetAddress>(dlsym(library, "_Unwind_GetIP"));
-    const auto found = reinterpret_cast<Backtrace>(dlsym(library, "_Unwind_Backtrace"));
+    const auto address = reinterpret_cast<GetAddress>(real_dlsym(library, "_Unwind_GetIP"));
+    const auto found = reinterpret_cast<Backtrace>(real_dlsym(library, "_Unwind_Backtrace"));
     if (!address || !found) return;
     get_address.store(address, std::memory_order_relaxed);
     backtrace.store(found, std::memory_order_release);

@@ -41,11 +41,17 @@ uint64_t word(float value) {
 // In the per-thread variants 0 names the thread's own default stream.
 uint64_t per_thread_stream(uint64_t stream) { return stream ? stream : PER_THREAD_STREAM; }
 
+uint32_t ask_emulated(uint32_t symbol, const uint64_t* words, const Blob* structs) {
+    return static_cast<uint32_t>(
+        cuvet_emulate(*symbols[symbol].entry_point, words, structs, symbols[symbol].per_thread));
+}
+
 template <class... Arguments>
 uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Arguments... arguments) {
     Call call(symbol, words, structs);
-    const uint32_t status =
-        call.emulated() ? call.ask_emulated() : call.real<uint32_t (*)(Arguments...)>()(arguments...);
+    const uint32_t status = is_emulated()
+                                ? ask_emulated(symbol, words, structs)
+                                : reinterpret_cast<uint32_t (*)(Arguments...)>(real_function(symbol))(arguments...);
     return call.leave(status);
 }
 
@@ -98,11 +104,11 @@ uint32_t proc_address(uint32_t symbol, const uint64_t* words, Ask ask) {
     const char* name = reinterpret_cast<const char*>(words[0]);
     void** function = reinterpret_cast<void**>(words[1]);
     uint32_t status;
-    if (call.emulated()) {
+    if (is_emulated()) {
         status = emulated_proc_address(name, function, static_cast<int32_t>(words[2]), words[3],
                                        reinterpret_cast<uint32_t*>(words[4]));
     } else {
-        status = ask(call);
+        status = ask(real_function(symbol));
         if (status == 0) replace_answer(name, function);
     }
     return call.leave(status);
@@ -113,16 +119,17 @@ uint32_t proc_address(uint32_t symbol, const uint64_t* words, Ask ask) {
 extern "C" EXPORT uint32_t cuGetProcAddress_v2(uint64_t name, uint64_t function, int32_t version, uint64_t flags,
                                                uint64_t found) {
     const uint64_t words[] = {name, function, word(version), flags, found};
-    return proc_address(SYMBOL_cuGetProcAddress_v2, words, [&](const Call& call) {
-        return call.real<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t, uint64_t)>()(name, function, version,
-                                                                                          flags, found);
+    return proc_address(SYMBOL_cuGetProcAddress_v2, words, [&](void* real) {
+        return reinterpret_cast<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t, uint64_t)>(real)(
+            name, function, version, flags, found);
     });
 }
 
 extern "C" EXPORT uint32_t cuGetProcAddress(uint64_t name, uint64_t function, int32_t version, uint64_t flags) {
     const uint64_t words[] = {name, function, word(version), flags, 0};
-    return proc_address(SYMBOL_cuGetProcAddress, words, [&](const Call& call) {
-        return call.real<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t)>()(name, function, version, flags);
+    return proc_address(SYMBOL_cuGetProcAddress, words, [&](void* real) {
+        return reinterpret_cast<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t)>(real)(name, function, version,
+                                                                                           flags);
     });
 }
 
@@ -144,7 +151,6 @@ namespace cuvet {
 #include "generated/entry_points.inc"
 
 const uint32_t symbol_count = SYMBOL_COUNT;
-const uint32_t entry_point_count = sizeof entry_point_names / sizeof *entry_point_names;
 std::atomic<void*> real_functions[SYMBOL_COUNT];
 
 }  // namespace cuvet

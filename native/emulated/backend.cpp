@@ -335,7 +335,8 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const c
                                                                          const uint64_t* words,
                                                                          const cuvet::Blob* structs, bool per_thread) {
     using namespace cuvet::emulated;
-    return ask(Frame::driver_call, entry_point.id, words, entry_point.parameter_count, structs, per_thread ? 1 : 0);
+    const Frame kind = entry_point.flags & cuvet::LIBRARY ? Frame::library_call : Frame::driver_call;
+    return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, per_thread ? 1 : 0);
 }
 
 // The emulated libcudart's way to the device process. Ids are those of the runtime catalog; flags are the request's.

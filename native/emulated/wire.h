@@ -11,7 +11,14 @@ namespace cuvet::emulated {
 constexpr uint16_t protocol_version = 1;
 constexpr uint32_t most_operands = 32;
 
-enum class Frame : uint8_t { driver_call = 0, runtime_call = 1, goodbye = 253, answer = 254, hello = 255 };
+enum class Frame : uint8_t {
+    driver_call = 0,
+    runtime_call = 1,
+    library_call = 2,
+    goodbye = 253,
+    answer = 254,
+    hello = 255
+};
 
 enum class Opcode : uint8_t {
     return_ = 1,

@@ -4,4 +4,5 @@ void dladdr1() {}
 void dlinfo() {}
 void dlopen() {}
 void dlsym() {}
+void dlvsym() {}
 }

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from tests.native.conftest import NATIVE, SHIM, Bench
 
-from cuvet.catalog import driver
+from cuvet.catalog import driver, libraries
 
 END_UNSEEN, END_EXIT, END_EXEC = 0, 1, 2
 DRIVER_PAST_SHIM, LIMIT_REACHED, INHERITED_CONTEXT = 1, 2, 3
@@ -333,11 +333,15 @@ def test_the_emulated_device_answers_versions_as_the_driver_does(bench: Bench) -
     assert run.returncode == 0, run.stderr
 
 
-def test_the_shim_exports_the_driver_and_its_hook_and_nothing_else() -> None:
+def test_the_shim_exports_driver_libraries_and_hooks_and_nothing_else() -> None:
     with SHIM.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
         assert isinstance(table, SymbolTableSection)
         exported = {symbol.name for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF" and symbol.name}
     undeclared = {"cuEGLApiInit", "cuMemGetAttribute", "cuMemGetAttribute_v2"}
     own = {name for name in exported if name.startswith("cuvet_")}
-    assert exported - own == set(driver().by_symbol) | undeclared | {"dlopen"}
+    wrapped = (
+        entry for library in libraries().values() for entry in library.entry_points if entry.wrapped and entry.status
+    )
+    of_libraries = {symbol for entry in wrapped for symbol in entry.symbols}
+    assert exported - own == set(driver().by_symbol) | undeclared | of_libraries | {"dlopen", "dlsym", "dlclose"}

@@ -47,9 +47,11 @@ def call(
         for parameter, data in (inputs or {}).items()
     )
     words = [word % (1 << 64) for word in args]
+    entry_point = catalog.recorded_entry_point(name)
+    assert entry_point is not None, name
     payload = struct.pack(
         "<IIQQIIQQBBBBI",
-        catalog.driver()[name].id, status, entered, returned, thread, stack, number, context,
+        entry_point.id, status, entered, returned, thread, stack, number, context,
         len(words), len(objects), len(outputs), len(pointers), len(blobs),
     )  # fmt: skip
     payload += struct.pack(f"<{len(words)}Q", *words)
@@ -96,6 +98,18 @@ def fork(child: int, *, thread: int = 1, ticks: int = 0, stack: int = 0) -> byte
 
 def entry_points(names: Sequence[str], first: int = 0) -> bytes:
     return record(9, struct.pack("<II", first, len(names)) + b"".join(name.encode() + b"\0" for name in names))
+
+
+def every_entry_point() -> bytes:
+    """ENTRY_POINTS of driver and libraries, of as many records as it takes."""
+    names = [entry_point.name for entry_point in catalog.recorded()]
+    return b"".join(entry_points(names[first : first + 500], first) for first in range(0, len(names), 500))
+
+
+def overlap(number: int, thread: int, other: int, inside: str, parameter: int = 0) -> bytes:
+    entry_point = catalog.recorded_entry_point(inside)
+    assert entry_point is not None, inside
+    return record(12, struct.pack("<QIIII", number, thread, other, entry_point.id, parameter))
 
 
 def note(code: int, text: str) -> bytes:

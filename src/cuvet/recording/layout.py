@@ -49,6 +49,7 @@ class RecordType(IntEnum):
     ENTRY_POINTS = 9
     NOTE = 10
     IMAGE = 11
+    OVERLAP = 12
 
 
 class CallFlag(IntFlag):
@@ -119,3 +120,4 @@ FORK = struct.Struct("<IIQII")
 ENTRY_POINTS = struct.Struct("<II")
 NOTE = struct.Struct("<II")
 IMAGE = struct.Struct("<QIIq")
+OVERLAP = struct.Struct("<QIIII")

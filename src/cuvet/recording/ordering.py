@@ -9,9 +9,9 @@ the last one returned.
 Calls are delivered while the file is read. Chunks are claimed in the order of time, so that what is not read yet is
 not older than the newest chunk (less ``SLACK_NS``, for threads that were interrupted between reading the clock and storing the call).
 
-Calls without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is the
-last work on each stream before the thread's next notable call (``is_notable`` is False for it): the others are counted and not
-decoded.
+Calls of the driver without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is
+the last work on each stream before the thread's next notable call (``is_notable`` is False for it): the others are counted and not
+decoded. Calls of libraries are fewer, and may be given what nobody saw made: they are all delivered.
 """
 
 from __future__ import annotations
@@ -47,10 +47,16 @@ class EntryPoints:
             names = {entry_point.id: entry_point.name for entry_point in driver.entry_points}
         self.known = len(recording.entry_points)
         self._names = names
-        self._by_id = {number: driver[name] for number, name in names.items() if name in driver and number < 1 << 16}
+        self._by_id = {
+            number: known
+            for number, name in names.items()
+            if number < 1 << 16 and (known := catalog.recorded_entry_point(name))
+        }
         self.makes = np.zeros(max(self._by_id, default=0) + 1, bool)
+        self.library = np.zeros(len(self.makes), bool)
         self.stream = np.full(len(self.makes), -1)
         for number, entry_point in self._by_id.items():
+            self.library[number] = entry_point.api != "driver"
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             self.stream[number] = entry_point.index[on[0]] if on else -1
@@ -97,6 +103,7 @@ class Ordering:
         makes = self.entry_points.makes[number] & known & (calls["returned"] > 0)
         instants = np.where(makes, calls["returned"], calls["entered"])
         notable = (calls["flags"] & _NOTABLE != 0) | ~np.isin(calls["status"], (0, NOT_READY))
+        notable |= self.entry_points.library[number] & known
         if not notable.all():
             stream = np.where(known, self.entry_points.stream[number], -1)
             notable[_last_work(batch, notable, stream)] = True

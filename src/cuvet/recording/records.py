@@ -42,6 +42,14 @@ class Image(NamedTuple):
     terminated: bool
 
 
+class Overlap(NamedTuple):
+    """Another thread was inside a call, of ``entry_point``, with the object that ``parameter`` of the call names."""
+
+    thread: int
+    entry_point: int
+    parameter: int
+
+
 class Fault(NamedTuple):
     signal: int
     thread: int
@@ -162,7 +170,7 @@ def _inputs(data: bytes) -> dict[int, bytes]:
 
 @dataclass
 class SideTables:
-    """Everything in a recording that is not a call. ``maps`` and ``images`` have keys (thread, call number);
+    """Everything in a recording that is not a call. ``maps``, ``images`` and ``overlaps`` have keys (thread, call number);
     ``notes`` is an ordered set."""
 
     stacks: dict[int, Stack] = field(default_factory=dict)
@@ -171,6 +179,7 @@ class SideTables:
     threads: dict[int, str] = field(default_factory=dict)
     maps: dict[tuple[int, int], str] = field(default_factory=dict)
     images: dict[tuple[int, int], Image] = field(default_factory=dict)
+    overlaps: dict[tuple[int, int], Overlap] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     forks: list[Fork] = field(default_factory=list)
     notes: dict[Note, None] = field(default_factory=dict)
@@ -266,6 +275,11 @@ def _image(into: SideTables, flags: int, data: bytes) -> None:
     into.images[thread, number] = Image(readable, _rest(data, layout.IMAGE.size, length, "IMAGE"), bool(flags & 1))
 
 
+def _overlap(into: SideTables, flags: int, data: bytes) -> None:
+    number, thread, *other = _take(layout.OVERLAP, data, "OVERLAP")
+    into.overlaps[thread, number] = Overlap(*other)
+
+
 _PARSERS = {
     RecordType.STACK: _stack,
     RecordType.PYTHON_CODE: _python_code,
@@ -276,4 +290,5 @@ _PARSERS = {
     RecordType.ENTRY_POINTS: _entry_points,
     RecordType.NOTE: _note,
     RecordType.IMAGE: _image,
+    RecordType.OVERLAP: _overlap,
 }

@@ -1,0 +1,346 @@
+// A call of a library's function goes through the shim as it came: registers and stack reach the real function
+// untouched, so that no signature need be right for the program to work. What the catalog says of the parameters is
+// only for what is recorded.
+#include "library_call.h"
+
+#include <string.h>
+
+#include <new>
+
+#include "call.h"
+#include "driver.h"
+#include "libraries.h"
+#include "process.h"
+
+namespace cuvet {
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr int INTEGER_REGISTERS = 6;
+#elif defined(__aarch64__)
+constexpr int INTEGER_REGISTERS = 8;
+#endif
+constexpr int FLOATING_REGISTERS = 8;
+constexpr int MOST_PARAMETERS = 48;
+constexpr int MOST_STRUCTS = 2;
+constexpr uint32_t ENTRANCE_BYTES = 16;
+constexpr uint32_t ASKED = 0x8000;  // in the number that an entrance hands over
+constexpr uint32_t NOT_FOUND = 1;   // an error to every library
+constexpr uint32_t MOST_TRANSIENT = 256;
+static_assert(LIBRARY_SYMBOL_COUNT < ASKED);
+
+// On the stack while the real function runs. The entrances write the registers.
+struct Frame {
+    uint64_t integers[INTEGER_REGISTERS];
+    uint64_t floating[FLOATING_REGISTERS];
+    Thread* thread;  // null: the call is not recorded
+    EntryPoint entry_point;
+    uint64_t words[MOST_PARAMETERS];
+    Blob structs[MOST_STRUCTS + 1];
+    alignas(Call) char call[sizeof(Call)];
+};
+constexpr uint64_t FRAME_BYTES = 1536;  // as the assembly below has it
+static_assert(sizeof(Frame) <= FRAME_BYTES);
+
+struct Arguments {
+    const Frame* frame;
+    const uint64_t* stack;
+    int integers, floating, on_stack;
+
+    const uint64_t* integer() {
+        return integers < INTEGER_REGISTERS ? &frame->integers[integers++] : &stack[on_stack++];
+    }
+    const uint64_t* number() {
+        return floating < FLOATING_REGISTERS ? &frame->floating[floating++] : &stack[on_stack++];
+    }
+    const void* structure(int words) {
+#if defined(__x86_64__)
+        const void* at = &stack[on_stack];
+        on_stack += words;
+        return at;
+#else
+        (void)words;
+        return reinterpret_cast<const void*>(*integer());
+#endif
+    }
+};
+
+uint64_t low_half(uint64_t word) { return word & 0xffffffff; }
+
+// `passing` has a letter for each parameter: w, i, u and b are integers of 8, 4 signed, 4 unsigned and 1 signed bytes;
+// f and d floating; - none; and A to Z a struct of as many words as the letter is after A. Returns how many words are
+// on the stack.
+int read_arguments(const char* passing, const uint64_t* stack, Frame* frame) {
+    Arguments arguments = {frame, stack, 0, 0, 0};
+    Blob* structure = frame->structs;
+    uint64_t* word = frame->words;
+    for (const char* letter = passing; *letter; letter++, word++) {
+        *word = 0;
+        if (*letter == 'w') *word = *arguments.integer();
+        if (*letter == 'i') *word = static_cast<uint64_t>(static_cast<int32_t>(*arguments.integer()));
+        if (*letter == 'b') *word = static_cast<uint64_t>(static_cast<int8_t>(*arguments.integer()));
+        if (*letter == 'u') *word = low_half(*arguments.integer());
+        if (*letter == 'd') *word = *arguments.number();
+        if (*letter == 'f') *word = low_half(*arguments.number());
+        if (*letter < 'A' || *letter > 'Z') continue;
+        const int words = *letter - 'A';
+        const void* data = arguments.structure(words);
+        if (structure < frame->structs + MOST_STRUCTS)
+            *structure++ = {static_cast<uint16_t>(word - frame->words), static_cast<uint32_t>(words) * 8, data};
+    }
+    *structure = {0, 0, nullptr};
+    return arguments.on_stack;
+}
+
+bool asks_device(const EntryPoint& entry_point) { return entry_point.flags & EMULATED && is_emulated(); }
+
+uint32_t answer_not_found() { return NOT_FOUND; }
+
+// Frameworks make and destroy descriptors for every operation. The first of each place are stored, the others only
+// looked after.
+bool is_worth_storing(CallSite* site) {
+    return record_everything || !site || site->stored.fetch_add(1, std::memory_order_relaxed) < MOST_TRANSIENT;
+}
+
+void record(Thread* thread, CallSite* site, Frame* frame) {
+    const bool untold = frame->entry_point.flags & MAKES_TRANSIENT && !is_worth_storing(site);
+    frame->thread = thread;
+    __atomic_store_n(&thread->library_call, frame->entry_point.id, __ATOMIC_RELAXED);
+    new (frame->call) Call(frame->entry_point, frame->words, frame->structs, thread, untold);
+}
+
+}  // namespace
+
+// What the assembly does next: calls `function`, if there is one, with so many words of its caller's stack.
+struct Passage {
+    void* function;
+    uint64_t stack_words;
+};
+
+extern "C" __attribute__((visibility("hidden"), used)) Passage cuvet_library_enter(uint32_t entrance, Frame* frame,
+                                                                                   const uint64_t* stack,
+                                                                                   const void* caller) {
+    const uint32_t number = entrance & ~ASKED;
+    const LibrarySymbol& symbol = library_symbols[number];
+    const LibraryShape& shape = library_shapes[symbol.shape];
+    frame->entry_point = shape.entry_point;
+    frame->entry_point.id = static_cast<uint16_t>(entry_point_count + symbol.entry_point);
+    frame->thread = nullptr;
+    Thread* thread = current_thread ? current_thread : start_thread();
+    const int on_stack = read_arguments(shape.passing, stack, frame);
+    CallSite* site = call_site(number, caller);
+    RealFunction real = {nullptr, true};
+    if (!asks_device(frame->entry_point)) {
+        real = entrance & ASKED ? asked_function(number) : bound_function(site, number, caller);
+        if (!real.address) real.address = reinterpret_cast<void*>(&answer_not_found);
+    }
+    const bool nested = thread->busy || thread->library_call;
+    if (real.watched && !nested) record(thread, site, frame);
+    return {real.address, static_cast<uint64_t>(on_stack)};
+}
+
+extern "C" __attribute__((visibility("hidden"), used)) uint32_t cuvet_library_leave(Frame* frame, uint32_t status) {
+    if (asks_device(frame->entry_point))
+        status = static_cast<uint32_t>(cuvet_emulate(frame->entry_point, frame->words, frame->structs, false));
+    if (!frame->thread) return status;
+    reinterpret_cast<Call*>(frame->call)->leave(status);
+    __atomic_store_n(&frame->thread->library_call, 0, __ATOMIC_RELAXED);
+    return status;
+}
+
+extern "C" const char cuvet_asked_entrances[] __attribute__((visibility("hidden")));
+extern "C" const char cuvet_bound_entrances[] __attribute__((visibility("hidden")));
+
+void* entrance_of_asked(uint32_t symbol) { return const_cast<char*>(cuvet_asked_entrances + symbol * ENTRANCE_BYTES); }
+
+}  // namespace cuvet
+
+extern "C" __attribute__((visibility("default"))) void* cuvet_library_function(const char* name) {
+    const uint32_t symbol = cuvet::library_symbol(name);
+    if (symbol == cuvet::NO_LIBRARY_SYMBOL) return nullptr;
+    return const_cast<char*>(cuvet::cuvet_bound_entrances + symbol * cuvet::ENTRANCE_BYTES);
+}
+
+// Each entrance is 16 bytes: the number of its symbol, and a jump to what all have in common. That keeps the argument
+// registers in a Frame, asks cuvet_library_enter what to call, calls it with a copy of the stack's arguments, and hands
+// its status to cuvet_library_leave.
+#if defined(__x86_64__)
+#define ENTRANCE(name)                   \
+    ".globl " #name                      \
+    "\n"                                 \
+    ".type " #name ", @function\n" #name \
+    ": cuvet_entrance\n"                 \
+    ".size " #name ", 16\n"
+asm(R"(
+    .text
+    .set CUVET_FRAME, 1536
+    .p2align 4
+    .type cuvet_library_call, @function
+cuvet_library_call:
+    .cfi_startproc
+    pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    subq $CUVET_FRAME, %rsp
+    movq %rdi, (%rsp)
+    movq %rsi, 8(%rsp)
+    movq %rdx, 16(%rsp)
+    movq %rcx, 24(%rsp)
+    movq %r8, 32(%rsp)
+    movq %r9, 40(%rsp)
+    movq %xmm0, 48(%rsp)
+    movq %xmm1, 56(%rsp)
+    movq %xmm2, 64(%rsp)
+    movq %xmm3, 72(%rsp)
+    movq %xmm4, 80(%rsp)
+    movq %xmm5, 88(%rsp)
+    movq %xmm6, 96(%rsp)
+    movq %xmm7, 104(%rsp)
+    movl %eax, %edi
+    movq %rsp, %rsi
+    leaq 16(%rbp), %rdx
+    movq 8(%rbp), %rcx
+    call cuvet_library_enter
+    testq %rax, %rax
+    jz 1f
+    movq %rax, %r11
+    movq %rdx, %rcx
+    leaq 15(,%rdx,8), %rax
+    andq $-16, %rax
+    subq %rax, %rsp
+    leaq 16(%rbp), %rsi
+    movq %rsp, %rdi
+    rep movsq
+    movq -CUVET_FRAME(%rbp), %rdi
+    movq 8-CUVET_FRAME(%rbp), %rsi
+    movq 16-CUVET_FRAME(%rbp), %rdx
+    movq 24-CUVET_FRAME(%rbp), %rcx
+    movq 32-CUVET_FRAME(%rbp), %r8
+    movq 40-CUVET_FRAME(%rbp), %r9
+    movq 48-CUVET_FRAME(%rbp), %xmm0
+    movq 56-CUVET_FRAME(%rbp), %xmm1
+    movq 64-CUVET_FRAME(%rbp), %xmm2
+    movq 72-CUVET_FRAME(%rbp), %xmm3
+    movq 80-CUVET_FRAME(%rbp), %xmm4
+    movq 88-CUVET_FRAME(%rbp), %xmm5
+    movq 96-CUVET_FRAME(%rbp), %xmm6
+    movq 104-CUVET_FRAME(%rbp), %xmm7
+    call *%r11
+1:  leaq -CUVET_FRAME(%rbp), %rdi
+    movl %eax, %esi
+    call cuvet_library_leave
+    leave
+    .cfi_def_cfa %rsp, 8
+    .cfi_restore %rbp
+    ret
+    .cfi_endproc
+    .size cuvet_library_call, .-cuvet_library_call
+
+    .macro cuvet_entrance
+    endbr64
+    movl $cuvet_number, %eax
+    jmp cuvet_library_call
+    .set cuvet_number, cuvet_number + 1
+    .p2align 4
+    .endm
+)"
+#elif defined(__aarch64__)
+#define ENTRANCE(name)                   \
+    ".globl " #name                      \
+    "\n"                                 \
+    ".type " #name ", %function\n" #name \
+    ": cuvet_entrance\n"                 \
+    ".size " #name ", 16\n"
+asm(R"(
+    .text
+    .set CUVET_FRAME, 1536
+    .p2align 4
+    .type cuvet_library_call, %function
+cuvet_library_call:
+    .cfi_startproc
+    stp x29, x30, [sp, #-16]!
+    .cfi_def_cfa_offset 16
+    .cfi_offset x29, -16
+    .cfi_offset x30, -8
+    mov x29, sp
+    .cfi_def_cfa_register x29
+    sub sp, sp, #CUVET_FRAME
+    stp x0, x1, [sp]
+    stp x2, x3, [sp, #16]
+    stp x4, x5, [sp, #32]
+    stp x6, x7, [sp, #48]
+    stp d0, d1, [sp, #64]
+    stp d2, d3, [sp, #80]
+    stp d4, d5, [sp, #96]
+    stp d6, d7, [sp, #112]
+    mov w0, w16
+    mov x1, sp
+    add x2, x29, #16
+    mov x3, x30
+    bl cuvet_library_enter
+    cbz x0, 3f
+    mov x9, x0
+    add x10, x1, #1
+    and x10, x10, #-2
+    sub sp, sp, x10, lsl #3
+    add x11, x29, #16
+    mov x12, sp
+1:  cbz x1, 2f
+    ldr x13, [x11], #8
+    str x13, [x12], #8
+    sub x1, x1, #1
+    b 1b
+2:  sub x10, x29, #CUVET_FRAME
+    ldp x0, x1, [x10]
+    ldp x2, x3, [x10, #16]
+    ldp x4, x5, [x10, #32]
+    ldp x6, x7, [x10, #48]
+    ldp d0, d1, [x10, #64]
+    ldp d2, d3, [x10, #80]
+    ldp d4, d5, [x10, #96]
+    ldp d6, d7, [x10, #112]
+    blr x9
+3:  mov w1, w0
+    sub x0, x29, #CUVET_FRAME
+    bl cuvet_library_leave
+    mov sp, x29
+    ldp x29, x30, [sp], #16
+    .cfi_restore x29
+    .cfi_restore x30
+    .cfi_def_cfa sp, 0
+    ret
+    .cfi_endproc
+    .size cuvet_library_call, .-cuvet_library_call
+
+    .macro cuvet_entrance
+    hint #34
+    mov w16, #cuvet_number
+    b cuvet_library_call
+    .set cuvet_number, cuvet_number + 1
+    .p2align 4
+    .endm
+)"
+#endif
+    R"(
+    .globl cuvet_bound_entrances
+    .hidden cuvet_bound_entrances
+    .globl cuvet_asked_entrances
+    .hidden cuvet_asked_entrances
+    .p2align 4
+    .set cuvet_number, 0
+    .cfi_startproc
+cuvet_bound_entrances:
+)"
+#include "generated/library_entrances.inc"
+    R"(
+    .set cuvet_count, cuvet_number
+    .set cuvet_number, 0x8000
+cuvet_asked_entrances:
+    .rept cuvet_count
+    cuvet_entrance
+    .endr
+    .cfi_endproc
+)");

@@ -1,0 +1,20 @@
+// The loader's functions that the shim stands in front of (dlopen, dlsym, dlclose), and the real ones. In the shim,
+// their plain names are its own.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvet {
+
+void* real_dlopen(const char* path, int mode);
+void* real_dlsym(void* library, const char* name);
+int real_dlclose(void* library);
+
+// Some instruction of the shim.
+const void* own_code();
+uint64_t own_bias();
+
+// How often a library may have been unloaded.
+uint64_t unloads();
+
+}  // namespace cuvet

@@ -1,0 +1,285 @@
+"""What is seen of a library's calls, and that they reach the library as they were made."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from tests.libraries.native.conftest import Fakes
+from tests.native.conftest import SHIM, Bench, Run
+
+from cuvet.catalog import Kind
+from cuvet.recording.layout import CallFlag
+from cuvet.recording.records import CallRecord
+
+PROGRAM = '#include "fake.h"\n'
+
+
+def run(bench: Bench, fakes: Fakes, source: str, *libraries: Path, **environment: str) -> Run:
+    """A program that is linked with the libraries, and with the driver."""
+    environment.setdefault("LD_LIBRARY_PATH", str(fakes.folder))
+    options = (*fakes.options(*(libraries or (fakes.library(),))), str(SHIM))
+    return bench.run(PROGRAM + source, options=options, **environment)
+
+
+def names(done: Run) -> list[str]:
+    entry_points = done.trace.recording.entry_points
+    seen = [entry_points[call.entry_point] for call in done.trace.calls]
+    return [name for name in seen if name.startswith(("cublas", "curand", "nccl"))]
+
+
+def is_suspect(call: CallRecord) -> bool:
+    return bool(call.flags & CallFlag.SUSPECT)
+
+
+def test_arguments_arrive_wherever_they_are_passed(bench: Bench, fakes: Fakes) -> None:
+    """In registers, on the stack, in floating-point registers, as a struct by value; and the status comes back."""
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h, c;
+            float alpha = 1.5, beta = -2;
+            unique_id id = {"who is who"};
+            setbuf(stdout, 0);
+            CHECK(cublasCreate_v2(&h) == 0);
+            CHECK(cublasSgemm_v2(h, 1, -2, 3, 4, 5, &alpha, (void *)6, 7, (void *)8, 9, &beta, (void *)10, -11) == 0);
+            CHECK(cublasSetMathMode(h, 5) == 12005);
+            curandGenerateNormalDouble(h, 0, 77, 0.25, -3);
+            curandGenerateLogNormal(h, 0, 78, 0.5, -4);
+            CHECK(ncclCommInitRank(&c, 4, id, 3) == 0 && c);
+            return 0;
+        }""",
+        CUVET_RECORD="full",
+    )
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout == "12: 1 -2 3 4 5 1.5 0x6 7 0x8 9 -2 0xa -11\n12: 77 0.25 -3\n12: 78 0.5 -4\n12: 4 who is who 3\n"
+    )
+    gemm = done.trace.one("cublasSgemm")
+    assert [gemm.args[i] for i in (1, 3, 4, 5, 7, 8, 9, 10, 12)] == [1, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert gemm.args[2] == 2**32 - 2  # an enumeration
+    assert gemm.args[13] == 2**64 - 11
+    assert done.trace.one("cublasSetMathMode").status == 12005
+    assert done.trace.one("curandGenerateNormalDouble").args[2:] == (77, 0x3FD0000000000000, 0xC008000000000000)
+    assert done.trace.one("curandGenerateLogNormal").args[2:] == (78, 0x3F000000, 0xC0800000)
+    joined = done.trace.one("ncclCommInitRank")
+    assert joined.args[1:] == (4, 0, 3) and joined.inputs[2].startswith(b"who is who\0")
+
+
+def test_handles_live_from_creation_to_destruction(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h, again;
+            float one = 1;
+            cublasCreate_v2(&h);
+            cublasSscal_v2(h, 1, &one, 0, 1);
+            cublasDestroy_v2(h);
+            cublasSscal_v2(h, 1, &one, 0, 1);
+            cublasCreate_v2(&again);
+            CHECK(again == h);
+            cublasSscal_v2(h, 1, &one, 0, 1);
+            cublasSscal_v2(0, 1, &one, 0, 1);
+            cublasSscal_v2(0x5555, 1, &one, 0, 1);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert names(done) == ["cublasCreate", "cublasDestroy", "cublasSscal", "cublasCreate", "cublasSscal"]
+    created, destroyed, used, created_again, null = done.trace.calls
+    (made,) = created.outputs
+    assert (made.kind, made.generation) == (Kind.CUBLAS_HANDLE, 1)
+    assert [(seen.alive, seen.generation) for seen in destroyed.objects + used.objects] == [(True, 1), (False, 1)]
+    assert is_suspect(used) and not is_suspect(destroyed)
+    assert created_again.outputs[0].generation == 2 and null.args[0] == 0
+    assert all(len(done.trace.recording.stacks[call.stack].native) > 1 for call in done.trace.calls)
+
+
+def test_what_fails_is_stored_and_makes_nothing(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h = 0x1234;
+            answer_12(1);
+            CHECK(cublasCreate_v2(&h) == 1 && h == 0x1234);
+            answer_12(13);
+            CHECK(cublasSscal_v2(h, 1, 0, 0, 1) == 13);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [(call.status, bool(call.flags & CallFlag.FAILED)) for call in done.trace.calls] == [(1, True), (13, True)]
+    assert not done.trace.calls[1].objects
+
+
+def test_only_the_programs_own_calls_count(bench: Bench, fakes: Fakes) -> None:
+    """Not what a library calls inside a call, nor what NVIDIA's own files call of one another; driver calls always do."""
+    blas = fakes.library()
+    solver = fakes.made_of(
+        "int solver_works(uint64_t *handle) { return cublasCreate_v2(handle) + cublasSscal_v2(*handle, 1, 0, 0, 1); }",
+        "libcusolver.so.11",
+        str(blas),
+    )
+    own = fakes.made_of("int own_works(uint64_t *handle) { return cublasCreate_v2(handle); }", "libown.so", str(blas))
+    done = run(
+        bench,
+        fakes,
+        """
+        int solver_works(uint64_t *handle), own_works(uint64_t *handle);
+        static void inside(void) {
+            uint64_t other, stream;
+            CHECK(cublasCreate_v2(&other) == 0);
+            CHECK(cuStreamCreate(&stream, 1) == 0);
+        }
+        int main(void) {
+            uint64_t h;
+            start();
+            CHECK(solver_works(&h) == 0 && own_works(&h) == 0);
+            inside_12 = inside;
+            CHECK(cublasDestroy_v2(h) == 0);
+            return 0;
+        }""",
+        blas,
+        solver,
+        own,
+    )
+    assert done.returncode == 0, done.stderr
+    assert names(done) == ["cublasCreate", "cublasDestroy"]
+    assert done.trace.named("cuStreamCreate")
+
+
+def test_streams_and_workspaces_are_stored_when_they_change(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h, one, two, memory;
+            start();
+            cublasCreate_v2(&h);
+            cuStreamCreate(&one, 1), cuStreamCreate(&two, 1);
+            cuMemAlloc_v2(&memory, 4096);
+            for (int i = 0; i < 3; i++) {
+                cublasSetStream_v2(h, one);                   // stored once
+                cublasSetWorkspace_v2(h, memory, 4096);       // stored once
+                cublasSscal_v2(h, 1, 0, 0, 1);
+            }
+            cublasSetStream_v2(h, two);                       // stored: another
+            cublasSetWorkspace_v2(h, memory, 4096);           // stored: the last call gave it back
+            cublasSscal_v2(h, 2, 0, 0, 1);
+            cuStreamDestroy_v2(two);
+            cublasSscal_v2(h, 3, 0, 0, 1);                    // suspect
+            cuStreamCreate(&one, 1);
+            CHECK(one == two);
+            cublasSscal_v2(h, 4, 0, 0, 1);                    // suspect: another stream with its word
+            cublasSetStream_v2(h, one);                       // stored: another life
+            cublasSetWorkspace_v2(h, memory, 4096);
+            cublasSscal_v2(h, 5, 0, 0, 1);
+            cuMemFree_v2(memory);
+            cublasSscal_v2(h, 6, 0, 0, 1);                    // suspect
+            cublasSetStream_v2(h, 0);                         // gives the workspace back, too
+            cublasSscal_v2(h, 7, 0, 0, 1);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.trace.named("cublasSetStream")) == 4
+    assert len(done.trace.named("cublasSetWorkspace")) == 3
+    assert [(call.args[1], is_suspect(call)) for call in done.trace.named("cublasSscal")] == [
+        (n, True) for n in (3, 4, 6)
+    ]
+
+
+def test_a_handle_in_another_context_is_told_once(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h, other;
+            start();
+            cublasCreate_v2(&h);
+            cublasSscal_v2(h, 1, 0, 0, 1);
+            cuCtxCreate_v2(&other, 0, 0);
+            for (int i = 2; i < 5; i++) cublasSscal_v2(h, i, 0, 0, 1);
+            cuCtxSetCurrent(context);
+            cublasSscal_v2(h, 5, 0, 0, 1);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    call = done.trace.one("cublasSscal")
+    first, second = (call.outputs[0].value for call in done.trace.named("cuCtxCreate"))
+    assert call.args[1] == 2 and is_suspect(call)
+    assert (call.context, call.objects[0].context) == (second, first)
+
+
+def test_of_descriptors_the_first_of_each_place_are_stored(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t d;
+            for (int i = 0; i < 400; i++) {
+                cublasLtMatmulDescCreate(&d, 0, 0);
+                cublasLtMatmulDescDestroy(d);
+            }
+            cublasLtMatmulDescSetAttribute(d, 1, 0, 0);
+            cublasLtMatmulDescCreate(&d, 7, 0);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.trace.named("cublasLtMatmulDescDestroy")) == 256
+    assert [call.args[1] for call in done.trace.named("cublasLtMatmulDescCreate")] == [0] * 256 + [7]
+    used = done.trace.one("cublasLtMatmulDescSetAttribute")
+    assert is_suspect(used)
+    assert [(seen.known, seen.alive, seen.generation) for seen in used.objects] == [(True, False, 400)]
+
+
+def test_all_is_stored_if_asked_for(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t d;
+            for (int i = 0; i < 300; i++) {
+                cublasLtMatmulDescCreate(&d, 0, 0);
+                cublasLtMatmulDescDestroy(d);
+            }
+            return 0;
+        }""",
+        CUVET_RECORD="full",
+    )
+    assert len(done.trace.calls) == 600 and not done.trace.recording.problems
+
+
+def test_a_crash_inside_a_library_leaves_the_call(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """static void inside(void) { *(volatile int *)16 = 0; }
+        int main(void) {
+            uint64_t h;
+            cublasCreate_v2(&h);
+            inside_12 = inside;
+            cublasDestroy_v2(h);
+            return 0;
+        }""",
+    )
+    assert done.returncode == -signal.SIGSEGV
+    assert [call.status for call in done.trace.calls] == [0, None]
+    (fault,) = done.trace.recording.faults
+    assert len(done.trace.recording.stacks[fault.stack].native) > 3
+
+
+def test_nothing_is_recorded_if_nobody_asks(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        'int main(void) { uint64_t h; CHECK(cublasCreate_v2(&h) == 0 && h); printf("%lx", h); return 0; }',
+        CUVET_TRACE="",
+    )
+    assert (done.returncode, done.stdout) == (0, "c00100")
+    assert not done.traces

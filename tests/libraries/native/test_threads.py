@@ -1,0 +1,121 @@
+"""Handles that several threads use, and processes that fork."""
+
+from __future__ import annotations
+
+from tests.libraries.native.conftest import Fakes
+from tests.libraries.native.test_calls import is_suspect, run
+from tests.native.conftest import Bench
+
+from cuvet.catalog import NOT_SHARED_BETWEEN_THREADS, Kind
+
+TWO_THREADS = """
+    static uint64_t shared;
+    static pthread_barrier_t both;
+    static void wait_for_other(void) { pthread_barrier_wait(&both), pthread_barrier_wait(&both); }
+    static void *work(void *unused) {
+        cublasSscal_v2(shared, 1, 0, 0, 1);
+        return 0;
+    }
+"""
+
+
+def test_a_second_thread_inside_is_told(bench: Bench, fakes: Fakes) -> None:
+    assert Kind.CUBLAS_HANDLE in NOT_SHARED_BETWEEN_THREADS
+    done = run(
+        bench,
+        fakes,
+        TWO_THREADS
+        + """int main(void) {
+            pthread_t thread;
+            pthread_barrier_init(&both, 0, 2);
+            cublasCreate_v2(&shared);
+            inside_12 = wait_for_other;
+            pthread_create(&thread, 0, work, 0);
+            pthread_barrier_wait(&both);                    // the other is inside
+            cublasSetMathMode(shared, 1);
+            cublasSetMathMode(shared, 2);                   // the same two calls: told once
+            pthread_barrier_wait(&both);
+            pthread_join(thread, 0);
+            cublasSetMathMode(shared, 3);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    recording = done.trace.recording
+    entering = next(call for call in done.trace.named("cublasSetMathMode") if is_suspect(call))
+    (overlap,) = recording.overlaps.values()
+    assert list(recording.overlaps) == [(entering.thread, entering.number)]
+    assert recording.entry_points[overlap.entry_point] == "cublasSscal" and overlap.parameter == 0
+    assert overlap.thread in recording.threads and overlap.thread != entering.thread and entering.args[1] == 1
+    assert sum(map(is_suspect, done.trace.calls)) == 1
+
+
+def test_threads_that_take_turns_are_silent(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        static uint64_t shared;
+        static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+        static void *work(void *unused) {
+            uint64_t own;
+            cublasCreate_v2(&own);
+            for (int i = 0; i < 20000; i++) {
+                pthread_mutex_lock(&turn);
+                cublasSscal_v2(shared, 1, 0, 0, 1);
+                pthread_mutex_unlock(&turn);
+                cublasSscal_v2(own, 1, 0, 0, 1);
+            }
+            return 0;
+        }
+        int main(void) {
+            pthread_t threads[4];
+            cublasCreate_v2(&shared);
+            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.trace.calls) == 5 and not done.trace.recording.overlaps
+
+
+def test_what_a_thread_left_behind_is_no_overlap(bench: Bench, fakes: Fakes) -> None:
+    """A thread that ends inside a call, and the parent's threads in a forked child, are not inside any more."""
+    done = run(
+        bench,
+        fakes,
+        TWO_THREADS
+        + """
+        static void leave(void) { pthread_exit(0); }
+        int main(void) {
+            pthread_t thread;
+            int status;
+            pthread_barrier_init(&both, 0, 2);
+            cublasCreate_v2(&shared);
+            inside_12 = leave;
+            pthread_create(&thread, 0, work, 0);
+            pthread_join(thread, 0);
+            cublasSetMathMode(shared, 1);
+            inside_12 = wait_for_other;
+            pthread_create(&thread, 0, work, 0);
+            pthread_barrier_wait(&both);
+            pid_t child = fork();
+            if (!child) {
+                uint64_t own;
+                cublasSetMathMode(shared, 2);
+                cublasCreate_v2(&own);
+                exit(0);
+            }
+            waitpid(child, &status, 0);
+            pthread_barrier_wait(&both);
+            pthread_join(thread, 0);
+            return status;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    parent, child = done.traces
+    assert [len(trace.named("cublasSetMathMode")) for trace in (parent, child)] == [1, 1]
+    assert not any(trace.recording.overlaps for trace in done.traces)
+    assert not any(is_suspect(call) for trace in done.traces for call in trace.calls)
+    assert all(len(trace.recording.entry_points) > 2000 for trace in done.traces)
