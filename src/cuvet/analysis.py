@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from cuvet import CuvetError, __version__, driver_log
+from cuvet import CuvetError, __version__, cudnn_log, driver_log
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
@@ -26,11 +26,12 @@ from cuvet.recording import Recording, RecordingError
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
 from cuvet.recording.ordering import NOT_READY, Ordering, is_notable
 from cuvet.recording.reader import Array
-from cuvet.recording.records import CallRecord, Fault, Fork, Image, SeenObject
+from cuvet.recording.records import CallRecord, Fault, Fork, Image, Overlap, SeenObject
 from cuvet.recording.sites import Sites
-from cuvet.rules import all_rules
+from cuvet.rules import model_rules
 from cuvet.rules.error import explain_failure
 from cuvet.rules.exit.leak import leaks as leaks_of
+from cuvet.rules.library_handle.creation_failed import kind_not_made
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
 from cuvet.rules.rule import Violation
 
@@ -44,6 +45,7 @@ MOST_FAILURES = 10_000
 MOST_FORKS = 256
 MOST_GPUS = 1024
 _NO_IMAGE = Image(0, b"", False)
+_NO_OVERLAP = Overlap(0, -1, 0)
 _KINDS = {kind.value: kind for kind in Kind}
 
 
@@ -71,7 +73,11 @@ class ProcessAnalysis:
         self.stats: Counter[str] = Counter()
         self.not_checked: dict[str, None] = {}
         self.failures: list[Failure] = []
-        """The first ``MOST_FAILURES`` calls that failed, in the order in which they are judged."""
+        """The first ``MOST_FAILURES`` driver calls that failed, in the order in which they are judged."""
+        self.cudnn_failures: list[Failure] = []
+        """The first ``MOST_FAILURES`` cuDNN calls that failed, likewise."""
+        self.handles_not_made: list[RecordedCall] = []
+        """Calls that were to make a library's handle and failed, for another reason than their arguments; likewise."""
         self.model: Model | None = None
         self._findings = findings
         self._inherit = inherit
@@ -125,10 +131,11 @@ class ProcessAnalysis:
             return
         call = self._call(entry_point, record)
         outcome = call.outcome = self._outcome(record, death)
-        if outcome.status not in _ORDINARY and len(self.failures) < MOST_FAILURES:
-            self.failures.append(self._failure(call, record, outcome.status))
+        if outcome.status not in _ORDINARY:
+            self._note_failure(call, record, outcome.status)
         try:
-            explained = is_notable(record) and self._predict(model, call, outcome)
+            judged = is_notable(record) or entry_point.api != "driver"
+            explained = judged and self._predict(model, call, outcome)
             model.observe(call, outcome)
             if not explained and outcome.status not in _ORDINARY:
                 explained = self._explain(model, call, outcome)
@@ -141,13 +148,19 @@ class ProcessAnalysis:
             self._say_died(f"{site.api}{at(site)}", outcome.signal, call.thread)
         self.stats["unexplained_failures"] += not explained and outcome.status not in _ORDINARY
 
-    def _failure(self, call: RecordedCall, record: CallRecord, status: int) -> Failure:
-        duration_ns = self.recording.clock.ns(record.returned) - call.time_ns
-        return Failure(call.process, call.thread, call.number, call.name, status, duration_ns)
+    def _note_failure(self, call: RecordedCall, record: CallRecord, status: int) -> None:
+        logged = {"driver": self.failures, "cudnn": self.cudnn_failures}.get(call.entry_point.api)
+        if logged is not None and len(logged) < MOST_FAILURES:
+            duration_ns = self.recording.clock.ns(record.returned) - call.time_ns
+            logged.append(Failure(call.process, call.thread, call.number, call.name, status, duration_ns))
+        if call.entry_point.api == "driver":
+            return
+        if kind_not_made(call, status) is not None and len(self.handles_not_made) < MOST_FAILURES:
+            self.handles_not_made.append(call)
 
     def _predict(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
         """Whether a rule says something about the call, if only that the runtime expects its failure."""
-        if outcome.status == DEINITIALIZED and not model.shutdown_by:
+        if outcome.status == DEINITIALIZED and call.entry_point.api == "driver" and not model.shutdown_by:
             model.shutdown()
         lost = model.sticky_error(call)
         if lost is not None and outcome.status == lost[1]:
@@ -186,6 +199,7 @@ class ProcessAnalysis:
         key = (record.thread, record.number)
         maps = self.recording.maps.get(key, "")
         image = self.recording.images.get(key, _NO_IMAGE)
+        overlap = self.recording.overlaps.get(key, _NO_OVERLAP)
         call = RecordedCall(
             entry_point=entry_point,
             args=record.args + (0,) * missing if missing > 0 else record.args,
@@ -204,6 +218,8 @@ class ProcessAnalysis:
             image=image.data,
             image_readable=image.readable,
             image_terminated=image.terminated,
+            shared_with=overlap.thread,
+            shared_call=self._ordering.entry_points[overlap.entry_point],
         )
         if record.stack:
             call.site = make_site(call, self._sites.api(record.stack))
@@ -309,7 +325,7 @@ class Analysis:
     """One recording directory, while it grows or afterwards."""
 
     def __init__(self, directory: Path) -> None:
-        all_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
+        model_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
         self.directory = directory
         self._findings = Findings()
         self._processes: dict[Path, ProcessAnalysis] = {}
@@ -345,6 +361,14 @@ class Analysis:
             sorted(self._findings.all(), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
         )
 
+    def _with_logs(self) -> tuple[Finding, ...]:
+        """In order, with what the driver and cuDNN logged about their calls."""
+        processes = self.processes()
+        failures = (each for process in processes for each in process.failures)
+        findings = driver_log.attach(self.directory, self._in_order(), failures)
+        of_cudnn = (each for process in processes for each in process.cudnn_failures)
+        return cudnn_log.attach(self.directory, findings, of_cudnn)
+
     def processes(self) -> list[ProcessAnalysis]:
         """Of all recordings, by the start of the process."""
         return [self._processes[path] for path in sorted(self._processes, key=_start)]
@@ -373,9 +397,7 @@ class Analysis:
                 gpus=meta.gpus,
                 driver=meta.driver,
             ),
-            findings=driver_log.attach(
-                self.directory, self._in_order(), (each for process in self.processes() for each in process.failures)
-            ),
+            findings=self._with_logs(),
             machine=meta.machine,
             memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),

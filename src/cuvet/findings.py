@@ -21,8 +21,12 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     function: str
     file: str | None = None
     line: int | None = None
+    column: int | None = None
+    """From 1, in characters. Known where the source was read."""
+    end_column: int | None = None
+    """The first column after what is meant, on the same line."""
     module: str | None = None
-    language: Literal["c++", "python", "cuda"] = "c++"
+    language: Literal["c++", "python", "cuda", "c#"] = "c++"
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +65,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     source: str
     """Measured: "<GPU>, driver <version>, <date>, <fact id>". Documented: document, section. Reported: the thread's address."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a path through source code: ``frame`` says where, ``text`` what happens or is taken there."""
+
+    frame: Frame
+    text: str
 
 
 class MemoryPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +123,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Index of the parameter at fault, in the API that the user called."""
     site: Site
     objects: tuple[ObjectReport, ...] = ()
+    path: tuple[Step, ...] = ()
+    """Of a finding in source code: how its place is reached, from the first step that matters."""
     because: tuple[str, ...] = ()
     help: str = ""
     evidence: tuple[Evidence, ...] = ()
@@ -119,6 +132,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Of a want of memory: the places that held most when the call failed, the largest first."""
     driver_log: tuple[str, ...] = ()
     """What the driver's own error log says about this call, one message each (``cuvet run --driver-log``)."""
+    library_log: tuple[str, ...] = ()
+    """What cuDNN's log says about this call, one line each: a status and its reason."""
     repeats: int = 1
     """How often this finding (same rule, same place) occurred; repeats are folded."""
     processes: int = 1

@@ -80,6 +80,7 @@ MUTATIONS: dict[str, Mutation] = {
     "the device's own pool may be destroyed": _without("pool-destroy-default"),
     "a stream that captures may be waited for": _without("capture-wait"),
     "events of other contexts are like one's own": _without("event-other-context"),
+    "interprocess events are like others": _without("event-interprocess-other-context"),
     "the order of checks is reversed": _order_of_checks_reversed,
     "a context is needed where none is": _context_rule_inverted,
     "events without timing have it": _events_without_timing_have_it,

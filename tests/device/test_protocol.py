@@ -49,6 +49,8 @@ def receive(client: socket.socket) -> bytes:
 def test_requests_are_decoded() -> None:
     message = request("cuInit", 7) + struct.pack("<HHI", 3, 0, 2) + b"ab"
     assert decode(message) == Request(False, driver()["cuInit"].id, (7,), structs={3: b"ab"})
+    library = struct.pack("<BBHIQ", 2, 1, 0, 900, 7)
+    assert decode(library) == Request(False, 900, (7,), library=True)
     assert decode(HELLO) == Hello(0, 4242, 4242, 99)
     assert decode(struct.pack("<BBHi", 254, 0, 0, 14) + b"data") == Answer(14, b"data")
 
@@ -103,6 +105,9 @@ HOSTILE_AFTER_HELLO = {
     "no such runtime entry point": struct.pack("<BBHI", 1, 0, 0, 100_000),
     "runtime signature that is not there": struct.pack("<BBHIQ", 1, 1, 0xFE, 100, 0),
     "wrong number of runtime words": struct.pack("<BBHI", 1, 0, 13 << 8, 264),
+    "no such library entry point": struct.pack("<BBHI", 2, 0, 0, 100_000),
+    "driver entry point as a library's": struct.pack("<BBHI", 2, 0, 0, 5),
+    "wrong number of a library's words": struct.pack("<BBHI", 2, 0, 0, len(driver().entry_points)),
 }
 
 

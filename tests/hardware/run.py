@@ -21,13 +21,16 @@ from pathlib import Path
 
 import msgspec
 
+from cuvet.catalog import libraries
 from cuvet.findings import Finding, Report
-from cuvet.rules import all_rules
+from cuvet.rules import model_rules
+from cuvet.rules.programs import opened
 from cuvet.rules.rule import Example
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))
 
+from tests.corpus import cudnn  # noqa: E402
 from tests.corpus.expected import CHANCE, EXPECTED, NOT_SEEN  # noqa: E402
 from tests.corpus.facts import MORE_FACTS, Fact, calls_printed, compile_programs, facts, source  # noqa: E402
 from tests.rules.simulated import expected as marked  # noqa: E402
@@ -96,7 +99,39 @@ def fact_row(fact: Fact, programs: Path) -> Row:
     return row
 
 
+def missing_library(program: str) -> str:
+    """Which library the program calls that this machine does not have; empty if none."""
+    for api, catalog in libraries().items():
+        if f"cu.{api}." in program:
+            try:
+                opened(catalog.sonames)
+            except SystemExit as error:
+                return str(error)
+    return ""
+
+
+def cudnn_row(fact: str, file: Path) -> Row:
+    """A fact about cuDNN, as a program of a rule."""
+    if missing := missing_library("cu.cudnn."):
+        return Row("facts", fact, missing, "skipped")
+    setup = [] if cudnn.example(fact).setup else ["--no-setup"]
+    hidden = ["env", "CUDA_VISIBLE_DEVICES="] if fact == "cudnn_no_visible_device" else []
+    command = [*hidden, sys.executable, "-m", "cuvet.rules.programs", *setup, str(file)]
+    checked = run_checked(command, "--record", "full")
+    statuses, signal = cudnn.measured(fact)
+    did = [int(line.split()[1]) for line in checked.output.splitlines()]
+    died = checked.exit_code - 128 if checked.exit_code > 128 else None
+    row = Row("facts", fact, " ".join(map(str, did)) + (f" signal {died}" if died else ""), said(checked.report))
+    if (did, died) != (statuses, signal):
+        row.wrong.append(f"cuDNN did {statuses}, signal {signal} when it was measured")
+    if {finding.name for finding in checked.report.findings} != set(cudnn.PROGRAMS[fact][1]):
+        row.wrong.append(f"expected {', '.join(cudnn.PROGRAMS[fact][1]) or 'nothing'}")
+    return row
+
+
 def rule_row(name: str, file: Path, example: Example) -> Row:
+    if missing := missing_library(example.program):
+        return Row("rules", name, missing, "skipped")
     options = ["--record", "full", *(["--leaks"] if name.startswith("exit-leak") else [])]
     setup = [] if example.setup else ["--no-setup"]
     checked = run_checked([sys.executable, "-m", "cuvet.rules.programs", *setup, str(file)], *options)
@@ -134,7 +169,7 @@ def jobs(folder: Path, gpus: int) -> list[Callable[[], Row]]:
     options = ["-g", "-std=c++17", "-arch=native", "-w", "-lcuda"]
     programs = compile_programs(shutil.which("nvcc") or "nvcc", source(known), options)
     found: list[Callable[[], Row]] = [lambda fact=fact: fact_row(fact, programs) for fact in known]
-    for rule in all_rules():
+    for rule in model_rules():
         for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID)):
             for number, example in enumerate(examples):
                 if example.devices > gpus:
@@ -142,6 +177,10 @@ def jobs(folder: Path, gpus: int) -> list[Callable[[], Row]]:
                 file = folder / f"{rule.name}.{kind}-{number}.py"
                 file.write_text(example.program)
                 found.append(lambda name=file.stem, file=file, example=example: rule_row(name, file, example))
+    for fact in cudnn.PROGRAMS:
+        file = folder / f"{fact}.py"
+        file.write_text(cudnn.example(fact).program)
+        found.append(lambda fact=fact, file=file: cudnn_row(fact, file))
     found += [lambda file=file: framework_row(file) for file in sorted((HERE / "frameworks").glob("*.py"))]
     return found
 

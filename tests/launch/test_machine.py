@@ -187,6 +187,25 @@ def test_a_driver_that_does_not_start(tmp_path: Path, environ: dict[str, str], c
     assert machine.causes(analysis.processes(), lambda pid: environ, emulated=True) == ()
 
 
+@pytest.mark.parametrize(
+    ("free", "status", "causes"),
+    [("64ull << 20", 1001, ["device-memory-held"]), ("2ull << 30", 1001, []), ("64ull << 20", 2000, [])],
+)
+def test_a_library_that_is_not_initialised_may_want_memory(
+    tmp_path: Path, free: str, status: int, causes: list[str]
+) -> None:
+    """Not one that was given a wrong argument (CUDNN_STATUS_BAD_PARAM)."""
+    for name, source in (("libcuda.so.1", CUDA), ("libnvidia-ml.so.1", NVML.replace("2ull << 30", free))):
+        compiled(tmp_path / "libraries" / name, source)
+    failing = writing.call("cudnnCreate", (0x1000,), status=status, flags=writing.LIFECYCLE | writing.FAILED)
+    writing.write(tmp_path, [writing.chunk(writing.every_entry_point()), writing.chunk(failing)])
+    analysis = Analysis(tmp_path)
+    analysis.advance()
+    environ = {"LD_LIBRARY_PATH": str(tmp_path / "libraries")}
+    found = machine.causes(analysis.processes(), lambda pid: environ, emulated=False)
+    assert [cause.cause for cause in found] == causes
+
+
 def test_a_driver_that_does_not_answer_in_time_is_not_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(
         tmp_path / "libraries" / "libcuda.so.1",

@@ -296,3 +296,39 @@ def test_nodes_of_an_executable_graph_are_those_that_its_graph_had(cu: Drive) ->
     for node, expected in ((early, 0), (late, 1), (elsewhere, 1)):
         cu.cuGraphExecKernelNodeSetParams(executable, node, 0)
         assert cu.status == expected
+
+
+def test_a_refused_free_node_marks_its_graph_as_one_of_memory(cu: Drive) -> None:
+    plain, marked = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+    cu.cuGraphAddMemFreeNode(marked, 0, 0, 0x1234, status=1)
+    for graph, expected in ((plain, 0), (marked, 801)):
+        cu.cuGraphClone(graph)
+        assert cu.status == expected
+
+
+def test_the_record_of_an_interprocess_event_is_refused_and_breaks_nothing(cu: Drive) -> None:
+    stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(6)
+    cu.cuStreamBeginCapture(stream, GLOBAL)
+    cu.cuEventRecord(event, stream)
+    assert cu.status == 900
+    cu.cuStreamEndCapture(stream)
+    assert cu.status == 0
+
+
+def test_an_event_of_all_streams_breaks_the_captures_of_the_context(cu: Drive) -> None:
+    stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+    cu.cuStreamBeginCapture(stream, RELAXED)
+    cu.cuCtxRecordEvent(cu.cuCtxGetCurrent(), event)
+    assert cu.status == 900
+    cu.cuStreamEndCapture(stream)
+    assert cu.status == 901
+
+
+def test_a_graph_that_a_capture_adds_to_is_not_destroyed(cu: Drive) -> None:
+    stream, graph = cu.cuStreamCreate(0), cu.cuGraphCreate(0)
+    cu.cuStreamBeginCaptureToGraph(stream, graph, 0, 0, 0, RELAXED)
+    cu.cuGraphDestroy(graph)
+    assert cu.status == 401
+    cu.cuStreamEndCapture(stream)
+    cu.cuGraphDestroy(graph)
+    assert cu.status == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuvet.catalog.roles import Kind
+from cuvet.conformance.world import struct
 from cuvet.model import Allocation, HostMemory, MemoryPool, Model, Stream
 from cuvet.model.memory import MemoryTable
 
@@ -221,3 +222,32 @@ def test_calls_that_may_wait_finish_the_work(cu: Drive, wait: str) -> None:
     assert not cu.model.finished(work)
     getattr(cu, wait)(*words[wait])
     assert cu.model.finished(work)
+
+
+def test_stream_ordered_memory_is_on_the_device_of_its_pool() -> None:
+    cu = drive(Model(2, complete=True)).setup()
+    properties = struct("CUmemPoolProps", allocType=1, location__type=1, location__id=1)
+    pool = cu.cuMemPoolCreate(properties)
+    there = allocation(cu, cu.cuMemAllocFromPoolAsync(64, pool, 0))
+    here = allocation(cu, cu.cuMemAllocAsync(64, 0))
+    assert (there.device, here.device) == (1, 0)
+    assert cu.model.reached_from(there) == frozenset()
+    for flags, expected in ((3, {0}), (0, set())):
+        cu.cuMemPoolSetAccess(pool, struct("CUmemAccessDesc", location__type=1, flags=flags), 1)
+        assert cu.model.reached_from(there) == expected
+
+
+def test_allocations_are_of_the_pool_that_the_device_has_now(cu: Drive) -> None:
+    pool = cu.cuMemPoolCreate(struct("CUmemPoolProps", allocType=1, location__type=1))
+    assert allocation(cu, cu.cuMemAllocAsync(64, 0)).pool is None
+    cu.cuDeviceSetMemPool(0, pool)
+    assert allocation(cu, cu.cuMemAllocAsync(64, 0)).pool is cu.model.find(Kind.MEMORY_POOL, pool)
+
+
+def test_a_handle_is_valid_again_when_it_is_retained_through_its_mapping(cu: Drive) -> None:
+    handle = cu.cuMemCreate(1 << 21, struct("CUmemAllocationProp", type=1, location__type=1), 0)
+    cu.cuMemRelease(handle)
+    cu.cuMemRetainAllocationHandle(0x1000, gives=handle, status=0)
+    for expected in (0, 1):
+        cu.cuMemRelease(handle)
+        assert cu.status == expected

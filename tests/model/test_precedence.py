@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuvet.model.precedence import EXCEPTIONS, ORDER
-from cuvet.rules import all_rules
+from cuvet.rules import model_rules
 
 from .driving import Drive, drive
 
@@ -97,4 +97,4 @@ def test_a_device_that_is_not_there(cu: Drive) -> None:
 
 def test_every_order_has_every_stage() -> None:
     assert all(sorted(order, key=ORDER.index) == list(ORDER) for order in EXCEPTIONS.values())
-    assert {rule.stage for rule in all_rules()} <= set(ORDER)
+    assert {rule.stage for rule in model_rules()} <= set(ORDER)

@@ -13,10 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cuvet.catalog import Kind, Parameter, Verb, driver
+from cuvet.catalog import Catalog, Kind, Parameter, Verb, driver, libraries
 from cuvet.model import Call, Model, Outcome
 from cuvet.rules import programs
-from cuvet.rules.rule import CRASH, Example, Violation
+from cuvet.rules.rule import Example, Violation
 
 T = TypeVar("T")
 Finding = tuple[int, str, str]
@@ -56,6 +56,7 @@ class SimulatedDriver(programs.Driver):
         self.file = file
         self.model = Model(devices, complete=True)
         self.thread = 1
+        self.shared_with = 0
         self.findings: set[Finding] = set()
         self.violations: list[tuple[Call, Violation]] = []
         self._pointers: tuple[int, ...] = ()
@@ -66,9 +67,13 @@ class SimulatedDriver(programs.Driver):
         self._addresses = 0x7F00_0000_0000
         self._released: dict[Kind, list[int]] = defaultdict(list)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        symbol = driver()[name].symbol
-        entry_point = driver().by_symbol[symbol]
+    def __getattr__(self, name: str) -> Any:
+        return SimulatedLibrary(self, libraries()[name]) if name in libraries() else self.simulated(driver(), name)
+
+    def simulated(self, catalog: Catalog, name: str) -> Callable[..., Any]:
+        """What makes a call of the entry point of that name to the model."""
+        symbol = catalog[name].symbol
+        entry_point = catalog.by_symbol[symbol]
         signature = entry_point.signature(symbol)
         assert signature is not None
 
@@ -99,6 +104,7 @@ class SimulatedDriver(programs.Driver):
                 number=next(self._numbers),
                 inputs=inputs,
                 pointers=self._pointers,
+                shared_with=self.shared_with,
             )
             if name in ("cuMemHostRegister", "cuMemHostUnregister"):
                 made.maps = tuple(Path("/proc/self/maps").read_text().splitlines())
@@ -113,11 +119,11 @@ class SimulatedDriver(programs.Driver):
         prediction = self.model.predict(call)
         status = prediction.statuses[0]
         for violation in prediction.violations:
-            if stands(violation, None if status == CRASH else status):
+            if stands(violation, None if status < 0 else status):
                 line = self._lines[(violation.culprit or call).number]
                 self.findings.add((line, violation.rule.severity, violation.rule.name))
                 self.violations.append((call, violation))
-        if status == CRASH:
+        if status < 0:
             raise Crashed
         self.status = status
         outputs = {} if status else self._outputs(call, prediction.outputs)
@@ -171,6 +177,15 @@ class SimulatedDriver(programs.Driver):
         finally:
             self.thread = before
 
+    def in_threads(self, *functions: Callable[[], object]) -> None:
+        """One after the other: each is inside its calls when the next one makes its own."""
+        before = self.thread, self.shared_with
+        for function in functions:
+            self.shared_with = self.thread if self.thread != before[0] else 0
+            self.thread = next(self._threads)
+            function()
+        self.thread, self.shared_with = before
+
     def in_child(self, function: Callable[[], object]) -> int:
         before, self.model = self.model, self.model.forked()
         try:
@@ -178,6 +193,17 @@ class SimulatedDriver(programs.Driver):
         finally:
             self.model = before
         return 0
+
+
+class SimulatedLibrary:
+    """``cu.cublas`` without a library."""
+
+    def __init__(self, driver: SimulatedDriver, catalog: Catalog) -> None:
+        self._driver = driver
+        self._catalog = catalog
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return self._driver.simulated(self._catalog, name)
 
 
 def simulate(example: Example, file: str) -> SimulatedDriver:

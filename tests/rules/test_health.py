@@ -12,7 +12,7 @@ import pytest
 
 import cuvet.knowledge
 import cuvet.rules
-from cuvet.rules import all_rules
+from cuvet.rules import all_rules, model_rules
 from cuvet.rules.evidence import RECORDED
 from cuvet.rules.rule import Rule
 
@@ -26,6 +26,7 @@ FACTS = {
 }
 
 every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+every_model_rule = pytest.mark.parametrize("rule", model_rules(), ids=lambda rule: rule.name)
 
 
 def test_codes_and_names_are_unique() -> None:
@@ -85,7 +86,7 @@ def test_there_are_programs_of_both_sorts(rule: type[Rule]) -> None:
     assert len(set(names)) == len(names)
 
 
-@every_rule
+@every_model_rule
 def test_programs_parse_and_are_marked(rule: type[Rule]) -> None:
     for example in (*rule.VALID, *rule.INVALID):
         ast.parse(example.program)

@@ -14,7 +14,7 @@ from pathlib import Path
 from cuvet.device.answer import answer
 from cuvet.device.process import Machine
 from cuvet.device.server import Server
-from cuvet.rules import all_rules
+from cuvet.rules import model_rules
 
 MOST_DEVICES = 64
 
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection per client thread
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the program, which may still use CUDA while it ends
-    all_rules()
+    model_rules()
     try:
         print("ready", flush=True)
         server.serve()

@@ -1,4 +1,4 @@
-"""Answers a request of either API."""
+"""Answers a request of any API."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import traceback
 from cuvet.catalog import driver as driver_catalog
 from cuvet.device import status
 from cuvet.device.driver.answer import answer as answer_driver
+from cuvet.device.library.answer import answer as answer_library
 from cuvet.device.process import Thread
 from cuvet.device.protocol import ProtocolError, Request, Steps
 from cuvet.device.runtime.answer import answer as answer_runtime
@@ -19,6 +20,8 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
     """Status of the call. A defect of the emulated device is told on stderr, once, and answered CUDA_ERROR_UNKNOWN; it goes on."""
     if request.runtime:
         return _guarded(answer_runtime(thread, request))
+    if request.library:
+        return _guarded(answer_library(thread, request))
     catalog = driver_catalog()
     if request.entry_point >= len(catalog.entry_points):
         raise ProtocolError(f"there is no driver entry point {request.entry_point}")

@@ -9,7 +9,7 @@ _HEAP = 0x5600_0000_0000
 _SPACING = 0x1_0000_0000
 _SIZES = {Kind.STREAM: 0x160, Kind.EVENT: 0x230, Kind.CONTEXT: 0x6A30, Kind.GRAPH: 0x3E0, Kind.FUNCTION: 0x4E0}
 _USUAL_SIZE = 0x1D0
-_COUNTED = {Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT}
+_COUNTED = {Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT, Kind.CUFFT_PLAN}
 """Kinds whose handles are small numbers rather than addresses."""
 
 

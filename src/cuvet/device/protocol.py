@@ -87,7 +87,8 @@ class Request:
     """A call. ``words`` has one word per parameter, ``structs`` the bytes of those passed by value, by parameter.
 
     ``per_thread``: made through a ``_ptsz`` or ``_ptds`` symbol. Runtime calls also say which signature of the entry point
-    was called and by which major version of the runtime library.
+    was called and by which major version of the runtime library. ``library``: it is a call of cuDNN, cuBLAS or another library, by its id
+    in recordings.
     """
 
     runtime: bool
@@ -97,6 +98,7 @@ class Request:
     signature: int = 0
     major: int = 0
     structs: dict[int, bytes] = field(default_factory=dict)
+    library: bool = False
 
 
 Steps = Generator[Command, Answer, Result]
@@ -104,7 +106,7 @@ Steps = Generator[Command, Answer, Result]
 
 _HEADER = struct.Struct("<BBHI")
 _BLOB = struct.Struct("<HHI")
-_DRIVER, _RUNTIME, _GOODBYE, _ANSWER, _HELLO = 0, 1, 253, 254, 255
+_DRIVER, _RUNTIME, _LIBRARY, _GOODBYE, _ANSWER, _HELLO = 0, 1, 2, 253, 254, 255
 
 
 def decode(message: bytes) -> Hello | Request | Answer | Goodbye:
@@ -118,8 +120,8 @@ def decode(message: bytes) -> Hello | Request | Answer | Goodbye:
         return Goodbye()
     if kind == _HELLO:
         return _decode_hello(message, flags, number)
-    if kind in (_DRIVER, _RUNTIME):
-        return _decode_request(message, kind == _RUNTIME, words, flags, number)
+    if kind in (_DRIVER, _RUNTIME, _LIBRARY):
+        return _decode_request(message, kind, words, flags, number)
     raise ProtocolError(f"there is no message of kind {kind}")
 
 
@@ -132,7 +134,7 @@ def _decode_hello(message: bytes, version: int, parent: int) -> Hello:
     return Hello(parent, process, thread, image)
 
 
-def _decode_request(message: bytes, runtime: bool, words: int, flags: int, number: int) -> Request:
+def _decode_request(message: bytes, kind: int, words: int, flags: int, number: int) -> Request:
     position = _HEADER.size + 8 * words
     if position > len(message):
         raise ProtocolError(f"a call announces {words} words and has fewer")
@@ -147,4 +149,5 @@ def _decode_request(message: bytes, runtime: bool, words: int, flags: int, numbe
             raise ProtocolError("a struct is longer than its call")
         structs[parameter] = message[position : position + length]
         position += length
-    return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs)
+    runtime, library = kind == _RUNTIME, kind == _LIBRARY
+    return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs, library)

@@ -24,11 +24,14 @@ _OF_LIBRARY = {
     "libnvrtc": ("nvrtc-builtins",),
 }
 """Start of a loaded file's name to the probes that look at such files."""
-_OF_STATUS = {2: "device-memory", 46: "compute-mode", 221: "driver-ptx-compiler"}
+_OUT_OF_MEMORY = 2
+_OF_STATUS = {_OUT_OF_MEMORY: "device-memory", 46: "compute-mode", 221: "driver-ptx-compiler"}
 """CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_DEVICE_UNAVAILABLE, CUDA_ERROR_JIT_COMPILER_NOT_FOUND."""
 _STARTING = ("cuInit", "cuDeviceGetCount")
 _OF_START = ("driver", "devices")
 """Groups of probes that are asked if one of these calls failed."""
+_OF_CREATION = ("cudnn-files", "toolkit-packages", "nvjitlink-order")
+"""Asked if a library could not make its handle, besides what looks at that library."""
 
 Reader = Callable[[Mapping[str, str]], State]
 
@@ -46,7 +49,8 @@ def causes(
     for process in processes:
         machine = _machine(process, environment_of(process.recording.pid), read_state)
         names = {*_of_libraries(machine.loaded), *(() if emulated else _of_driver(process, machine.loaded))}
-        refused = {_OF_STATUS[each.status] for each in process.failures if each.status in _OF_STATUS}
+        names.update(_OF_CREATION if process.handles_not_made else ())
+        refused = _refused(process)
         for probe in all_probes():
             if probe.NAME in names and time.monotonic() < until:
                 for cause in _causes(probe, machine, refused=probe.NAME in refused):
@@ -92,14 +96,20 @@ def _of_libraries(loaded: tuple[str, ...]) -> Iterator[str]:
 
 
 def _of_driver(process: ProcessAnalysis, loaded: tuple[str, ...]) -> Iterator[str]:
-    """The probes that look at what the driver refused this process."""
-    yield from {_OF_STATUS[each.status] for each in process.failures if each.status in _OF_STATUS}
+    """The probes that look at the driver, for what this process was refused."""
+    yield from _refused(process)
     if any(each.name in _STARTING for each in process.failures):
         yield from (probe.NAME for probe in all_probes() if probe.GROUP in _OF_START)
     supported = int(process.recording.header["driver_version"]) // 1000
     runtimes = (re.search(r"/libcudart(?:-[0-9a-f]+)?\.so\.(\d+)[^/]*$", path) for path in loaded)
     if supported and any(found and int(found[1]) > supported for found in runtimes):
         yield "driver-version"
+
+
+def _refused(process: ProcessAnalysis) -> set[str]:
+    """The probes that look at just what was refused. A library for which there is no memory says that it is not initialised."""
+    statuses = {each.status for each in process.failures} | ({_OUT_OF_MEMORY} if process.handles_not_made else set())
+    return {_OF_STATUS[status] for status in statuses & _OF_STATUS.keys()}
 
 
 def _causes(probe: Probe, machine: Machine, *, refused: bool) -> Iterator[MachineCause]:

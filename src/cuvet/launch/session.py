@@ -6,13 +6,14 @@ import argparse
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from cuvet import CuvetError, driver_log, reports
+from cuvet import CuvetError, cudnn_log, driver_log, reports
 from cuvet.analysis import Analysis, Meta
 from cuvet.findings import Report
 from cuvet.launch import driver, environment, program, progress, trace
@@ -80,6 +81,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         )
         trace.write_meta(directory, meta)
         analysis = Analysis(directory)
+        started_ns = time.time_ns()
         child = Child(executable.path, argv, variables)
         live = Live(analysis, child.pid, None if _owns_stderr(args) else terminal.console(sys.stderr, args.color))
         try:
@@ -90,6 +92,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
     meta = _ended(meta, child, ending, live, analysis)
     meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)
     trace.write_meta(directory, meta)
+    cudnn_log.keep(directory, own, (each.recording.pid for each in analysis.processes()), started_ns)
     return _report(args, directory, analysis, meta, ending)
 
 

@@ -1,20 +1,27 @@
-"""The executable specification of CUDA's objects: what a call may do and what it did."""
+"""The executable specification of CUDA's objects: what a call may do and what it did.
 
-from cuvet.model.call import Call, Outcome, SeenHandle
-from cuvet.model.model import MORE_THAN_ANY_GPU, Model, Prediction
-from cuvet.model.objects import (
-    Allocation,
-    Capture,
-    Context,
-    Event,
-    Function,
-    Graph,
-    GraphExec,
-    HostMemory,
-    MemoryPool,
-    Object,
-    Stream,
-)
+The names are imported when they are asked for: the page of a rule needs objects, and not the model.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call, Outcome, SeenHandle
+    from cuvet.model.model import MORE_THAN_ANY_GPU, Model, Prediction
+    from cuvet.model.objects import (
+        Allocation,
+        Capture,
+        Context,
+        Event,
+        Function,
+        Graph,
+        GraphExec,
+        HostMemory,
+        MemoryPool,
+        Object,
+        Stream,
+    )
 
 __all__ = [
     "MORE_THAN_ANY_GPU",
@@ -35,3 +42,14 @@ __all__ = [
     "SeenHandle",
     "Stream",
 ]
+
+_MODULES = {
+    **dict.fromkeys(("Call", "Outcome", "SeenHandle"), "call"),
+    **dict.fromkeys(("MORE_THAN_ANY_GPU", "Model", "Prediction"), "model"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'objects')}"), name)

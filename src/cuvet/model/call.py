@@ -57,6 +57,10 @@ class Call:
     image: bytes = b""
     image_readable: int = 0
     image_terminated: bool = False
+    shared_with: int = 0
+    """Of a call of a library: the thread that was inside another call with the same handle when this one entered; 0 if there was none."""
+    shared_call: EntryPoint | None = None
+    """What that thread was inside; None if that is not known."""
     position: tuple[int, int] | None = None
     """Set by ``Model.observe``: number of the stream this call's work went to, and which work it is there, from 1."""
 

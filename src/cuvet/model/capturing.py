@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call
     from cuvet.model.model import Model
-    from cuvet.model.objects import Capture
+    from cuvet.model.objects import Capture, Context
 
 _UNSAFE_ON_STREAM = frozenset({(Kind.MEMORY, Verb.ALLOCATES), (Kind.MEMORY, Verb.FREES)})
 _UNSAFE = frozenset(
@@ -42,7 +42,9 @@ _UNSAFE_BY_NAME = frozenset(
         "cuCtxSetCacheConfig",
         "cuCtxSetLimit",
         "cuMemAdvise",
+        "cuMemPoolExportPointer",
         "cuPointerSetAttribute",
+        "cuProfilerStart",
         "cuProfilerStop",
         "cuStreamAttachMemAsync",
     }
@@ -65,6 +67,8 @@ NOT_CAPTURABLE = frozenset(
 
 ABOUT_CAPTURE = frozenset({"cuStreamIsCapturing", "cuStreamGetCaptureInfo"})
 """Answered on a stream whose capture is broken. On the legacy stream they are refused as all calls are, and break nothing."""
+
+OF_ALL_STREAMS = frozenset({"cuCtxRecordEvent", "cuCtxWaitEvent"})
 
 _NAMES_NONE = frozenset({Verb.CREATES, Verb.RETURNS, Verb.DESTROYS})
 
@@ -128,6 +132,14 @@ def implied(call: Call, model: Model) -> list[tuple[Capture, Stream]]:
     return found
 
 
+def whole_context(call: Call, model: Model) -> Context | None:
+    """The context that the call waits for, or of which it records or delays all streams."""
+    if call.name in OF_ALL_STREAMS:
+        return model.context_at(call.arg("hCtx"))
+    waits = any(role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS for role in call.entry_point.roles)
+    return model.current_context(call) if waits else None
+
+
 def of_named(call: Call, model: Model) -> list[Capture]:
     """Captures, broken or not, of the streams and events that the call names, and of the context that it waits for."""
     found = [stream.capture for stream in streams_named(call, model) if stream.capture is not None]
@@ -136,7 +148,7 @@ def of_named(call: Call, model: Model) -> list[Capture]:
             event = model.object_named(call, role)
             if isinstance(event, Event) and event.captured is not None and event.captured.ended_by is None:
                 found.append(event.captured)
-        elif role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS:
-            context = model.current_context(call)
-            found += [capture for capture in model.captures() if capture.origin.context is context]
+    context = whole_context(call, model)
+    if context is not None:
+        found += [capture for capture in model.captures() if capture.origin.context is context]
     return found

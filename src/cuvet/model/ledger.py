@@ -185,7 +185,7 @@ def _measure(made: Object, call: Call) -> tuple[Heap, int] | None:
         return HOST, made.size
     if call.name == "cuMemCreate":
         return backing(call)
-    return ("device", made.device), _bytes_of_array(call)
+    return ("device", made.device), bytes_of_array(call)
 
 
 def backing(call: Call) -> tuple[Heap, int]:
@@ -196,7 +196,7 @@ def backing(call: Call) -> tuple[Heap, int]:
     return HOST, call.arg("size")
 
 
-def _bytes_of_array(call: Call) -> int:
+def bytes_of_array(call: Call) -> int:
     """About as many as the array takes that the call makes."""
     parameter = call.entry_point.parameters[1].name
     levels = call.arg("numMipmapLevels") if "numMipmapLevels" in call.entry_point.index else 1

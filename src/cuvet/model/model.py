@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model import precedence, statuses
+from cuvet.model import library, precedence, statuses
 from cuvet.model.call import Call, Outcome, SeenHandle
 from cuvet.model.ledger import BACKED, Ledger
 from cuvet.model.memory import MemoryTable
@@ -26,7 +27,6 @@ from cuvet.model.table import ObjectTable
 from cuvet.model.threads import Thread
 from cuvet.model.transitions import plan
 from cuvet.model.transitions.capture import finish, observe_failure
-from cuvet.model.transitions.registry import Transition
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -87,7 +87,7 @@ class Model:
     Objects
 
     * ``find(kind, handle)``: the newest object of that handle, alive or dead; None if never seen. A CUkernel is found as FUNCTION
-      too, and the other way round (launches take both).
+      too, and the other way round (launches take both); a cuBLAS handle is one of cuBLASLt too.
     * ``kinds_of(handle)``: newest objects of any kind that have this handle (a stream passed as an event).
     * ``object_of(call, parameter_index, kind)``: the object that a call's argument names (by the shim's generation if it has one).
     * ``object_named(call, role)``: the object that the role's parameter names; for READS and WRITES the allocation that holds the
@@ -109,6 +109,7 @@ class Model:
     * ``initialised_by``: the cuInit that succeeded; None. ``shutdown_by``: True once the process is exiting (``shutdown``).
     * ``driver_version``: as cuDriverGetVersion tells (13000); 0 if unknown.
     * ``capability(call)``: compute capability of the current context's device (90 for 9.0); 0 if unknown.
+    * ``compiled``: PTX that the driver has compiled before, with the compute capability.
     * ``initialised_before_fork``: the parent's cuInit if this process was forked after it; None.
 
     Streams, order, capture
@@ -135,6 +136,7 @@ class Model:
     * ``host_memory_at(address)``: likewise for pinned or registered host memory.
     * ``pointed_at(call)``: allocations, alive or dead, that the launch's arguments (``call.pointers``) point into. The start of one is left
       out where another argument points into its neighbour below: it may be that one's end.
+    * ``reached_from(allocation)``: devices that were given access to stream-ordered memory, besides its own; None if that is not known.
     * ``overlapping_allocations(address, size)``, ``overlapping_host_memory(address, size)``: live ones, by address.
     * ``ledger``: how many bytes are held, by the places that made them.
     """
@@ -158,22 +160,23 @@ class Model:
         self.shutdown_by = False
         self.driver_version = 0
         self.capabilities: tuple[int, ...] = ()
+        self.compiled: set[tuple[bytes, int]] = set()
         self.graphs_wait = False
         self.graphs_allocate = False
-        self.pools_shared = False
+        self.current_pools: dict[int, MemoryPool | None] = {}
         self._default_streams: dict[tuple[Context, int], Stream] = {}
-        self._plans: dict[str, tuple[Transition, ...]] = {}
-        self._judged: dict[str, Judged] = {}
 
     # What a call may do, and what it did.
 
     def predict(self, call: Call) -> Prediction:
         """What the driver may do with ``call`` in this state. Changes nothing."""
-        judged = self._judged.get(call.entry_point.name) or self._judge(call.entry_point)
+        judged = _judged(call.entry_point)
         violations: list[Violation] = []
         rules = judged.others if judged.others is not judged.rules and self._all_alive(call, judged) else judged.rules
         for rule in rules:
             violations.extend(rule.check(call, self))
+        if call.entry_point.api != "driver":
+            return self._predict_library(call, violations)
         given = statuses.of_process(self, call) or statuses.of_context(self, call)
         decisive = precedence.decisive(call.name, violations, given and given[0])
         outcomes = dict.fromkeys(status for violation in decisive for status in violation.outcomes)
@@ -188,19 +191,28 @@ class Model:
             outputs=statuses.outputs(self, call),
         )
 
+    def _predict_library(self, call: Call, found: list[Violation]) -> Prediction:
+        violations = tuple(library.of_library(each) for each in found)
+        outcomes = dict.fromkeys(status for violation in violations for status in violation.outcomes)
+        return Prediction(
+            statuses=tuple(outcomes) or library.statuses(self, call),
+            undefined=any(violation.undefined for violation in violations),
+            violations=violations,
+            outputs=library.outputs(self, call),
+        )
+
     def observe(self, call: Call, outcome: Outcome) -> None:
         """``call`` was made and ended so. A failed call changes nothing but errors; one that did not return counts as made."""
+        if call.entry_point.api != "driver":
+            library.observe(self, call, outcome)
+            return
         thread = self.thread(call.thread)
         if call.context is not None:
             self._follow_driver(thread, call.context)
         if outcome.status:
             self._observe_error(thread, call, outcome.status)
             return
-        name = call.entry_point.name
-        steps = self._plans.get(name)
-        if steps is None:
-            steps = self._plans[name] = plan(call.entry_point)
-        for step in steps:
+        for step in plan(call.entry_point):
             step(self, call, outcome)
 
     def shutdown(self) -> None:
@@ -377,6 +389,12 @@ class Model:
         )
         return tuple(dict.fromkeys(inside))
 
+    def reached_from(self, allocation: Allocation) -> frozenset[int] | None:
+        if allocation.device is None:
+            return None
+        pool = allocation.pool or self.default_pools.get(allocation.device)
+        return frozenset() if pool is None else pool.reached_from
+
     def host_memory_at(self, address: int) -> HostMemory | None:
         return self.host_memory.at(address)
 
@@ -460,6 +478,8 @@ class Model:
             return self.table.find(Kind.KERNEL, handle, generation)
         if found is None and kind is Kind.KERNEL:
             return self.table.find(Kind.FUNCTION, handle, generation)
+        if found is None and kind is Kind.CUBLASLT_HANDLE:
+            return self.table.find(Kind.CUBLAS_HANDLE, handle, generation)
         return found
 
     def _seen(self, seen: SeenHandle) -> Object | None:
@@ -543,17 +563,6 @@ class Model:
         if forgotten is not None:
             self.table.forget(forgotten)
 
-    def _judge(self, entry_point: EntryPoint) -> Judged:
-        from cuvet.rules import all_rules
-
-        rules = tuple(rule for rule in all_rules() if rule.applies_to(entry_point))
-        judged = self._judged[entry_point.name] = Judged(
-            rules=rules,
-            others=tuple(rule for rule in rules if not rule.only_for_dead),
-            named=tuple(role for role in entry_point.roles if role.parameter and is_named(role)),
-        )
-        return judged
-
     def _all_alive(self, call: Call, judged: Judged) -> bool:
         """Whether every object that the call names is known and alive."""
         for role in judged.named:
@@ -562,7 +571,7 @@ class Model:
                     return False
                 continue
             index = call.entry_point.index[role.parameter]
-            if call.args[index] == 0 and role.null:
+            if call.args[index] == 0 and role.null and role.kind is not Kind.CUFFT_PLAN:
                 continue
             found = self.object_of(call, index, role.kind)
             if (
@@ -572,3 +581,16 @@ class Model:
             ):
                 return False
         return True
+
+
+@cache
+def _judged(entry_point: EntryPoint) -> Judged:
+    from cuvet.rules import model_rules
+
+    of_library = entry_point.api != "driver"
+    rules = tuple(rule for rule in model_rules() if (rule.libraries or not of_library) and rule.applies_to(entry_point))
+    return Judged(
+        rules=rules,
+        others=tuple(rule for rule in rules if not rule.only_for_dead),
+        named=tuple(role for role in entry_point.roles if role.parameter and is_named(role)),
+    )

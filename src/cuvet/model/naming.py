@@ -15,6 +15,10 @@ _MADE = frozenset({Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, V
 _BY_ADDRESS = frozenset({Kind.NONE, Kind.DEVICE, Kind.MEMORY, Kind.HOST_MEMORY, Kind.ADDRESS_RANGE})
 
 
+POINTED_AT = "*"
+"""``Role.field`` of a parameter that points to the handle itself."""
+
+
 def is_named(role: Role) -> bool:
     """Whether the role names, by handle, an object that is there already."""
     return role.verb not in _MADE and role.kind not in _BY_ADDRESS
@@ -34,6 +38,9 @@ def words_named(call: Call, role: Role) -> tuple[int, ...]:
         return ()
     if role.when and member(call, role.parameter, role.when) not in role.values:
         return ()
+    if role.field == POINTED_AT:
+        data = call.inputs.get(index, b"")[:8]
+        return (int.from_bytes(data, "little"),) if len(data) == 8 else ()
     if role.field:
         word = member(call, role.parameter, role.field)
         return () if word is None else (word,)

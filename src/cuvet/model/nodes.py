@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
+from cuvet.model.objects import Graph
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
     from cuvet.model.model import Model
-    from cuvet.model.objects import Graph, Object
+    from cuvet.model.objects import GraphExec, Object
 
 _TYPES = {
     "Kernel": 0,
@@ -28,6 +29,11 @@ _TYPES = {
     "BatchMemOp": 12,
 }
 """CUgraphNodeType, by what entry points call such nodes: ``cuGraphAddKernelNode``, ``cuGraphKernelNodeGetParams``."""
+
+
+CONDITIONAL, _ALLOCATES, _FREES = 13, 10, 11
+"""CU_GRAPH_NODE_TYPE_CONDITIONAL, CU_GRAPH_NODE_TYPE_MEM_ALLOC and CU_GRAPH_NODE_TYPE_MEM_FREE."""
+INVALID_VALUE, UPDATE_FAILURE = 1, 910
 
 
 def type_in_name(entry_point: str) -> int | None:
@@ -70,3 +76,32 @@ def edges_named(call: Call, model: Model) -> list[tuple[Object, Object]]:
     """Those of the edges that the call adds or removes of which both nodes are known."""
     pairs = zip(nodes_named(call, model, "from"), nodes_named(call, model, "to"), strict=False)
     return [(one, other) for one, other in pairs if one is not None and other is not None]
+
+
+def leaves_memory(executable: GraphExec) -> bool:
+    """Whether a launch certainly leaves memory allocated: the graph has more nodes that allocate than nodes that free."""
+    types = executable.types or ()
+    return types.count(_ALLOCATES) > types.count(_FREES) and not _frees_before(executable)
+
+
+def frees_memory(executable: GraphExec) -> bool:
+    """Whether a launch may free memory that it does not allocate."""
+    return executable.types is None or _FREES in executable.types
+
+
+def _frees_before(executable: GraphExec) -> bool:
+    """Whether each launch frees what the one before left (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH), or may do so."""
+    made = executable.created_by
+    if made is None or "WithFlags" in made.name:
+        return made is None or bool(made.arg("flags") & 1)
+    flags = member(made, "instantiateParams", "flags") if "instantiateParams" in made.entry_point.index else 0
+    return flags is None or bool(flags & 1)
+
+
+def refusal(call: Call, model: Model) -> int:
+    """What the driver returns for a node of an executable graph that the call cannot be for. A child graph that allocates or frees
+    memory is refused before."""
+    if call.name != "cuGraphExecChildGraphNodeSetParams":
+        return INVALID_VALUE
+    graph = model.object_of(call, call.entry_point.index["childGraph"], Kind.GRAPH)
+    return UPDATE_FAILURE if isinstance(graph, Graph) and graph.allocates else INVALID_VALUE

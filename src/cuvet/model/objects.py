@@ -154,6 +154,8 @@ class Allocation(Object):
     variant: str = "linear"
     stream: Stream | None = None
     """Stream-ordered only: the stream it was allocated on."""
+    pool: MemoryPool | None = None
+    """Stream-ordered only: the pool it is of, on the pool's device; None if that is not known."""
     freed_on: Stream | None = None
     """Stream of the cuMemFreeAsync that freed it; None if it was freed otherwise."""
     uses: dict[int, Call] = field(default_factory=dict)
@@ -188,9 +190,11 @@ class MipmappedArray(Object):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class MemoryPool(Object):
-    """``default``: the device's own, which nobody destroys."""
+    """``default``: the device's own, which nobody destroys. ``reached_from``: the devices that were given access to its memory, besides its
+    own; None if that is not known."""
 
     default: bool = False
+    reached_from: frozenset[int] | None = frozenset()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -218,6 +222,8 @@ class Graph(Object):
     """Dependencies among the nodes that calls added: the second waits for the first."""
     frees: dict[int, Call] = field(default_factory=dict)
     """Addresses that its nodes free, each with the call that added the node."""
+    conditions: dict[int, Call] = field(default_factory=dict)
+    """Conditional handles that were made for it, each with the call that did."""
 
     @property
     def unique(self) -> bool:
@@ -250,3 +256,19 @@ class GraphExec(Object):
     """CUgraphNodeType of all its nodes, in ascending order; None if they are not known."""
     last_launch: Call | None = None
     stream: Stream | None = None
+    unique: bool = False
+    """The graph had memory or conditional nodes when it was instantiated."""
+    holds: Call | None = None
+    """The launch of which memory is still allocated, as far as that is certain."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class LibraryObject(Object):
+    """A handle, plan, descriptor or program of a CUDA library. ``context`` is the one that was current when it was made; it does not
+    end the object. ``stream`` is what it enqueues on since ``stream_set_by``; ``workspace`` the memory that it uses since
+    ``workspace_set_by``: None if that is not known, or the library's own."""
+
+    stream: Stream | None = None
+    stream_set_by: Call | None = None
+    workspace: Allocation | None = None
+    workspace_set_by: Call | None = None

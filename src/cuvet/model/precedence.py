@@ -37,13 +37,20 @@ ORDER = tuple(Stage)
 
 _HANDLE_FIRST = (Stage.PROCESS, Stage.HANDLE, Stage.CONTEXT, Stage.CAPTURE, Stage.ARGUMENT, Stage.STATE)
 _ARGUMENT_FIRST = (Stage.PROCESS, Stage.ARGUMENT, Stage.CONTEXT, Stage.CAPTURE, Stage.HANDLE, Stage.STATE)
+_ARGUMENT_LAST = (Stage.PROCESS, Stage.CONTEXT, Stage.CAPTURE, Stage.HANDLE, Stage.STATE, Stage.ARGUMENT)
 EXCEPTIONS: dict[str, tuple[Stage, ...]] = {
+    "cuArrayGetMemoryRequirements": _ARGUMENT_LAST,
     "cuEventQuery": _HANDLE_FIRST,
     "cuEventSynchronize": _HANDLE_FIRST,
     "cuLibraryUnload": _HANDLE_FIRST,
+    "cuLaunchHostFunc": _ARGUMENT_FIRST,
     "cuMemAllocManaged": _ARGUMENT_FIRST,
     "cuMemAllocPitch": _ARGUMENT_FIRST,
+    "cuMipmappedArrayGetMemoryRequirements": _ARGUMENT_LAST,
     "cuModuleUnload": _HANDLE_FIRST,
+    "cuStreamAddCallback": _ARGUMENT_FIRST,
+    "cuStreamCreate": _ARGUMENT_FIRST,
+    "cuStreamCreateWithPriority": _ARGUMENT_FIRST,
 }
 """Entry points that look in another order."""
 

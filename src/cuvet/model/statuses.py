@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.code import code_of, loaded_from
 from cuvet.model.current import needs_context, refuses_destroyed_context
+from cuvet.model.ledger import bytes_of_array
 from cuvet.model.naming import member
 from cuvet.model.nodes import node_types
-from cuvet.model.objects import Event, Graph, GraphExec, Linker, Stream
+from cuvet.model.objects import Event, Function, Graph, GraphExec, Linker, Stream
 from cuvet.model.precedence import Stage
 
 if TYPE_CHECKING:
@@ -28,8 +30,10 @@ INVALID_CONTEXT = 201
 NOT_FOUND = 500
 NOT_READY = 600
 CONTEXT_IS_DESTROYED = 709
+INVALID_IMAGE = 200
 INVALID_SOURCE = 300
 INVALID_HANDLE = 400
+ILLEGAL_STATE = 401
 ILLEGAL_ADDRESS = 700
 LAUNCH_FAILED = 719
 NOT_SUPPORTED = 801
@@ -67,8 +71,15 @@ _WORK = frozenset(
     }
 )
 _ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
+_PTX = b".version"
+"""What every PTX text begins with, after comments: it is what programs link."""
 _EVENT_NODES = {6: "eventWait.event", 7: "eventRecord.event"}
 """CU_GRAPH_NODE_TYPE_WAIT_EVENT and CU_GRAPH_NODE_TYPE_EVENT_RECORD: where CUgraphNodeParams holds the event."""
+_ARRAY_COPIES = tuple(
+    f"cuMemcpy{kind}{suffix}" for kind in ("HtoA", "AtoH", "DtoA", "AtoD", "AtoA") for suffix in ("", "Async")
+)
+_DYNAMIC_SHARED = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _MOST_THREADS = 1024
 """Of a block, on every GPU so far."""
 _WITHOUT_PLANES = frozenset({0x01, 0x02, 0x03, 0x08, 0x09, 0x0A, 0x10, 0x20})
@@ -120,7 +131,7 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
     error = model.sticky_error(call)
     if error is not None:
         verbs = {role.verb for role in entry_point.roles if role.kind not in _WITHOUT_CONTEXT}
-        if verbs & (_WORK | _ENDS):
+        if verbs & (_WORK | _ENDS) or _names_working(entry_point):
             return (error[1],)
     for role in entry_point.roles:
         if role.verb is Verb.QUERIES:
@@ -134,6 +145,12 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
     if context is not None and context.launched and _waits(entry_point):
         return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
+
+
+@cache
+def _names_working(entry_point: EntryPoint) -> bool:
+    """Whether its calls are about streams or functions."""
+    return any(role.kind in (Kind.STREAM, Kind.FUNCTION) and role.verb is Verb.USES for role in entry_point.roles)
 
 
 @cache
@@ -189,13 +206,16 @@ def _of_address_range(model: Model, call: Call) -> tuple[int, ...]:
 
 
 def _of_pointer(model: Model, call: Call) -> tuple[int, ...]:
-    """Programs ask so what an address is: that it is nothing of CUDA's is no mistake."""
+    """Programs ask so what an address is: that it is nothing of CUDA's is no mistake. Memory of cuMemAlloc that cuMemFreeAsync freed is
+    there for a while."""
     memory, host = model.allocation_at(call.arg("ptr")), model.host_memory_at(call.arg("ptr"))
     attribute, attributes = call.arg("attribute"), driver().enumerations["CUpointer_attribute"]
     if attribute not in attributes.values():
         return (INVALID_VALUE,)
     if host is not None and host.alive:
         return (SUCCESS,)
+    if memory is not None and memory.freed_on is not None and memory.variant in ("linear", "pitched"):
+        return (INVALID_VALUE, SUCCESS)
     if memory is None or not memory.alive or memory.variant == "graph":
         return (INVALID_VALUE,)
     of_host = attribute == attributes["CU_POINTER_ATTRIBUTE_HOST_POINTER"]
@@ -214,29 +234,43 @@ def _of_pointer_attributes(model: Model, call: Call) -> tuple[int, ...]:
     return (SUCCESS,) if all(attribute in known for attribute in asked) else (INVALID_VALUE,)
 
 
-def _of_name(model: Model, call: Call) -> tuple[int, ...]:
-    """Which variables an image has is not known."""
-    return (SUCCESS, NOT_FOUND)
+def _of_variable(model: Model, call: Call) -> tuple[int, ...]:
+    """Which variables an image has is known of PTX only."""
+    index = call.entry_point.index
+    kind, owner = (Kind.MODULE, "hmod") if "hmod" in index else (Kind.LIBRARY, "library")
+    found = model.object_of(call, index[owner], kind)
+    code = code_of(found)
+    if code is None or (call.name == "cuLibraryGetManaged" and b".managed" in loaded_from(found)):
+        return (SUCCESS, NOT_FOUND)
+    name = call.inputs.get(index["name"], b"").split(b"\0")[0].decode("utf-8", "replace")
+    return (SUCCESS,) if name in code.variables and call.name != "cuLibraryGetManaged" else (NOT_FOUND,)
 
 
-def _of_image(model: Model, call: Call) -> tuple[int, ...]:
-    """Which unified functions an image has is not known, nor how many parameters its kernels have."""
-    return (SUCCESS, INVALID_VALUE)
+def _of_unified_function(model: Model, call: Call) -> tuple[int, ...]:
+    text = loaded_from(model.object_of(call, call.entry_point.index["library"], Kind.LIBRARY))
+    return (SUCCESS, INVALID_VALUE) if not text or b".unified" in text else (INVALID_VALUE,)
 
 
-def _of_offset(model: Model, call: Call) -> tuple[int, ...]:
-    """cuMemMap: "currently must be zero", says its documentation."""
-    return (NOT_SUPPORTED,) if call.arg("offset") else (SUCCESS,)
+def _of_kernel_parameter(model: Model, call: Call) -> tuple[int, ...]:
+    """How many parameters a kernel has is known of PTX only."""
+    function = model.object_of(call, 0, Kind.FUNCTION)
+    code = code_of(function)
+    kernel = code.kernels.get(function.symbol) if code is not None and isinstance(function, Function) else None
+    if kernel is None:
+        return (SUCCESS, INVALID_VALUE)
+    return (SUCCESS,) if call.arg("paramIndex") < len(kernel.parameters) else (INVALID_VALUE,)
 
 
 def _of_pool(model: Model, call: Call) -> tuple[int, ...]:
     """A device takes its own pools only."""
-    pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
+    index = call.entry_point.index
+    pool = model.object_of(call, index["pool"], Kind.MEMORY_POOL)
     made = None if pool is None else pool.created_by
     if made is None or made.name != "cuMemPoolCreate":
         return (SUCCESS,)
     device = member(made, "poolProps", "location.id")
-    return (SUCCESS,) if device in (None, call.arg("dev")) else (INVALID_VALUE,)
+    wanted = call.arg("dev") if "dev" in index else member(call, "location", "id")
+    return (SUCCESS,) if device is None or wanted in (None, device) else (INVALID_VALUE,)
 
 
 def _of_clusters(model: Model, call: Call) -> tuple[int, ...]:
@@ -244,6 +278,24 @@ def _of_clusters(model: Model, call: Call) -> tuple[int, ...]:
     function = model.object_of(call, call.entry_point.index["func"], Kind.FUNCTION)
     context = None if function is None else function.context
     return (SUCCESS,) if context in (None, model.current_context(call)) else (INVALID_HANDLE,)
+
+
+def _of_array_copy(model: Model, call: Call) -> tuple[int, ...]:
+    """Of one array, or between two: not past its end."""
+    index = call.entry_point.index
+    for name in ("dstArray", "srcArray"):
+        array = model.object_of(call, index[name], Kind.ARRAY) if name in index else None
+        offset = f"{name.removesuffix('Array')}Offset"
+        past = call.arg("ByteCount") + (call.arg(offset) if offset in index else 0)
+        made = None if array is None else array.created_by
+        if made is not None and "pAllocateArray" in made.entry_point.index and 0 < bytes_of_array(made) < past:
+            return (INVALID_VALUE,)
+    return (SUCCESS,)
+
+
+def _of_function_attribute(model: Model, call: Call) -> tuple[int, ...]:
+    """Shared memory that a block asks for is not less than nothing."""
+    return (INVALID_VALUE,) if call.arg("attrib") == _DYNAMIC_SHARED and call.arg("value") < 0 else (SUCCESS,)
 
 
 def _of_block_size(model: Model, call: Call) -> tuple[int, ...]:
@@ -279,16 +331,26 @@ def _of_plane(model: Model, call: Call) -> tuple[int, ...]:
     return (INVALID_VALUE,) if member(made, "pAllocateArray", "Format") in _WITHOUT_PLANES else (SUCCESS,)
 
 
+def _of_graph_end(model: Model, call: Call) -> tuple[int, ...]:
+    """A graph that a capture adds nodes to stays."""
+    graph = model.object_of(call, 0, Kind.GRAPH)
+    return (ILLEGAL_STATE,) if any(capture.graph is graph for capture in model.captures()) else (SUCCESS,)
+
+
 def _of_update(model: Model, call: Call) -> tuple[int, ...]:
-    """Programs update first and instantiate anew if that fails: it is no mistake that the graphs have other nodes."""
+    """Programs update first and instantiate anew if that fails: it is no mistake that the graphs have other nodes. Which nodes a capture
+    adds is not known, nor which of two errors it is that another graph allocates memory."""
     made = model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if not isinstance(made, GraphExec) or not isinstance(graph, Graph):
         return (SUCCESS,)
     types = node_types(graph)
-    if made.types is None or types is None or made.types == types:
+    if made.types is None or types is None:
+        return (SUCCESS, GRAPH_EXEC_UPDATE_FAILURE)
+    if made.types == types:
         return (SUCCESS,)
-    return (NOT_SUPPORTED,) if graph.allocates and made.graph is not graph else (GRAPH_EXEC_UPDATE_FAILURE,)
+    foreign = graph.allocates and not graph.conditional and made.graph is not graph
+    return (GRAPH_EXEC_UPDATE_FAILURE, NOT_SUPPORTED) if foreign else (GRAPH_EXEC_UPDATE_FAILURE,)
 
 
 def _of_link(model: Model, call: Call) -> tuple[int, ...]:
@@ -298,6 +360,8 @@ def _of_link(model: Model, call: Call) -> tuple[int, ...]:
         return (SUCCESS,)
     if linker.completed_by is not None:
         return (INVALID_VALUE,)
+    if call.image and _PTX not in call.image:
+        return (INVALID_IMAGE,)
     return (SUCCESS,) if linker.added_by is None else (SUCCESS, INVALID_SOURCE)
 
 
@@ -306,9 +370,11 @@ def _of_two_devices(model: Model, call: Call) -> tuple[int, ...]:
 
 
 def _unfinished(model: Model, event: Event) -> Call | None:
-    """The record of the event if the host does not know that it is done."""
+    """The record of the event if the host does not know that it is done; of all streams of a context, it never knows."""
     record = event.recorded_by
-    return None if record is None or model.finished(record) else record
+    if record is None or (record.position is not None and model.finished(record)):
+        return None
+    return record
 
 
 def _readiness(model: Model, unfinished: Call | None) -> tuple[int, ...]:
@@ -360,7 +426,15 @@ def _stream_flags(model: Model, call: Call) -> dict[int, int]:
 
 def _stream_context(model: Model, call: Call) -> dict[int, int]:
     stream = model.stream_of(call, 0)
-    return {} if stream is None or stream.context is None else {1: stream.context.handle}
+    known = stream is not None and (stream.parent is None or stream.parent.kind is not Kind.GREEN_CONTEXT)
+    return {1: stream.context.handle} if stream is not None and known and stream.context is not None else {}
+
+
+def _condition(model: Model, call: Call) -> dict[int, int]:
+    """The conditions of a graph are numbered from 1."""
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    made = isinstance(graph, Graph) and graph.created_by is not None and graph.created_by.name == "cuGraphCreate"
+    return {0: len(graph.conditions) + 1} if isinstance(graph, Graph) and made else {}
 
 
 def _capture_status(model: Model, call: Call) -> dict[int, int]:
@@ -378,28 +452,32 @@ _SPECIAL = {
     "cuMemGetAccess": _of_access,
     "cuPointerGetAttribute": _of_pointer,
     "cuPointerGetAttributes": _of_pointer_attributes,
-    "cuModuleGetGlobal": _of_name,
-    "cuLibraryGetGlobal": _of_name,
-    "cuLibraryGetManaged": _of_name,
+    "cuModuleGetGlobal": _of_variable,
+    "cuLibraryGetGlobal": _of_variable,
+    "cuLibraryGetManaged": _of_variable,
     "cuDeviceGetP2PAttribute": _of_two_devices,
-    "cuLibraryGetUnifiedFunction": _of_image,
-    "cuFuncGetParamInfo": _of_image,
-    "cuKernelGetParamInfo": _of_image,
+    "cuLibraryGetUnifiedFunction": _of_unified_function,
+    "cuFuncGetParamInfo": _of_kernel_parameter,
+    "cuKernelGetParamInfo": _of_kernel_parameter,
     "cuArrayGetPlane": _of_plane,
     "cuGraphAddNode": _of_node,
-    "cuMemMap": _of_offset,
     "cuDeviceSetMemPool": _of_pool,
+    "cuMemSetMemPool": _of_pool,
     "cuOccupancyMaxActiveClusters": _of_clusters,
     "cuOccupancyMaxPotentialClusterSize": _of_clusters,
     "cuOccupancyAvailableDynamicSMemPerBlock": _of_block_size,
     "cuPointerSetAttribute": _of_memory_attribute,
     "cuGraphAddMemFreeNode": _of_graph_memory,
     "cuMemFreeAsync": _of_graph_memory,
+    "cuGraphDestroy": _of_graph_end,
     "cuGraphExecUpdate": _of_update,
     "cuLinkAddData": _of_link,
     "cuLinkAddFile": _of_link,
+    **dict.fromkeys(_ARRAY_COPIES, _of_array_copy),
+    "cuFuncSetAttribute": _of_function_attribute,
 }
 _KNOWN = {
+    "cuGraphConditionalHandleCreate": _condition,
     "cuCtxGetCurrent": _current,
     "cuCtxPopCurrent": _current,
     "cuCtxGetDevice": _current_device,

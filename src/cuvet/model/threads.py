@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cuvet.catalog import Kind
     from cuvet.model.call import Call
     from cuvet.model.objects import Context
 
@@ -13,11 +14,14 @@ if TYPE_CHECKING:
 @dataclass(slots=True, eq=False)
 class Thread:
     """``stack``: contexts of the thread, the current one last; None where it was set to NULL. ``capture_mode``: 0 global,
-    1 thread-local, 2 relaxed (cuThreadExchangeStreamCaptureMode). ``failure``: newest call that failed, and its status."""
+    1 thread-local, 2 relaxed (cuThreadExchangeStreamCaptureMode). ``failure``: newest driver call that failed, and its status.
+    ``not_made``: by kind of library object, the newest call that was to make one and failed, and its status, as long as none was
+    made since."""
 
     stack: list[Context | None] = field(default_factory=list)
     capture_mode: int = 0
     failure: tuple[Call, int] | None = None
+    not_made: dict[Kind, tuple[Call, int]] = field(default_factory=dict)
 
     @property
     def current(self) -> Context | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
@@ -16,9 +17,23 @@ if TYPE_CHECKING:
 @cache
 def all_rules() -> tuple[type[Rule], ...]:
     """Every rule in ``rules/<noun>/<what_is_wrong>.py``, ordered by code."""
-    return tuple(
-        sorted((_rule_in(path.parent.name, path.stem) for path in _files().values()), key=lambda rule: rule.code)
-    )
+    return _imported(_files().values())
+
+
+@cache
+def model_rules() -> tuple[type[Rule], ...]:
+    """Every rule about calls: those that the model asks."""
+    return _imported(path for path in _files().values() if path.parent.name != "source")
+
+
+@cache
+def source_rules() -> tuple[type[Rule], ...]:
+    """Every rule that only source code shows, in ``rules/source/<what_is_wrong>.py``."""
+    return _imported(path for path in _files().values() if path.parent.name == "source")
+
+
+def _imported(files: Iterable[Path]) -> tuple[type[Rule], ...]:
+    return tuple(sorted((_rule_in(path.parent.name, path.stem) for path in files), key=lambda rule: rule.code))
 
 
 def rule_called(word: str) -> type[Rule] | None:

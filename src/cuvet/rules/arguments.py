@@ -38,7 +38,7 @@ class ArgumentRule(Rule):
                     message=message,
                     argument=call.entry_point.index[takes.parameter],
                     because=(f"CUDA Driver API, {call.name}: {takes.text}",) if takes.text else (),
-                    outcomes=(1,),
+                    outcomes=(takes.status,),
                     only_if_failed=True,
                 )
 

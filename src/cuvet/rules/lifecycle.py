@@ -61,7 +61,8 @@ def named(call: Call, model: Model, kind: Kind, verbs: frozenset[Verb] = NAMES) 
                 yield Named(role, argument, member.handle, member)
         elif kind is not Kind.STREAM or call.args[argument] not in _BUILT_IN_STREAMS:
             handle = call.args[argument]
-            yield Named(role, argument, handle, model.object_of(call, argument, kind) if handle else None)
+            found = model.object_of(call, argument, kind) if handle or kind is Kind.CUFFT_PLAN else None
+            yield Named(role, argument, handle, found)
 
 
 def a(noun: str) -> str:
@@ -150,7 +151,7 @@ class UseAfterDestroy(LifeRule):
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in named(call, model, cls.kind, USES):
+        for use in (use for kind in sorted(cls.kinds or ()) for use in named(call, model, kind, USES)):
             dead = use.object
             if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
                 yield cls.violation(use, f"{dead.name} was {ending(dead.destroyed_by)} before this call")
@@ -160,10 +161,11 @@ class DestroyTwice(LifeRule):
     """A call destroys an object that an earlier call destroyed."""
 
     verbs = ENDS
+    fix = "remove-call"
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in named(call, model, cls.kind, ENDS):
+        for use in (use for kind in sorted(cls.kinds or ()) for use in named(call, model, kind, ENDS)):
             dead = use.object
             if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
                 yield cls.violation(use, f"{dead.name} was already {ending(dead.destroyed_by)}")

@@ -4,6 +4,7 @@ A program is Python over the CUDA driver API, with these names in scope:
 
 * ``cu``: a ``Driver``. ``cu.cuStreamCreate(0)`` takes the parameters that the caller fills in; what the driver writes
   is allocated, and returned (one value, or a tuple). No CUDA error raises: ``cu.status`` is the last status.
+  ``cu.cublas.cublasCreate()`` is likewise a call of a library.
 * ``device``, ``context``: device 0 and its primary context, which is current (not with ``--no-setup``).
 
 The same programs run on a real driver and on the emulated device.
@@ -15,12 +16,13 @@ import argparse
 import ctypes
 import os
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cuvet.catalog import Parameter, driver
+from cuvet.catalog import Catalog, Parameter, driver, libraries
 
 T = TypeVar("T")
 
@@ -68,12 +70,21 @@ class Driver:
         self._library = ctypes.CDLL(LIBRARY)
         self._kept: list[object] = []
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        symbol = driver()[name].symbol
-        signature = driver().by_symbol[symbol].signature(symbol)
+    def __getattr__(self, name: str) -> Any:
+        if name in libraries():
+            found = self.__dict__[name] = Library(self, name)
+            return found
+        return self.caller(self._library, driver(), name)
+
+    def caller(self, library: ctypes.CDLL, catalog: Catalog, name: str) -> Callable[..., Any]:
+        """What calls the entry point of that name. AttributeError if there is none."""
+        if name not in catalog:
+            raise AttributeError(name)
+        symbol = catalog[name].symbol
+        signature = catalog.by_symbol[symbol].signature(symbol)
         if signature is None:
             raise AttributeError(name)
-        function = self._library[symbol]
+        function = library[symbol]
 
         def call(*given: object, **replaced: object) -> Any:
             values = iter(given)
@@ -163,6 +174,14 @@ class Driver:
         thread.join()
         return results[0]
 
+    def in_threads(self, *functions: Callable[[], object]) -> None:
+        """Run the functions at the same time, each in a new thread."""
+        threads = [threading.Thread(target=function) for function in functions]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
     def in_child(self, function: Callable[[], object]) -> int:
         """Run ``function`` in a forked child and return the child's wait status."""
         child = os.fork()
@@ -170,6 +189,30 @@ class Driver:
             function()
             os._exit(0)
         return os.waitpid(child, 0)[1]
+
+
+class Library:
+    """The entry points of a library above the driver as methods, called with the ``status`` of ``driver``."""
+
+    def __init__(self, driver: Driver, api: str) -> None:
+        self._driver = driver
+        self._catalog = libraries()[api]
+        self._library = opened(self._catalog.sonames)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return self._driver.caller(self._library, self._catalog, name)
+
+
+def opened(sonames: tuple[str, ...]) -> ctypes.CDLL:
+    """The newest of these libraries that the loader finds, or that lies in a package of this Python. SystemExit if there is none."""
+    packaged = [path for folder in sys.path for path in Path(folder).glob("nvidia/*/lib/*.so.*")]
+    for soname in reversed(sonames):
+        for path in (soname, *(str(path) for path in packaged if path.name == soname)):
+            try:
+                return ctypes.CDLL(path)
+            except OSError:
+                continue
+    raise SystemExit(f"none of {', '.join(sonames)} is installed")
 
 
 def _argument(parameter: Parameter, value: Any) -> Any:

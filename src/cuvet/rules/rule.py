@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cuvet.findings import Evidence, Severity
 from cuvet.model.precedence import Stage
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 CRASH = -11
 """In ``outcomes``: the driver died of SIGSEGV in this call."""
+
+ABORT = -6
+"""The library ended the process with SIGABRT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,10 @@ class Rule(ABC):
     entry_points: ClassVar[frozenset[str] | None] = None
     stage: ClassVar[Stage] = Stage.STATE
     """Where it comes among what the driver looks at."""
+    fix: ClassVar[Literal["remove-call", "check-status"] | None] = None
+    """How ``cuvet check --fix`` mends what it finds, where that is mechanical and safe."""
+    libraries: ClassVar[bool] = False
+    """It is about calls of CUDA's libraries too."""
     of_process: ClassVar[bool] = False
     """It is about the state of the process: it is reported once for each, and instead of what else is wrong with the calls."""
     only_for_dead: ClassVar[bool] = False

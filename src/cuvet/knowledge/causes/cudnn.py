@@ -405,6 +405,7 @@ LIBRARIES = (
                 "CUBLAS_STATUS_NOT_INITIALIZED": 12,
                 "CUDNN_STATUS_INTERNAL_ERROR": 6,
                 "CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDART": 40,
+                "CURAND_STATUS_VERSION_MISMATCH": 80,
             },
             calls=("cudnnCreate", "cublasCreate"),
             words=(r"nvcc -V|nvcc --version", r"torch\.version\.cuda", r"-cu1[123]\b.*-cu1[123]\b"),

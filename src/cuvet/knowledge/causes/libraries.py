@@ -1,8 +1,8 @@
-"""Why calls of cuDNN, cuBLAS, cuFFT, cuSPARSE, cuSOLVER, NVRTC, nvJitLink and NCCL fail: use, input, memory, and release."""
+"""Why calls of cuDNN, cuBLAS, cuFFT, cuSPARSE, cuSOLVER, cuRAND, NVRTC, nvJitLink and NCCL fail: use, input, memory, and release."""
 
 from __future__ import annotations
 
-from cuvet.knowledge.cause import Cause, Signs, Tell
+from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
 from cuvet.knowledge.causes._tells import doctor, run
 from cuvet.rules.evidence import documented, measured, reported
 
@@ -27,27 +27,13 @@ def nccl_log(shows: str) -> Tell:
 
 
 HANDLES = (
-    Cause(
+    RuleCause(
         id="library-handle-not-made",
-        title="The library's handle, plan or descriptor was not made, or making it failed",
-        why="Every call takes a handle from cublasCreate, cusolverDnCreate, cusparseCreate or cufftPlan… and of some a descriptor."
-        " Where the status of that call was not looked at, or the variable was never set, the next call is given a handle that"
-        " is none.",
         tell=(
             Tell(
                 "grep -rn -E '(cublas|cusparse|cusolverDn|cufft)Create|cufftPlan' SOURCE",
                 "calls whose status is ignored",
             ),
-            run("a driver call that failed while the handle was made"),
-        ),
-        fix="Check the status of the call that makes the handle; make it once for each device, after cudaSetDevice, and keep it.",
-        evidence=(
-            documented("CUBLAS_STATUS_NOT_INITIALIZED: usually no prior cublasCreate", f"{CUBLAS}, cublasStatus_t"),
-            documented("also for a matrix or vector descriptor that is not initialized", CUSPARSE),
-            documented(
-                "an invalid handle is reported as CUSOLVER_STATUS_NOT_INITIALIZED", "cuSOLVER, Convention of info"
-            ),
-            documented("CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle", CUFFT),
         ),
         signs=Signs(
             errors={
@@ -55,6 +41,7 @@ HANDLES = (
                 "CUSPARSE_STATUS_NOT_INITIALIZED": 60,
                 "CUSOLVER_STATUS_NOT_INITIALIZED": 60,
                 "CUFFT_INVALID_PLAN": 70,
+                "CURAND_STATUS_NOT_INITIALIZED": 80,
                 "CUDNN_STATUS_BAD_PARAM": 10,
                 "CUDNN_STATUS_BAD_PARAM_NULL_POINTER": 30,
                 "NVRTC_ERROR_INVALID_PROGRAM": 80,
@@ -63,39 +50,9 @@ HANDLES = (
             words=(r"null handle|uninitiali[sz]ed handle|handle (is|was) (null|not)",),
         ),
     ),
-    Cause(
+    RuleCause(
         id="library-handle-of-other-device",
-        title="A library's handle or plan is used on another device or context than its own",
-        why="A handle and a plan belong to the device and context that were current when they were made. A cache that is keyed by"
-        " size only, or a worker thread with another device current, hands them out for the wrong one.",
-        tell=(
-            Tell("CUDA_VISIBLE_DEVICES=<one GPU> PROGRAM", "no error"),
-            run("kernels loaded for one context and launched in another"),
-        ),
-        fix="Make one handle or plan for each device (and thread), with that device current; key caches by device.",
-        evidence=(
-            documented(
-                "the cuBLAS context is tied to the CUDA device that is current at cublasCreate",
-                f"{CUBLAS}, cublasCreate()",
-            ),
-            documented("CUFFT_INVALID_DEVICE: a plan was executed on another GPU than it was created on", CUFFT),
-            documented(
-                "CUDNN_STATUS_MAPPING_ERROR: mismatch between the user's stream and the context of the handle",
-                f"{CUDNN_8}, cudnnSetStream",
-            ),
-            reported(
-                "the plan cache did not know of devices: CUFFT_EXEC_FAILED",
-                "https://github.com/pytorch/pytorch/issues/19224",
-            ),
-            reported(
-                "one layer in several contexts: CUDNN_STATUS_MAPPING_ERROR",
-                "https://github.com/pytorch/pytorch/issues/84309",
-            ),
-            reported(
-                "a module used from another thread: CUDNN_STATUS_MAPPING_ERROR",
-                "https://github.com/flashlight/flashlight/issues/73",
-            ),
-        ),
+        tell=(Tell("CUDA_VISIBLE_DEVICES=<one GPU> PROGRAM", "no error"),),
         signs=Signs(
             errors={
                 "CUFFT_INVALID_DEVICE": 90,
@@ -149,6 +106,9 @@ HANDLES = (
                 "CUFFT_INVALID_TYPE": 85,
                 "CUFFT_INVALID_SIZE": 85,
                 "CUFFT_INCOMPLETE_PARAMETER_LIST": 85,
+                "CURAND_STATUS_TYPE_ERROR": 85,
+                "CURAND_STATUS_OUT_OF_RANGE": 85,
+                "CURAND_STATUS_LENGTH_NOT_MULTIPLE": 90,
                 "CUFFT_UNALIGNED_DATA": 40,
                 "CUDNN_STATUS_BAD_PARAM": 80,
                 "CUDNN_STATUS_INVALID_VALUE": 80,
@@ -317,6 +277,8 @@ SUPPORT = (
                 "CUBLAS_STATUS_ARCH_MISMATCH": 85,
                 "CUSPARSE_STATUS_ARCH_MISMATCH": 85,
                 "CUSOLVER_STATUS_ARCH_MISMATCH": 85,
+                "CURAND_STATUS_ARCH_MISMATCH": 80,
+                "CURAND_STATUS_DOUBLE_PRECISION_REQUIRED": 90,
                 "CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH": 60,
                 "CUDNN_STATUS_NOT_SUPPORTED_SHARED_MEMORY_INSUFFICIENT": 85,
                 "CUBLAS_STATUS_NOT_SUPPORTED": 30,
@@ -351,6 +313,7 @@ SUPPORT = (
                 "CUBLAS_STATUS_EXECUTION_FAILED": 10,
                 "CUSPARSE_STATUS_ARCH_MISMATCH": 40,
                 "CUSOLVER_STATUS_ARCH_MISMATCH": 40,
+                "CURAND_STATUS_ARCH_MISMATCH": 40,
                 "CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH": 70,
             },
             words=(
@@ -493,6 +456,7 @@ SUPPORT = (
                 "CUSOLVER_STATUS_INTERNAL_ERROR": 10,
                 "CUSOLVER_STATUS_EXECUTION_FAILED": 10,
                 "CUSOLVER_STATUS_IRS_INTERNAL_ERROR": 40,
+                "CURAND_STATUS_INTERNAL_ERROR": 40,
                 "ncclInternalError": 15,
             },
             words=(r"regression|worked (with|in|before)|after (the )?up(grade|date)",),
@@ -548,6 +512,9 @@ MEMORY = (
                 "CUSOLVER_STATUS_ALLOC_FAILED": 85,
                 "CUSOLVER_STATUS_NOT_INITIALIZED": 30,
                 "CUSOLVER_STATUS_INTERNAL_ERROR": 60,
+                "CURAND_STATUS_ALLOCATION_FAILED": 85,
+                "CURAND_STATUS_INITIALIZATION_FAILED": 40,
+                "CURAND_STATUS_INTERNAL_ERROR": 25,
                 "ncclUnhandledCudaError": 50,
             },
             calls=HANDLE_CALLS,
@@ -582,6 +549,7 @@ MEMORY = (
                 "CUFFT_ALLOC_FAILED": 15,
                 "CUSPARSE_STATUS_ALLOC_FAILED": 15,
                 "CUSOLVER_STATUS_ALLOC_FAILED": 15,
+                "CURAND_STATUS_ALLOCATION_FAILED": 15,
             },
             words=(r"bad_alloc|cannot allocate memory", r"resource temporarily unavailable"),
         ),
@@ -675,6 +643,10 @@ MEMORY = (
                 "CUSPARSE_STATUS_INTERNAL_ERROR": 30,
                 "CUSOLVER_STATUS_EXECUTION_FAILED": 45,
                 "CUSOLVER_STATUS_INTERNAL_ERROR": 25,
+                "CURAND_STATUS_PREEXISTING_FAILURE": 90,
+                "CURAND_STATUS_LAUNCH_FAILURE": 50,
+                "CURAND_STATUS_INITIALIZATION_FAILED": 45,
+                "CURAND_STATUS_INTERNAL_ERROR": 20,
                 "ncclUnhandledCudaError": 45,
             },
             words=(

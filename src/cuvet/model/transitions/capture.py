@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
 
+INTERPROCESS = 4
+"""CU_EVENT_INTERPROCESS."""
+
 INVALID_VALUE, INVALID_HANDLE = 1, 400
 """CUDA_ERROR_INVALID_VALUE and CUDA_ERROR_INVALID_HANDLE."""
 
@@ -109,9 +112,11 @@ def exchange_mode(model: Model, call: Call, outcome: Outcome) -> None:
 def observe_failure(model: Model, call: Call, status: int) -> None:
     """A call that is refused on account of a capture breaks it, as does an end on a stream that only joined; other failed ends
     still end it, and the graph of a broken capture is destroyed, whoever made it. A captured stream's wait for
-    no event breaks the capture too. A refused cuMemFreeAsync leaves its mark on the graph, which is treated from then on as one that
-    frees memory."""
-    if status in _BREAKS or (status == INVALID_HANDLE and call.name == "cuStreamWaitEvent"):
+    no event breaks the capture too. A refused cuMemFreeAsync or cuGraphAddMemFreeNode leaves its mark on the graph, which is treated from
+    then on as one that frees memory."""
+    if (status in _BREAKS and not _spares(model, call)) or (
+        status == INVALID_HANDLE and call.name == "cuStreamWaitEvent"
+    ):
         for capture in _broken(model, call, status):
             if capture.invalidated_by is None:
                 capture.invalidated_by = call
@@ -119,6 +124,10 @@ def observe_failure(model: Model, call: Call, status: int) -> None:
         stream = _stream(model, call)
         if stream is not None and stream.capture is not None:
             stream.capture.allocates = True
+    elif status == INVALID_VALUE and call.name == "cuGraphAddMemFreeNode":
+        graph = model.find(Kind.GRAPH, parameter(call, "hGraph"))
+        if isinstance(graph, Graph) and graph.alive:
+            graph.allocates = True
     elif status in (INVALIDATED, UNMATCHED, UNJOINED, WRONG_THREAD) and _ends(call):
         stream = _stream(model, call)
         if stream is None or stream.capture is None:
@@ -130,6 +139,15 @@ def observe_failure(model: Model, call: Call, status: int) -> None:
                 model.end(graph, call)
         elif stream.capture.invalidated_by is None:
             stream.capture.invalidated_by = call
+
+
+def _spares(model: Model, call: Call) -> bool:
+    """Whether a refused call leaves the capture whole: the record of an interprocess event, the time between captured events."""
+    if call.name == "cuEventElapsedTime":
+        return True
+    role = next((role for role in call.entry_point.roles if role.verb is Verb.RECORDS), None)
+    event = None if role is None else model.object_named(call, role)
+    return isinstance(event, Event) and bool(event.flags & INTERPROCESS)
 
 
 def _broken(model: Model, call: Call, status: int) -> list[Capture]:

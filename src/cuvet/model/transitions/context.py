@@ -90,13 +90,15 @@ def create_green_context(model: Model, call: Call, outcome: Outcome) -> None:
 
 @instead_of_roles("cuGreenCtxStreamCreate")
 def create_stream_of_green_context(model: Model, call: Call, outcome: Outcome) -> None:
-    """Which context the stream has is not known, so nothing is claimed about its order."""
+    """It works in the primary context of the green context's device."""
     handle = output(call, outcome, "phStream")
-    if handle:
-        green = model.object_of(call, call.entry_point.index["greenCtx"], Kind.GREEN_CONTEXT)
-        stream = model.create(Stream, Kind.STREAM, handle, call, outcome, "phStream", green)
-        stream.context = None
-        stream.flags = parameter(call, "flags")
+    if not handle:
+        return
+    green = model.object_of(call, call.entry_point.index["greenCtx"], Kind.GREEN_CONTEXT)
+    stream = model.create(Stream, Kind.STREAM, handle, call, outcome, "phStream", green)
+    stream.device = None if green is None else green.device
+    stream.context = None if stream.device is None else model.primaries.get(stream.device)
+    stream.flags = parameter(call, "flags")
 
 
 @instead_of_roles("cuDevicePrimaryCtxRetain")

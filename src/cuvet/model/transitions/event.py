@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.objects import Event
 from cuvet.model.transitions import capture
+from cuvet.model.transitions.capture import INTERPROCESS
 from cuvet.model.transitions.object import output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
-
-INTERPROCESS = 4
-"""CU_EVENT_INTERPROCESS."""
 
 EXTERNAL = 1
 """CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL."""

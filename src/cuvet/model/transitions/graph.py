@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.naming import member
-from cuvet.model.nodes import edges_named, node_types, nodes_named
-from cuvet.model.objects import Capture, Event, Graph, GraphExec
+from cuvet.model.nodes import edges_named, frees_memory, leaves_memory, node_types, nodes_named
+from cuvet.model.objects import Capture, Event, Graph, GraphExec, Object
 from cuvet.model.transitions.object import create, output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
@@ -48,6 +48,14 @@ def add_edges(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if isinstance(graph, Graph):
         graph.edges |= set(edges_named(call, model))
+
+
+@after_roles("cuGraphConditionalHandleCreate")
+def add_condition(model: Model, call: Call, outcome: Outcome) -> None:
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    condition = output(call, outcome, "pHandle_out")
+    if isinstance(graph, Graph) and condition is not None:
+        graph.conditions[condition] = call
 
 
 @after_roles("cuGraphRemoveDependencies")
@@ -99,12 +107,22 @@ def _ended_capture(model: Model, call: Call) -> Capture | None:
     return None if stream is None or stream.begun is None or stream.begun.ended_by is not call else stream.begun
 
 
+def forget_held(model: Model) -> None:
+    """Memory that launches left allocated may be freed now."""
+    for executable in model.objects(Kind.GRAPH_EXEC):
+        if isinstance(executable, GraphExec):
+            executable.holds = None
+
+
 @for_role(Verb.LAUNCHES, Kind.GRAPH_EXEC)
 def launch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     found = model.object_of(call, call.entry_point.index[role.parameter], Kind.GRAPH_EXEC)
     stream = model.stream_on(call)
     if isinstance(found, GraphExec):
+        if frees_memory(found):
+            forget_held(model)
         found.last_launch, found.stream = call, stream
+        found.holds = call if leaves_memory(found) else None
     if model.graphs_wait and stream is not None:
         model.order.doubt(stream)
 
@@ -129,7 +147,7 @@ def instantiate(model: Model, call: Call, outcome: Outcome) -> None:
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if isinstance(made, GraphExec) and isinstance(graph, Graph):
         made.graph, made.events, made.nodes = graph, graph.events, frozenset(graph.children)
-        made.types = node_types(graph)
+        made.types, made.unique = node_types(graph), graph.unique
 
 
 @after_roles("cuGraphExecUpdate")
@@ -189,9 +207,13 @@ def release_user_object(model: Model, call: Call, outcome: Outcome) -> None:
 
 @instead_of_roles("cuMemRetainAllocationHandle")
 def retain_memory_handle(model: Model, call: Call, outcome: Outcome) -> None:
-    found = model.find(Kind.MEMORY_HANDLE, output(call, outcome, "handle") or 0)
-    if found is not None:
+    """Memory that is mapped is there, also when its handle was released: the handle is valid again."""
+    handle = output(call, outcome, "handle") or 0
+    found = model.find(Kind.MEMORY_HANDLE, handle)
+    if found is not None and found.alive:
         found.references += 1
+    elif handle:
+        model.create(Object, Kind.MEMORY_HANDLE, handle, call, outcome, "handle", None).context = None
 
 
 @instead_of_roles("cuMemRelease")

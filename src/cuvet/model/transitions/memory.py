@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.naming import member
-from cuvet.model.objects import Allocation
+from cuvet.model.objects import Allocation, MemoryPool
+from cuvet.model.transitions.graph import forget_held
 from cuvet.model.transitions.object import output, owner, parameter
 from cuvet.model.transitions.registry import for_role, instead_of_roles
 
@@ -37,9 +38,17 @@ def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 
 
 def _order(model: Model, call: Call, allocation: Allocation, stream: Stream | None) -> None:
+    """It belongs to the stream's context, and to the device of its pool: the pool that the call names, else the current one of the
+    stream's device."""
     allocation.stream = stream
     if stream is not None and stream.context is not None:
         allocation.context, allocation.device = stream.context, stream.context.device
+    if "pool" in call.entry_point.index:
+        pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
+        allocation.device = None if pool is None else pool.device
+    else:
+        pool = None if allocation.device is None else model.current_pools.get(allocation.device)
+    allocation.pool = pool if isinstance(pool, MemoryPool) else None
 
 
 @for_role(Verb.FREES, Kind.MEMORY)
@@ -48,7 +57,8 @@ def free(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     Either takes memory of both kinds. A graph's memory is freed until the next launch only."""
     allocation = model.object_of(call, call.entry_point.index[role.parameter], Kind.MEMORY)
     stream = model.stream_on(call)
-    if not isinstance(allocation, Allocation) or allocation.variant == GRAPH:
+    if not isinstance(allocation, Allocation) or allocation.variant == GRAPH or not allocation.alive:
+        forget_held(model)
         return
     if stream is not None and stream.capture is not None:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.code import loaded_from, text_of
 from cuvet.model.objects import Function, Linker
 from cuvet.model.transitions.object import make, output, text
 from cuvet.model.transitions.registry import after_roles, for_role
@@ -29,6 +30,23 @@ def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         made.symbol = made.parent.symbol
     elif made.parent is not None:
         made.context, made.device = made.parent.context, made.parent.device
+
+
+@after_roles("cuModuleLoadData", "cuModuleLoadDataEx")
+def compile_module(model: Model, call: Call, outcome: Outcome) -> None:
+    _compile(model, call, text_of(call))
+
+
+@after_roles("cuLibraryGetKernel")
+def compile_library(model: Model, call: Call, outcome: Outcome) -> None:
+    """A library is compiled when something of it is asked for."""
+    _compile(model, call, loaded_from(model.object_of(call, call.entry_point.index["library"], Kind.LIBRARY)))
+
+
+def _compile(model: Model, call: Call, text: bytes) -> None:
+    """The driver has compiled this PTX for the current device: it will do so again."""
+    if text:
+        model.compiled.add((text, model.capability(call)))
 
 
 @after_roles("cuLinkAddData", "cuLinkAddFile")

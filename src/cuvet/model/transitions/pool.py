@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.naming import member
 from cuvet.model.objects import MemoryPool
 from cuvet.model.transitions.object import output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
@@ -14,11 +17,23 @@ if TYPE_CHECKING:
     from cuvet.model.model import Model
 
 
+_DEVICE = 1
+"""CU_MEM_LOCATION_TYPE_DEVICE."""
+_NO_ACCESS = 0
+"""CU_MEM_ACCESS_FLAGS_PROT_NONE."""
+
+
 @for_role(Verb.CREATES, Kind.MEMORY_POOL)
 def create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """A pool that another process made may be reached from anywhere."""
     handle = output(call, outcome, role.parameter)
-    if handle:
-        _add(model, call, outcome, handle, role.parameter)
+    if not handle:
+        return
+    pool = _add(model, call, outcome, handle, role.parameter)
+    if call.name != "cuMemPoolCreate":
+        pool.reached_from = None
+    elif member(call, "poolProps", "location.type") == _DEVICE:
+        pool.device = member(call, "poolProps", "location.id")
 
 
 @instead_of_roles("cuDeviceGetDefaultMemPool")
@@ -54,5 +69,28 @@ def _add(model: Model, call: Call, outcome: Outcome, handle: int, name: str) -> 
 
 @after_roles("cuMemPoolSetAccess")
 def set_access(model: Model, call: Call, outcome: Outcome) -> None:
-    """From now on devices may reach stream-ordered memory of others."""
-    model.pools_shared = True
+    pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
+    if not isinstance(pool, MemoryPool) or pool.reached_from is None:
+        return
+    known = 0
+    for location, device, flags in _accesses(call):
+        known += 1
+        if location == _DEVICE:
+            pool.reached_from = pool.reached_from - {device} if flags == _NO_ACCESS else pool.reached_from | {device}
+    if known < parameter(call, "count"):
+        pool.reached_from = None
+
+
+def _accesses(call: Call) -> Iterator[tuple[int, int, int]]:
+    """CUmemLocationType, device and CUmemAccess_flags of each CUmemAccessDesc that is known."""
+    return struct.iter_unpack(
+        "<III", call.inputs.get(call.entry_point.index["map"], b"")[: 12 * parameter(call, "count")]
+    )
+
+
+@after_roles("cuDeviceSetMemPool", "cuMemSetMemPool")
+def set_current(model: Model, call: Call, outcome: Outcome) -> None:
+    pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
+    device = parameter(call, "dev") if "dev" in call.entry_point.index else member(call, "location", "id")
+    if device is not None:
+        model.current_pools[device] = pool if isinstance(pool, MemoryPool) else None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
@@ -46,6 +47,8 @@ SEQUENCE = (
     Verb.POPS,
     Verb.PUSHES,
     Verb.SETS_CURRENT,
+    Verb.SETS_STREAM,
+    Verb.SETS_WORKSPACE,
 )
 
 _by_role: dict[tuple[Verb, Kind | None], RoleTransition] = {}
@@ -85,6 +88,7 @@ def after_roles(*names: str) -> Callable[[Transition], Transition]:
     return register
 
 
+@cache
 def plan(entry_point: EntryPoint) -> tuple[Transition, ...]:
     """What a successful call of ``entry_point`` does to the model, in order."""
     if entry_point.name in _instead:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.code import does_nothing
 from cuvet.model.objects import Allocation, Event, Stream
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
@@ -122,7 +123,7 @@ def launch_on_many(model: Model, call: Call, outcome: Outcome) -> None:
 @for_role(Verb.LAUNCHES, Kind.FUNCTION, Kind.KERNEL)
 def launch_kernel(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     context = model.current_context(call)
-    if context is not None:
+    if context is not None and not does_nothing(model.object_named(call, role)):
         context.launched = True
 
 

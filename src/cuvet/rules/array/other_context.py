@@ -28,7 +28,7 @@ class ArrayOtherContext(Rule):
 
     ## Limits
     Arrays that were made before the first call that was seen are not known. Arrays of a context to which peer access was enabled are
-    not judged.
+    not judged, nor are mipmapped arrays.
     """
 
     code = "CV467"
@@ -40,7 +40,7 @@ class ArrayOtherContext(Rule):
     evidence = (
         recorded(
             "cuTexObjectCreate and cuSurfObjectCreate of an array of another context of the same device: "
-            "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"
+            "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; cuTexObjectCreate of such a mipmapped array: no error"
         ),
     )
     VALID = (
@@ -81,17 +81,16 @@ cu.cuArrayDestroy(array)
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         current = model.current_context(call)
-        for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY):
-            for use in named(call, model, kind):
-                owner = living_context(use.object)
-                if use.object is None or owner is None or current is None or owner is current or owner in current.peers:
-                    continue
-                yield Violation(
-                    rule=cls,
-                    message=f"{use.object.name} belongs to another context than the current one",
-                    objects=(use.object, owner, current),
-                    argument=use.argument,
-                    because=(belongs(use.object, owner), f"{current.name} is current"),
-                    outcomes=(705,),
-                    only_if_failed=True,
-                )
+        for use in named(call, model, Kind.ARRAY):
+            owner = living_context(use.object)
+            if use.object is None or owner is None or current is None or owner is current or owner in current.peers:
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{use.object.name} belongs to another context than the current one",
+                objects=(use.object, owner, current),
+                argument=use.argument,
+                because=(belongs(use.object, owner), f"{current.name} is current"),
+                outcomes=(705,),
+                only_if_failed=True,
+            )

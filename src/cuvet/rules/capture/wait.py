@@ -4,19 +4,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
 
 class CaptureWait(Rule):
     """
     ## What it checks
-    The host waits for, or queries, a stream that is capturing, or the context of such a stream.
+    The host waits for, or queries, a stream that is capturing, or the context of such a stream; or an event is recorded on, or awaited
+    by, all streams of the context (`cuCtxRecordEvent`, `cuCtxWaitEvent`).
 
     ## Why it is wrong
     Captured work is not enqueued for execution, so there is nothing to wait for. The call returns
@@ -35,8 +38,6 @@ class CaptureWait(Rule):
     stage = Stage.CAPTURE
     summary = "the host waits for a stream that is capturing"
     help = "move the synchronisation before the capture begins, or after the graph is launched"
-    kinds = frozenset({Kind.STREAM, Kind.CONTEXT})
-    verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
     evidence = (
         recorded(
             "on a stream whose capture was invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED all the same"
@@ -51,6 +52,7 @@ class CaptureWait(Rule):
             "capture_invalid_sync",
             "capture_calls_global",
         ),
+        recorded("cuCtxRecordEvent and cuCtxWaitEvent, 5 of 5: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
         documented(
             "It is invalid to synchronize or query the execution status of a stream which is being captured or a captured "
             "event, because they do not represent items scheduled for execution. It is also invalid to query the execution "
@@ -102,6 +104,14 @@ cu.cuStreamQuery(stream)  # error: [capture-wait]
 """,
         ),
         Example(
+            "event recorded on all streams",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuCtxRecordEvent(context, event)  # error: [capture-wait]
+""",
+        ),
+        Example(
             "context synchronised",
             """
 stream = cu.cuStreamCreate(0)
@@ -110,6 +120,13 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
 """,
         ),
     )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return entry_point.name in OF_ALL_STREAMS or any(
+            role.kind in (Kind.STREAM, Kind.CONTEXT) and role.verb in (Verb.BLOCKS, Verb.QUERIES)
+            for role in entry_point.roles
+        )
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
@@ -125,15 +142,13 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
                     because=(begun(stream.capture),),
                     outcomes=(900,),
                 )
-        if any(role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS for role in call.entry_point.roles):
-            context = model.current_context(call)
-            for capture in model.captures():
-                if context is not None and capture.origin.context is context:
-                    yield Violation(
-                        rule=cls,
-                        message=f"{capture.origin.name}, a stream of this context, is capturing",
-                        objects=(capture.origin, context),
-                        because=(begun(capture),),
-                        outcomes=(900,),
-                    )
-                    return
+        context = whole_context(call, model)
+        capture = next((each for each in model.captures() if each.origin.context is context), None)
+        if context is not None and capture is not None:
+            yield Violation(
+                rule=cls,
+                message=f"{capture.origin.name}, a stream of this context, is capturing",
+                objects=(capture.origin, context),
+                because=(begun(capture),),
+                outcomes=(900,),
+            )

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
 
+_INVALID_CONTEXT = frozenset({"cuCtxEnablePeerAccess", "cuCtxDisablePeerAccess", "cuCtxRecordEvent", "cuCtxWaitEvent"})
+
+
 class ContextNullHandle(NullHandle):
     """
     ## What it checks
@@ -20,7 +23,7 @@ class ContextNullHandle(NullHandle):
     thread.
 
     ## Why it is wrong
-    NULL is no context; the call returns CUDA_ERROR_INVALID_VALUE, where peer access is concerned
+    NULL is no context; the call returns CUDA_ERROR_INVALID_VALUE, where peer access or the context's events are concerned
     CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it
     failed, and nobody looked at its status.
 
@@ -41,7 +44,9 @@ class ContextNullHandle(NullHandle):
     outcomes = (1,)
     evidence = (
         measured("cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE", "context_null"),
-        recorded("cuCtxEnablePeerAccess and cuCtxDisablePeerAccess: CUDA_ERROR_INVALID_CONTEXT"),
+        recorded(
+            "cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent: CUDA_ERROR_INVALID_CONTEXT"
+        ),
     )
     VALID = (
         Example(
@@ -78,4 +83,4 @@ cu.cuCtxPushCurrent(0)  # error: [context-null-handle]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for violation in super().check(call, model):
-            yield replace(violation, outcomes=(201,)) if "peerContext" in call.entry_point.index else violation
+            yield replace(violation, outcomes=(201,)) if call.name in _INVALID_CONTEXT else violation

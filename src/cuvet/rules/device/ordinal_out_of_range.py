@@ -15,12 +15,26 @@ if TYPE_CHECKING:
 
 _ORDINALS = {"cuDeviceGet": "ordinal"}
 _INVALID_DEVICE, _INVALID_VALUE = 101, 1
-_OUTCOMES = dict.fromkeys(("cuDeviceGetMemPool", "cuMemPoolCreate", "cuGraphAddMemAllocNode"), _INVALID_VALUE)
+_OUTCOMES = dict.fromkeys(
+    (
+        "cuDeviceGetMemPool",
+        "cuDeviceSetMemPool",
+        "cuGraphAddMemAllocNode",
+        "cuMemAdvise",
+        "cuMemPoolCreate",
+        "cuMemSetAccess",
+    ),
+    _INVALID_VALUE,
+)
+_PLACELESS = frozenset({1, 2, 4})
+"""CU_MEM_ADVISE_SET_READ_MOSTLY, _UNSET_READ_MOSTLY and _UNSET_PREFERRED_LOCATION: advice for which the location is ignored."""
 _LOCATIONS = {
+    "cuMemAdvise": ("location", ""),
     "cuMemCreate": ("prop", "location."),
     "cuMemPoolCreate": ("poolProps", "location."),
     "cuMemPrefetchAsync": ("location", ""),
     "cuMemPoolSetAccess": ("map", "location."),
+    "cuMemSetAccess": ("desc", "location."),
     "cuGraphAddMemAllocNode": ("nodeParams", "poolProps.location."),
 }
 """Entry points that name a device in a CUmemLocation: the parameter, and where in the struct it is."""
@@ -53,7 +67,8 @@ class DeviceOrdinalOutOfRange(Rule):
     evidence = (
         recorded(
             "cuDeviceGet, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxGetState and cuDeviceGetDefaultMemPool of device -1, 8 and "
-            "77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool: CUDA_ERROR_INVALID_VALUE"
+            "77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemSetAccess, and cuMemAdvise where the advice is "
+            "about a place: CUDA_ERROR_INVALID_VALUE"
         ),
         documented(
             "ordinals go from 0 to cuDeviceGetCount() - 1",
@@ -134,5 +149,7 @@ def _number(call: Call, parameter: str) -> int | None:
     """The device that the parameter names, or the struct that it points to; None if that is no device."""
     if call.name not in _LOCATIONS:
         return passed(call, parameter)
+    if call.name == "cuMemAdvise" and call.arg("advice") in _PLACELESS:
+        return None
     where = _LOCATIONS[call.name][1]
     return member(call, parameter, f"{where}id") if member(call, parameter, f"{where}type") == _DEVICE else None

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.model.library import makes_handle
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
@@ -35,6 +36,7 @@ class DeviceUseAfterFork(Rule):
     severity = "error"
     stage = Stage.PROCESS
     of_process = True
+    libraries = True
     summary = "a forked child uses CUDA that its parent initialised"
     help = "fork before CUDA is initialised, or start the worker with exec (multiprocessing: spawn or forkserver)"
     evidence = (
@@ -96,7 +98,7 @@ cu.in_child(child)
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:
-        return bool(entry_point.roles)
+        return bool(entry_point.roles) and (entry_point.api == "driver" or makes_handle(entry_point))
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -57,6 +57,7 @@ class DeviceUseAfterReset(Rule):
     summary = "something from before a device reset is used"
     help = "free and destroy everything before the reset, or leave the reset out"
     verbs = NAMES
+    libraries = True
     evidence = (
         measured(
             "after cudaDeviceReset: cudaFree returns cudaErrorInvalidValue, cudaEventQuery 201, cudaStreamSynchronize 400 "

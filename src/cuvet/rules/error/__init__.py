@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 def explain_failure(call: Call, outcome: Outcome, model: Model) -> Violation | None:
     """Why a call failed that breaks no rule itself; None if that is not known. Asked after the model has observed it."""
-    from cuvet.rules.error.sticky import explain_sticky
+    from cuvet.rules.error.sticky import explain_lost_context, explain_sticky
     from cuvet.rules.exit.call_after_shutdown import explain_shutdown
+    from cuvet.rules.library_handle.creation_failed import explain_creation
     from cuvet.rules.memory.exhausted import explain_exhausted
 
     if outcome.status is None:
         return None
+    if call.entry_point.api != "driver":
+        return explain_creation(call, outcome.status, model) or explain_lost_context(call, model)
     return (
         explain_sticky(call, outcome.status, model)
         or explain_shutdown(call, outcome.status)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Context, Function
+from cuvet.model.library import needs_cuda
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Example, Rule, Violation
@@ -148,7 +149,17 @@ cu.cuCtxSynchronize()  # error: [error-sticky]
 def explain_sticky(call: Call, status: int, model: Model) -> Violation | None:
     """The violation to count a failure under, if it is the echo of an error on the device."""
     context = _lost_context(call, status, model)
-    if context is None or context.error is None:
+    return None if context is None else _echo(context, model)
+
+
+def explain_lost_context(call: Call, model: Model) -> Violation | None:
+    """The violation to count a library's failure under, if the library works in the current context and that is lost."""
+    context = model.current_context(call)
+    return _echo(context, model) if context is not None and needs_cuda(call.entry_point) else None
+
+
+def _echo(context: Context, model: Model) -> Violation | None:
+    if context.error is None:
         return None
     cause = _CAUSES.get(context.error_status, "an error on the device")
     return Violation(

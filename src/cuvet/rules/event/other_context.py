@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, Context, Model, Object
 
 _RECORD_EXTERNAL = 1
 
@@ -17,7 +17,8 @@ _RECORD_EXTERNAL = 1
 class EventOtherContext(Rule):
     """
     ## What it checks
-    An event is recorded on a stream of another context: another device, or a second context of the same device.
+    An event is recorded on a stream of another context, or on all streams of it (`cuCtxRecordEvent`): another device, or a second
+    context of the same device. The streams of a green context are the primary context's of its device.
 
     ## Why it is wrong
     Event and stream must be from the same context, otherwise CUDA_ERROR_INVALID_HANDLE is returned. An event belongs to the
@@ -42,6 +43,14 @@ class EventOtherContext(Rule):
         measured(
             "cuEventRecord of an event and a stream of different contexts: CUDA_ERROR_INVALID_HANDLE",
             "stream_other_ctx",
+        ),
+        recorded(
+            "events on streams of a green context: no error (30 of 30) if the event is of the primary context of its device, else "
+            "CUDA_ERROR_INVALID_HANDLE (5 of 5)"
+        ),
+        documented(
+            "hCtx and hEvent must be from the same context.",
+            "CUDA Driver API, Context Management, cuCtxRecordEvent",
         ),
         documented(
             "hEvent and hStream must be from the same context otherwise CUDA_ERROR_INVALID_HANDLE is returned.",
@@ -112,6 +121,14 @@ cu.cuEventRecord(event, 0)  # error: [event-other-context]
 """,
         ),
         Example(
+            "recorded on all streams of another context",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+event = cu.cuEventCreate(0)
+cu.cuCtxRecordEvent(context, event)  # error: [event-other-context]
+""",
+        ),
+        Example(
             "two devices",
             """
 event = cu.cuEventCreate(0)
@@ -126,7 +143,7 @@ cu.cuEventRecord(event, stream)  # error: [event-other-context]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
-        where = stream_and_context(call, model)
+        where = _where(call, model)
         if role is None or where is None:
             return
         event = model.object_named(call, role)
@@ -136,11 +153,20 @@ cu.cuEventRecord(event, stream)  # error: [event-other-context]
             return
         if "flags" in call.entry_point.index and call.arg("flags") & _RECORD_EXTERNAL:
             return
+        whole = stream is context
         yield Violation(
             rule=cls,
-            message=f"{event.name} and {stream.name} belong to different contexts",
-            objects=(event, stream, owner, context),
+            message=f"{event.name} {'is not of' if whole else 'and'} {stream.name}{'' if whole else ' belong to different contexts'}",
+            objects=tuple(dict.fromkeys((event, stream, owner, context))),
             argument=call.entry_point.index[role.parameter],
-            because=(belongs(event, owner), belongs(stream, context)),
+            because=(belongs(event, owner), *(() if whole else (belongs(stream, context),))),
             outcomes=(400,),
         )
+
+
+def _where(call: Call, model: Model) -> tuple[Object, Context] | None:
+    """What the event is recorded on, a stream or all of a context, and the context."""
+    if call.name == "cuCtxRecordEvent":
+        context = model.context_at(call.arg("hCtx"))
+        return None if context is None or not context.alive else (context, context)
+    return stream_and_context(call, model)

@@ -35,7 +35,8 @@ class GraphNotCopyable(Rule):
     moved into its parent (`cuGraphAddNode` with `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`).
 
     ## Limits
-    Reported only when the call fails. Memory nodes of a child graph are not looked at.
+    Reported only when the call fails. A graph of which a free node was refused counts as one that frees memory. Memory nodes of a child
+    graph are not looked at.
     """
 
     code = "CV706"
@@ -47,7 +48,7 @@ class GraphNotCopyable(Rule):
     evidence = (
         recorded(
             "graphs with memory or conditional nodes, cloned, added as a child, instantiated a second time with "
-            "cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED"
+            "cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED; no error if the first time was before the memory nodes were added"
         ),
         documented(
             "graphs with memory nodes or conditional nodes cannot be cloned, nor be copied into a child node",
@@ -120,7 +121,9 @@ second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
         if not isinstance(graph, Graph) or not graph.alive or not graph.unique:
             return
         made = [
-            found for found in model.objects(Kind.GRAPH_EXEC) if isinstance(found, GraphExec) and found.graph is graph
+            found
+            for found in model.objects(Kind.GRAPH_EXEC)
+            if isinstance(found, GraphExec) and found.graph is graph and (found.unique or graph.conditional)
         ]
         if call.name.startswith("cuGraphInstantiate") and not made:
             return

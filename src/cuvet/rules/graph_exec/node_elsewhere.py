@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model.nodes import refusal
 from cuvet.model.objects import GraphExec
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
@@ -110,6 +111,6 @@ cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [gr
             objects=(node, made),
             argument=index["hNode"],
             because=(f"{node.name} was added to {where} by {place(node.created_by)}",),
-            outcomes=(1,),
+            outcomes=(refusal(call, model),),
             only_if_failed=True,
         )

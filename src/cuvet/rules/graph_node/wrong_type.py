@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
-from cuvet.model.nodes import node_type, type_in_name
+from cuvet.model.nodes import node_type, refusal, type_in_name
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Example, Rule, Violation
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _SWITCHED = frozenset({0, 1, 2})
 """CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY and CU_GRAPH_NODE_TYPE_MEMSET: what can be switched on and off."""
-_INVALID_VALUE, _UPDATE_FAILURE = 1, 910
 _SWITCHES = frozenset({"cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled"})
 
 
@@ -48,6 +47,10 @@ class GraphNodeWrongType(Rule):
         recorded(
             "cuGraphNodeSetEnabled and cuGraphNodeGetEnabled of empty, host, event wait, child graph and batch memory operation nodes, "
             "cuGraphKernelNodeGetParams of host and allocation nodes: CUDA_ERROR_INVALID_VALUE"
+        ),
+        recorded(
+            "cuGraphExecChildGraphNodeSetParams of nodes that are not child graphs: CUDA_ERROR_INVALID_VALUE (8 of 8), but with a graph "
+            "that allocates memory CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (3 of 3)"
         ),
         documented(
             "supported for kernel, memset and memcpy nodes only",
@@ -103,7 +106,7 @@ cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-ty
             objects=(node,),
             argument=index,
             because=(f"{node.name} was added by {place(node.created_by)}",),
-            outcomes=(_UPDATE_FAILURE if call.name == "cuGraphExecChildGraphNodeSetParams" else _INVALID_VALUE,),
+            outcomes=(refusal(call, model),),
             only_if_failed=True,
         )
 

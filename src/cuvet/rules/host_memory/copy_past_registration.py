@@ -26,7 +26,7 @@ class HostMemoryCopyPastRegistration(Rule):
     Register the whole buffer at once, or copy in pieces that end where the registration ends.
 
     ## Limits
-    Seen for `cuMemcpyHtoD` and `cuMemcpyDtoH`; other copies are not looked at.
+    Seen for `cuMemcpyHtoD`, `cuMemcpyDtoH` and the same on a stream; other copies are not looked at.
     """
 
     code = "CV517"
@@ -34,7 +34,7 @@ class HostMemoryCopyPastRegistration(Rule):
     severity = "error"
     summary = "a copy starts in registered host memory and reaches past its end"
     help = "register the whole buffer at once, or end the copy where the registration ends"
-    entry_points = frozenset({"cuMemcpyHtoD", "cuMemcpyDtoH"})
+    entry_points = frozenset({"cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"})
     evidence = (
         recorded(
             "cuMemcpyHtoD and cuMemcpyDtoH that start in a registration and reach past it: CUDA_ERROR_INVALID_VALUE, also where the "

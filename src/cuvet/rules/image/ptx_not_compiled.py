@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.model.code import text_of
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Example, Rule, Violation
@@ -90,6 +91,8 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         image = image_of(call)
         if image is None or image.description.kind != "ptx" or image.unterminated:
+            return
+        if (text_of(call), model.capability(call)) in model.compiled:
             return
         found = verdict_on(image, call, model)
         known = found.cause == cls.name

@@ -37,6 +37,7 @@ class MemoryFreeTwice(Rule):
     summary = "memory is freed a second time"
     help = "free it once; set the pointer to NULL after the free, because freeing NULL does nothing"
     entry_points = ENTRY_POINTS
+    fix = "remove-call"
     evidence = (
         measured(
             "a second free returns CUDA_ERROR_INVALID_VALUE",

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, accesses
-from cuvet.rules.evidence import measured, recorded
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Model
+    from cuvet.model import Allocation, Call, Context, Model
 
 
 class MemoryOfAnotherDevice(Rule):
@@ -18,7 +18,9 @@ class MemoryOfAnotherDevice(Rule):
     call fails.
 
     ## Why it is wrong
-    A set runs on the stream's device, which cannot reach the memory unless peer access was enabled.
+    A set runs on the stream's device, which cannot reach the memory unless peer access was enabled. Stream-ordered memory is on the
+    device of its pool, whatever stream it was allocated on, and does not follow peer access: its pool says who may reach it. To copy
+    it, both the stream's device and the current one have to reach it.
 
     ## Use instead
     Make the memory's device current and use one of its streams, or enable peer access between the two devices;
@@ -26,8 +28,7 @@ class MemoryOfAnotherDevice(Rule):
 
     ## Limits
     Reported only when the call fails. Kernels that use memory of another device are not checked: they die with an
-    illegal address. Copies of memory of `cuMemAlloc`
-    between devices are allowed. Once the access to any pool was set (`cuMemPoolSetAccess`), stream-ordered memory is not judged.
+    illegal address. Copies of memory of `cuMemAlloc` between devices are allowed. Memory of pools that another process made is not judged.
     """
 
     code = "CV414"
@@ -41,7 +42,14 @@ class MemoryOfAnotherDevice(Rule):
             "cudaMemsetAsync of another device's memory: CUDA_ERROR_INVALID_VALUE; copies between the devices succeed",
             "stream_of_other_device",
         ),
-        recorded("stream-ordered memory of another device, set and copied: CUDA_ERROR_INVALID_VALUE"),
+        recorded(
+            "stream-ordered memory of a pool of another device, set and copied: CUDA_ERROR_INVALID_VALUE, also if it was allocated on a "
+            "stream of the device that copies; no error after cuMemPoolSetAccess"
+        ),
+        documented(
+            "memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess or cuCtxEnablePeerAccess",
+            "CUDA C++ Programming Guide, Stream Ordered Memory Allocator, Device Accessibility for Multi-GPU Support",
+        ),
         measured(
             "a kernel that uses another device's memory: CUDA_ERROR_ILLEGAL_ADDRESS", "launch_memory_of_other_device"
         ),
@@ -55,6 +63,18 @@ cu.cuMemsetD8Async(memory, 0, 64, 0)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 """,
+        ),
+        Example(
+            "pool that both devices may reach",
+            """
+pool = cu.cuMemPoolCreate(cu.struct("CUmemPoolProps", allocType=1, location__type=1, location__id=1))
+cu.cuMemPoolSetAccess(pool, cu.struct("CUmemAccessDesc", location__type=1, location__id=0, flags=3), 1)
+memory = cu.cuMemAllocFromPoolAsync(4096, pool, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, 0)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuCtxSynchronize()
+""",
+            devices=2,
         ),
         Example(
             "freed with another device current",
@@ -78,6 +98,16 @@ cu.cuMemFree(memory)
 """,
             devices=2,
         ),
+        Example(
+            "pool of another device",
+            """
+pool = cu.cuMemPoolCreate(cu.struct("CUmemPoolProps", allocType=1, location__type=1, location__id=1))
+memory = cu.cuMemAllocFromPoolAsync(4096, pool, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, 0)  # error: [memory-of-another-device]
+""",
+            devices=2,
+            note="the stream is of device 0, the pool of device 1",
+        ),
     )
 
     @classmethod
@@ -86,24 +116,37 @@ cu.cuMemFree(memory)
         context = model.current_context(call) if stream is None else model.context_of(call, stream)
         if context is None or context.device is None:
             return
+        current = model.current_context(call)
         for access in accesses(call):
             memory = model.allocation_at(access.address)
-            if memory is None or not memory.alive or memory.device is None or _reaches(context, memory.device):
+            if memory is None or not memory.alive or memory.device is None:
                 continue
             if memory.variant == "stream-ordered":
-                if model.pools_shared or memory.created_by is None or memory.created_by.name != "cuMemAllocAsync":
-                    continue
-            elif call.name not in SETS or memory.variant not in ("linear", "pitched"):
+                far = _of_pool(call, model, memory, context, current)
+            elif call.name in SETS and memory.variant in ("linear", "pitched"):
+                far = None if _reaches(context, memory.device) else context
+            else:
                 continue
-            where = context.name if stream is None else stream.name
+            if far is None:
+                continue
+            where = stream.name if stream is not None and far is context else far.name
             yield Violation(
                 rule=cls,
-                message=f"{memory.name} of device {memory.device} is {_done(call)} on {where} of device {context.device}",
+                message=f"{memory.name} of device {memory.device} is {_done(call)} on {where} of device {far.device}",
                 objects=(memory,) if stream is None else (memory, stream),
                 argument=access.argument,
                 outcomes=(1,),
                 only_if_failed=True,
             )
+
+
+def _of_pool(call: Call, model: Model, memory: Allocation, context: Context, current: Context | None) -> Context | None:
+    """The context that cannot reach this stream-ordered memory: of the stream, and for a copy also the current one."""
+    given = model.reached_from(memory)
+    if given is None:
+        return None
+    needed = [context] if call.name in SETS or current is None or not current.alive else [context, current]
+    return next((each for each in needed if each.device not in (None, memory.device, *given)), None)
 
 
 def _reaches(context: Context, device: int) -> bool:

@@ -125,6 +125,6 @@ cu.cuMemcpyDtoHAsync(cu.host(4096), memory, 4096, 0)  # error: [memory-use-after
                 argument=access.argument,
                 because=chain(dead),
                 outcomes=(1, CRASH) if access.side == "any" else (1,),
-                undefined=access.side == "any" or (dead.variant == "linear" and dead.freed_on is not None),
+                undefined=access.side == "any" or (dead.variant in ("linear", "pitched") and dead.freed_on is not None),
                 only_if_failed=True,
             )

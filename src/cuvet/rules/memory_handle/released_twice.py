@@ -75,6 +75,21 @@ cu.cuMemAddressFree(addresses, size)
 """,
             note="the mapping keeps the memory",
         ),
+        Example(
+            "retained through the mapping after the last release",
+            """
+size = 2 << 20
+properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
+handle = cu.cuMemCreate(size, properties, 0)
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemRelease(handle)
+cu.cuMemRelease(cu.cuMemRetainAllocationHandle(addresses))
+cu.cuMemUnmap(addresses, size)
+cu.cuMemAddressFree(addresses, size)
+""",
+            note="the handle is valid again",
+        ),
     )
     INVALID = (
         Example(

@@ -3,14 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Verb
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.ownership import belongs
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, Model, Object, Stream
 
 
 class StreamAttributesOtherContext(Rule):
@@ -35,7 +35,10 @@ class StreamAttributesOtherContext(Rule):
     help = "set the attributes of each context's streams with cuStreamSetAttribute"
     entry_points = frozenset({"cuStreamCopyAttributes"})
     evidence = (
-        recorded("streams of the primary and of another context of one device: CUDA_ERROR_INVALID_VALUE"),
+        recorded(
+            "streams of the primary and of another context of one device, and of a green context and its device's primary context: "
+            "CUDA_ERROR_INVALID_VALUE; of one green context: no error"
+        ),
         documented(
             "both streams must have the same context", "CUDA Driver API, Stream Management, cuStreamCopyAttributes"
         ),
@@ -75,7 +78,7 @@ cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-cont
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         streams = [stream for _, stream in streams_named(call, model, Verb.USES) if stream.alive]
         contexts = [stream.context for stream in streams if stream.context is not None]
-        if len(contexts) == 2 and contexts[0] is not contexts[1]:
+        if len(contexts) == 2 and (contexts[0] is not contexts[1] or _green(streams[0]) is not _green(streams[1])):
             yield Violation(
                 rule=cls,
                 message=f"{streams[0].name} and {streams[1].name} belong to different contexts",
@@ -84,3 +87,8 @@ cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-cont
                 outcomes=(1,),
                 only_if_failed=True,
             )
+
+
+def _green(stream: Stream) -> Object | None:
+    """The green context that the stream is of."""
+    return stream.parent if stream.parent is not None and stream.parent.kind is Kind.GREEN_CONTEXT else None

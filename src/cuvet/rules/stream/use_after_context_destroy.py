@@ -30,6 +30,7 @@ class StreamUseAfterContextDestroy(ParentGone):
     summary = "a stream is used after its context was destroyed"
     help = "destroy the stream before its context, and the context last"
     kind = Kind.STREAM
+    libraries = True
     outcomes = (709,)
     evidence = (
         measured(

@@ -30,6 +30,7 @@ class StreamUseAfterDestroy(UseAfterDestroy):
     summary = "a destroyed stream is used"
     help = "destroy the stream after its last use, or clear the variable that still holds it"
     kind = Kind.STREAM
+    libraries = True
     outcomes = (CRASH,)
     evidence = (
         measured(

@@ -1,0 +1,194 @@
+"""The objects of CUDA's libraries: what a call of a library does to them.
+
+What a library does with the driver shows in driver calls of their own. So nothing here touches streams, memory or order, and a
+library's object ends only by a call of that library: no document says that it ends with its context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.objects import Allocation, Context, LibraryObject, Stream
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model.call import Call, Outcome
+    from cuvet.model.model import Model
+    from cuvet.rules.rule import Violation
+
+OBJECTS = frozenset(kind for kind in Kind if kind >= Kind.CUDNN_HANDLE)
+"""Kinds of objects that libraries make."""
+
+WITH_CONTEXT = frozenset(
+    {
+        Kind.CUDNN_HANDLE,
+        Kind.CUBLAS_HANDLE,
+        Kind.CUBLASLT_HANDLE,
+        Kind.CUFFT_PLAN,
+        Kind.CUSPARSE_HANDLE,
+        Kind.CUSOLVER_HANDLE,
+        Kind.CURAND_GENERATOR,
+        Kind.NCCL_COMMUNICATOR,
+    }
+)
+"""Those that are not made without CUDA."""
+
+NULL_STATUS = {
+    Kind.CUDNN_HANDLE: (2000,),
+    Kind.CUBLAS_HANDLE: (1,),
+    Kind.CUBLASLT_HANDLE: (1,),
+    Kind.CUFFT_PLAN: (1,),
+    Kind.CURAND_GENERATOR: (101,),
+    Kind.CUSOLVER_HANDLE: (1,),
+    Kind.CUSPARSE_HANDLE: (1,),
+}
+"""What a call returns that is given no handle: CUDNN_STATUS_BAD_PARAM of cuDNN 9 (measured: cudnn_null_handle_use); CUFFT_INVALID_PLAN and
+the other libraries' NOT_INITIALIZED (documented)."""
+
+_CUDA_MISSING = {
+    "cudnn": 1001,
+    "cublas": 1,
+    "cublaslt": 1,
+    "cufft": 7,
+    "curand": 203,
+    "cusolver": 1,
+    "cusparse": 1,
+    "nccl": 1,
+}
+"""What a call that is to make a handle returns when CUDA does not start: CUDNN_STATUS_NOT_INITIALIZED of cuDNN 9 (measured:
+cudnn_no_visible_device), CUFFT_SETUP_FAILED, CURAND_STATUS_INITIALIZATION_FAILED, ncclUnhandledCudaError and the other libraries'
+NOT_INITIALIZED (documented)."""
+
+_CONTEXT_LOST = {**_CUDA_MISSING, "cudnn": 4000}
+"""The same in a context with a sticky error: CUDNN_STATUS_INTERNAL_ERROR (measured: cudnn_sticky_error_then_create)."""
+
+_RESETS_WORKSPACE = frozenset({"cublasSetStream"})
+"""Where setting the stream also gives the library's own workspace back (cuBLAS, cublasSetStream)."""
+
+
+def observe(model: Model, call: Call, outcome: Outcome) -> None:
+    """``call`` of a library was made and ended so. A failed one changes nothing; one that did not return counts as made."""
+    for role in call.entry_point.roles:
+        if role.verb is Verb.CREATES and role.kind in OBJECTS:
+            _create(model, call, outcome, role)
+        elif outcome.status:
+            continue
+        elif role.verb is Verb.REGISTERS and role.kind in OBJECTS:
+            model.create(LibraryObject, role.kind, call.arg(role.parameter), call, outcome, role.parameter, None)
+        elif role.verb is Verb.DESTROYS and role.kind in OBJECTS:
+            for found in model.objects_named(call, role):
+                model.end(found, call)
+        elif role.verb is Verb.SETS_STREAM:
+            _set_stream(model, call, role)
+        elif role.verb is Verb.SETS_WORKSPACE:
+            _set_workspace(model, call, role)
+
+
+def _create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    """What a call that failed was to make is remembered until one of that kind is made."""
+    if outcome.status:
+        model.thread(call.thread).not_made[role.kind] = (call, outcome.status)
+        return
+    handle = outcome.outputs.get(call.entry_point.index[role.parameter])
+    if handle is None:
+        return
+    for thread in model.threads.values():
+        thread.not_made.pop(role.kind, None)
+    made = model.create(LibraryObject, role.kind, handle, call, outcome, role.parameter, None)
+    made.context = _context(model, call)
+    made.device = None if made.context is None else made.context.device
+
+
+def _context(model: Model, call: Call) -> Context | None:
+    """The context that is current when the call returns: a library that finds none takes the primary one of the thread's device."""
+    if call.context:
+        return model.adopt_context(call.context)
+    current = model.thread(call.thread).current
+    return None if current is None else model.context_at(current.handle)
+
+
+def _set_stream(model: Model, call: Call, role: Role) -> None:
+    handle = owner(model, call, role)
+    if handle is None:
+        return
+    handle.stream = stream_named(model, call, role)
+    handle.stream_set_by = call
+    if call.name in _RESETS_WORKSPACE:
+        handle.workspace = handle.workspace_set_by = None
+
+
+def stream_named(model: Model, call: Call, role: Role) -> Stream | None:
+    """The stream that the role's parameter names; None for the default streams, and if it is not known."""
+    found = model.object_named(call, role)
+    return found if isinstance(found, Stream) else None
+
+
+def _set_workspace(model: Model, call: Call, role: Role) -> None:
+    handle = owner(model, call, role)
+    if handle is not None:
+        memory = model.allocation_at(call.arg(role.parameter))
+        handle.workspace = memory if isinstance(memory, Allocation) else None
+        handle.workspace_set_by = call
+
+
+def not_made(model: Model, call: Call) -> Mapping[Kind, tuple[Call, int]]:
+    """Kinds of which the thread of this call tried to make an object, in vain: the newest try of each, and its status."""
+    thread = model.threads.get(call.thread)
+    return {} if thread is None else thread.not_made
+
+
+def of_library(violation: Violation) -> Violation:
+    """What is known of a violation by a call of a library: a rule of the driver does not know what the library returns."""
+    if violation.rule.kinds is not None and violation.rule.kinds <= OBJECTS:
+        return violation
+    return replace(violation, outcomes=(), undefined=True)
+
+
+def statuses(model: Model, call: Call) -> tuple[int, ...]:
+    """What a call that breaks no rule returns."""
+    api = call.entry_point.api
+    if api not in _CUDA_MISSING or not makes_handle(call.entry_point):
+        return (0,)
+    if model.initialised_before_fork or not model.devices:
+        return (_CUDA_MISSING[api],)
+    return (_CONTEXT_LOST[api],) if model.sticky_error(call) else (0,)
+
+
+def cuda_missing(entry_point: EntryPoint) -> int:
+    """What a call that is to make a handle returns when CUDA does not start."""
+    return _CUDA_MISSING[entry_point.api]
+
+
+@cache
+def needs_cuda(entry_point: EntryPoint) -> bool:
+    """Whether its calls are about objects that are not made without CUDA."""
+    return any(role.kind in WITH_CONTEXT for role in entry_point.roles)
+
+
+@cache
+def makes_handle(entry_point: EntryPoint) -> bool:
+    """Whether its calls make a handle or plan that is not made without CUDA."""
+    return any(role.verb is Verb.CREATES and role.kind in WITH_CONTEXT for role in entry_point.roles)
+
+
+def outputs(model: Model, call: Call) -> dict[int, int]:
+    """Values that the library writes, where the model knows them, by parameter index: the stream of a handle."""
+    roles = {(role.verb, role.kind): role for role in reversed(call.entry_point.roles)}
+    returned = roles.get((Verb.RETURNS, Kind.STREAM))
+    used = next((role for role in call.entry_point.roles if role.verb is Verb.USES), None)
+    found = None if returned is None or used is None else model.object_named(call, used)
+    if returned is None or not isinstance(found, LibraryObject):
+        return {}
+    return {call.entry_point.index[returned.parameter]: found.stream.handle if found.stream else 0}
+
+
+def owner(model: Model, call: Call, role: Role) -> LibraryObject | None:
+    """The living handle whose stream or workspace the role sets."""
+    index = call.entry_point.index.get(role.parent)
+    kind = next((other.kind for other in call.entry_point.roles if other.parameter == role.parent), Kind.NONE)
+    found = None if index is None else model.object_of(call, index, kind)
+    return found if isinstance(found, LibraryObject) and found.alive else None

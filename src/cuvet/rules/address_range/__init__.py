@@ -1,0 +1,1 @@
+"""Rules about reserved ranges of addresses."""

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class AddressRangeFreedInPart(Rule):
+    """
+    ## What it checks
+    A range of addresses is freed (`cuMemAddressFree`) with another size than it was reserved with, and the call fails.
+
+    ## Why it is wrong
+    A range is freed as a whole. The call returns CUDA_ERROR_INVALID_VALUE, and the range stays reserved.
+
+    ## Use instead
+    Pass the address that `cuMemAddressReserve` gave, and the size that it was given.
+
+    ## Limits
+    Ranges that were reserved before the first call that was seen are not judged.
+    """
+
+    code = "CV432"
+    name = "address-range-freed-in-part"
+    severity = "error"
+    summary = "a range of addresses is freed with another size than it was reserved with"
+    help = "pass the size that cuMemAddressReserve was given"
+    entry_points = frozenset({"cuMemAddressFree"})
+    evidence = (
+        recorded("with another size, 4 of 4: CUDA_ERROR_INVALID_VALUE; with the same, and nothing mapped: no error"),
+        documented(
+            "the size must match what was given to cuMemAddressReserve",
+            "CUDA Driver API, Virtual Memory Management, cuMemAddressFree",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed as a whole",
+            """
+size = 1 << 21
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+cu.cuMemAddressFree(addresses, size)
+""",
+        ),
+        Example(
+            "unmapped before",
+            """
+size = 1 << 21
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+handle = cu.cuMemCreate(size, cu.struct("CUmemAllocationProp", type=1, location__type=1), 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemUnmap(addresses, size)
+cu.cuMemRelease(handle)
+cu.cuMemAddressFree(addresses, size)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "another size",
+            """
+size = 1 << 21
+addresses = cu.cuMemAddressReserve(2 * size, 0, 0, 0)
+cu.cuMemAddressFree(addresses, size)  # error: [address-range-freed-in-part]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        found = model.object_of(call, call.entry_point.index["ptr"], Kind.ADDRESS_RANGE)
+        made = None if found is None or not found.alive else found.created_by
+        if found is None or made is None or made.name != "cuMemAddressReserve" or made.arg("size") == call.arg("size"):
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{found.name} is {made.arg('size')} bytes long, of which {call.arg('size')} are to be freed",
+            objects=(found,),
+            argument=call.entry_point.index["size"],
+            because=(f"it was reserved by {place(made)}",),
+            outcomes=(1,),
+            only_if_failed=True,
+        )

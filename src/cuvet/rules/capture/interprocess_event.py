@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.objects import Event
+from cuvet.model.precedence import Stage
+from cuvet.model.transitions.capture import INTERPROCESS
+from cuvet.model.transitions.event import EXTERNAL
+from cuvet.rules.capturing import begun
+from cuvet.rules.evidence import recorded
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class CaptureInterprocessEvent(Rule):
+    """
+    ## What it checks
+    An event that was created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the call
+    fails.
+
+    ## Why it is wrong
+    What is captured has no place in time that another process could wait for. The call returns
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; a wait also invalidates the capture, a record does not.
+
+    ## Use instead
+    Use an ordinary event between streams of a capture. For other processes, record the interprocess event on the stream after the launch
+    of the graph.
+
+    ## Limits
+    Reported only when the call fails. Records and waits with `CU_EVENT_RECORD_EXTERNAL` or `CU_EVENT_WAIT_EXTERNAL`, which
+    become nodes of the graph, are left out.
+    """
+
+    code = "CV818"
+    name = "capture-interprocess-event"
+    severity = "error"
+    stage = Stage.CAPTURE
+    summary = "an interprocess event is used on a capturing stream"
+    help = "record the interprocess event after the launch of the graph"
+    kinds = frozenset({Kind.EVENT})
+    verbs = frozenset({Verb.RECORDS, Verb.WAITS})
+    evidence = (
+        recorded(
+            "all 5 records and waits on streams that capture: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; after the records the captures "
+            "ended well, after the waits they were invalidated"
+        ),
+    )
+    VALID = (
+        Example(
+            "ordinary event",
+            """
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuEventRecord(event, stream)
+cu.cuStreamWaitEvent(stream, event, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+        ),
+        Example(
+            "recorded after the capture",
+            """
+disable_timing, interprocess = 2, 4
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(disable_timing | interprocess)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+cu.cuEventRecord(event, stream)
+cu.cuEventSynchronize(event)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "recorded",
+            """
+disable_timing, interprocess = 2, 4
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(disable_timing | interprocess)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuEventRecord(event, stream)  # error: [capture-interprocess-event]
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+""",
+            note="the capture goes on",
+        ),
+        Example(
+            "waited for",
+            """
+disable_timing, interprocess = 2, 4
+stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(disable_timing | interprocess)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-interprocess-event]
+cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        stream = model.stream_on(call)
+        if stream is None or not stream.alive or stream.capture is None or stream.capture.invalidated_by is not None:
+            return
+        role = next(role for role in call.entry_point.roles if role.verb in cls.verbs and role.kind is Kind.EVENT)
+        event = model.object_named(call, role)
+        if not isinstance(event, Event) or not event.alive or not event.flags & INTERPROCESS or _external(call):
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{event.name} is an interprocess event, and {stream.name} is capturing",
+            objects=(event, stream),
+            argument=call.entry_point.index[role.parameter],
+            because=(begun(stream.capture),),
+            outcomes=(900,),
+            only_if_failed=True,
+        )
+
+
+def _external(call: Call) -> bool:
+    index = call.entry_point.index
+    flags = next((name for name in ("flags", "Flags") if name in index), None)
+    return flags is not None and bool(call.arg(flags) & EXTERNAL)

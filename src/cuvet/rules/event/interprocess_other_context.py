@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.objects import Event
+from cuvet.model.transitions.capture import INTERPROCESS
+from cuvet.rules.evidence import recorded
+from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class EventInterprocessOtherContext(Rule):
+    """
+    ## What it checks
+    A stream of one context waits (`cuStreamWaitEvent`) for an event of another that was created with `CU_EVENT_INTERPROCESS`:
+    of another device, or of a second context of the same device.
+
+    ## Why it is wrong
+    The driver dies of SIGSEGV in the call, whether or not the event was recorded before. No document says so, and streams
+    do wait for ordinary events of any context and device.
+
+    ## Use instead
+    Wait for an ordinary event, recorded beside the shared one; or for the event that `cuIpcOpenEventHandle` opens in the other process.
+
+    ## Limits
+    Events and streams of which it was not seen where they came from are not judged. Waits of streams that were created are stored, and
+    so reported, only with `--record full`.
+    """
+
+    code = "CV312"
+    name = "event-interprocess-other-context"
+    severity = "error"
+    summary = "a stream waits for an interprocess event of another context"
+    help = "let the stream wait for an ordinary event, recorded beside the shared one"
+    kinds = frozenset({Kind.EVENT})
+    verbs = frozenset({Verb.WAITS})
+    evidence = (
+        recorded(
+            "all 9 waits for an interprocess event of another context, 5 of them of another device: SIGSEGV; waits for ordinary events of "
+            "other contexts, and for interprocess events of the stream's own: no error"
+        ),
+    )
+    VALID = (
+        Example(
+            "interprocess event of the same context",
+            """
+disable_timing, interprocess = 2, 4
+event, stream = cu.cuEventCreate(disable_timing | interprocess), cu.cuStreamCreate(0)
+cu.cuEventRecord(event, 0)
+cu.cuStreamWaitEvent(stream, event, 0)
+cu.cuStreamSynchronize(stream)
+""",
+        ),
+        Example(
+            "ordinary event of another context",
+            """
+event = cu.cuEventCreate(0)
+cu.cuEventRecord(event, 0)
+own = cu.cuCtxCreate(0, 0, device)
+stream = cu.cuStreamCreate(0)
+cu.cuStreamWaitEvent(stream, event, 0)
+cu.cuStreamSynchronize(stream)
+cu.cuCtxDestroy(own)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "second context of the device",
+            """
+disable_timing, interprocess = 2, 4
+event = cu.cuEventCreate(disable_timing | interprocess)
+own = cu.cuCtxCreate(0, 0, device)
+stream = cu.cuStreamCreate(0)
+cu.cuStreamWaitEvent(stream, event, 0)  # error: [event-interprocess-other-context]
+""",
+        ),
+        Example(
+            "another device",
+            """
+disable_timing, interprocess = 2, 4
+event = cu.cuEventCreate(disable_timing | interprocess)
+cu.cuEventRecord(event, 0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
+stream = cu.cuStreamCreate(0)
+cu.cuStreamWaitEvent(stream, event, 0)  # error: [event-interprocess-other-context]
+""",
+            devices=2,
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        role = role_of(call, Verb.WAITS, frozenset({Kind.EVENT}))
+        where = stream_and_context(call, model)
+        if role is None or where is None:
+            return
+        event = model.object_named(call, role)
+        owner = living_context(event)
+        stream, context = where
+        if not isinstance(event, Event) or event.created_by is None or event.created_by.name != "cuEventCreate":
+            return
+        if not event.flags & INTERPROCESS or owner is None or owner is context:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{event.name}, an interprocess event, and {stream.name} belong to different contexts",
+            objects=(event, stream, owner, context),
+            argument=call.entry_point.index[role.parameter],
+            because=(belongs(event, owner), belongs(stream, context)),
+            outcomes=(CRASH,),
+        )

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import GraphExec
+from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class GraphExecLaunchedBeforeFreed(Rule):
+    """
+    ## What it checks
+    An executable graph that allocates memory, and does not free it, is launched again, and the launch fails.
+
+    ## Why it is wrong
+    Its memory is still allocated from the launch before, and there is only one of it. The launch returns CUDA_ERROR_INVALID_VALUE.
+
+    ## Use instead
+    Free the memory between the launches (`cuMemFreeAsync`, or a graph with free nodes), add free nodes to the graph itself, or
+    instantiate it with `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
+
+    ## Limits
+    Reported only when the launch fails, of graphs whose nodes were all seen added; launches that succeed are stored only with
+    `--record full`. Which addresses the nodes were given is not known:
+    after a free of memory that no call was seen to allocate, the graph's memory counts as freed.
+    """
+
+    code = "CV726"
+    name = "graph-exec-launched-before-freed"
+    severity = "error"
+    summary = "an executable graph is launched again while the memory of its last launch is allocated"
+    help = "free the memory between the launches, or instantiate with AUTO_FREE_ON_LAUNCH"
+    entry_points = frozenset({"cuGraphLaunch"})
+    evidence = (
+        recorded("second launches of graphs with allocation nodes, 3 of 3: CUDA_ERROR_INVALID_VALUE"),
+        documented(
+            "a graph with memory that its launch leaves allocated cannot be launched again before that is freed; with "
+            "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH it is freed by the launch",
+            "CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes",
+        ),
+    )
+    VALID = (
+        Example(
+            "freed by each launch",
+            """
+graph, auto_free = cu.cuGraphCreate(0), 1
+cu.cuGraphAddMemAllocNode(graph, None, 0, cu.struct(
+    "CUDA_MEM_ALLOC_NODE_PARAMS", poolProps__allocType=1, poolProps__location__type=1, bytesize=4096,
+))
+executable = cu.cuGraphInstantiateWithFlags(graph, auto_free)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuCtxSynchronize()
+""",
+        ),
+        Example(
+            "nothing allocated",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, None, 0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuCtxSynchronize()
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "launched twice",
+            """
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddMemAllocNode(graph, None, 0, cu.struct(
+    "CUDA_MEM_ALLOC_NODE_PARAMS", poolProps__allocType=1, poolProps__location__type=1, bytesize=4096,
+))
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-launched-before-freed]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        executable = model.object_of(call, 0, Kind.GRAPH_EXEC)
+        if not isinstance(executable, GraphExec) or not executable.alive or executable.holds is None:
+            return
+        yield Violation(
+            rule=cls,
+            message=f"the memory that {executable.name} allocated when it was launched last is not freed",
+            objects=(executable,),
+            argument=0,
+            because=(f"it was launched by {place(executable.holds)}",),
+            outcomes=(1,),
+            only_if_failed=True,
+        )

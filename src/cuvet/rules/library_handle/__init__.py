@@ -1,0 +1,1 @@
+"""Rules about handles, plans, descriptors and programs of CUDA's libraries."""

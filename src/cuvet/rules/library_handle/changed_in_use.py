@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.library import stream_named
+from cuvet.model.objects import LibraryObject
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.lifecycle import ENDS, named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_KINDS = frozenset({Kind.CUBLAS_HANDLE, Kind.CUSPARSE_HANDLE})
+
+
+class LibraryHandleChangedInUse(Rule):
+    """
+    ## What it checks
+    A thread destroys a cuBLAS or cuSPARSE handle, or gives it another stream or workspace, while another thread is inside a call with it.
+
+    ## Why it is wrong
+    These handles may be shared, but a change is for all threads: the other call may run on the new stream or in the new
+    workspace, or with a handle that is gone. What it gets is a matter of time.
+
+    ## Use instead
+    A handle for each thread. With a shared one, hold a lock from setting the stream to the last call that is to run on it.
+
+    ## Limits
+    Only calls that overlapped in this run are seen. A change between two calls of another thread is not, nor one of a mode.
+    """
+
+    code = "CV972"
+    name = "library-handle-changed-in-use"
+    severity = "warning"
+    summary = "a handle is changed or destroyed while another thread is inside a call with it"
+    help = "give each thread a handle of its own, or hold a lock from setting the stream to the last call that uses it"
+    kinds = _KINDS
+    libraries = True
+    evidence = (
+        documented(
+            "cuBLAS may be called from many threads with the same handle; extreme care is needed when its configuration is changed, and "
+            "even more when it is destroyed",
+            "cuBLAS, Using the cuBLAS API, Thread Safety, https://docs.nvidia.com/cuda/cublas/#thread-safety",
+        ),
+        documented(
+            "a cuSPARSE handle may be shared, but setting its stream or destroying it affects all threads",
+            "cuSPARSE, Using the cuSPARSE API, Thread Safety, https://docs.nvidia.com/cuda/cusparse/#thread-safety",
+        ),
+        reported(
+            "a stream set by one thread is overwritten by the next before the library is called",
+            "https://github.com/cupy/cupy/issues/1109",
+        ),
+    )
+    VALID = (
+        Example(
+            "shared, and not changed",
+            """
+handle = cu.cublas.cublasCreate()
+memory = cu.cuMemAlloc(4096)
+
+def work():
+    cu.cuCtxSetCurrent(context)
+    for _ in range(100):
+        cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
+
+cu.in_threads(work, work)
+""",
+            note="cuBLAS allows it",
+        ),
+        Example(
+            "changed between the calls",
+            """
+handle = cu.cusparse.cusparseCreate()
+cu.in_thread(lambda: cu.cusparse.cusparseSetStream(handle, 0))
+cu.cusparse.cusparseSetStream(handle, 0)
+cu.cusparse.cusparseDestroy(handle)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "stream set by two threads",
+            """
+handle = cu.cublas.cublasCreate()
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+
+def work(stream):
+    for _ in range(500):
+        cu.cublas.cublasSetStream(handle, stream)  # warning: [library-handle-changed-in-use]
+
+cu.in_threads(lambda: work(first), lambda: work(second))
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if not call.shared_with:
+            return
+        for use in (use for kind in sorted(_KINDS) for use in named(call, model, kind)):
+            handle = use.object
+            if not isinstance(handle, LibraryObject) or not handle.alive:
+                continue
+            change = _change(call, model, handle)
+            if change:
+                yield Violation(
+                    rule=cls,
+                    message=f"{handle.name} {change} while thread {call.shared_with} is inside a call with it",
+                    objects=(handle,),
+                    argument=use.argument,
+                    undefined=True,
+                )
+                return
+
+
+def _change(call: Call, model: Model, handle: LibraryObject) -> str:
+    """What the call does to the handle; empty if it only uses it, or sets the stream that it has."""
+    for role in call.entry_point.roles:
+        if role.verb in ENDS and role.kind in _KINDS:
+            return "is destroyed"
+        if role.verb is Verb.SETS_WORKSPACE:
+            return "is given another workspace"
+        if role.verb is Verb.SETS_STREAM and stream_named(model, call, role) is not handle.stream:
+            return "is given another stream"
+    return ""

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import status_name
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.library import WITH_CONTEXT
+from cuvet.rules.evidence import documented, measured, reported
+from cuvet.rules.library_handles import returned
+from cuvet.rules.lifecycle import place
+from cuvet.rules.memory.exhausted import explain_exhausted
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_PLANS = "cufftMakePlan"
+_OF_ARGUMENTS = re.compile(r"BAD_PARAM|INVALID|TYPE_ERROR|OUT_OF_RANGE|Invalid|UNALIGNED")
+"""Statuses, by name, that are about what the call was given."""
+_NO_DEVICE = frozenset({100, 101})
+"""CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE."""
+_OUT_OF_MEMORY = 2
+_HARMLESS = frozenset({500, 801})
+"""CUDA_ERROR_NOT_FOUND and CUDA_ERROR_NOT_SUPPORTED: libraries ask for what need not be there."""
+
+
+class LibraryHandleCreationFailed(Rule):
+    """
+    ## What it checks
+    A library cannot make its handle or plan: `CUDNN_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED` and their siblings. The
+    finding says what went before: the driver call inside that failed and why, a context that was lost earlier, what holds the GPU's
+    memory.
+
+    ## Why it is wrong
+    The status names a symptom. Making a handle starts CUDA and allocates resources, and whatever of that fails, the library says the
+    same few words.
+
+    ## Use instead
+    Mend the reason that is named. If no driver call failed, look at the library's files with `cuvet doctor`.
+
+    ## Limits
+    A status that is about the call's own arguments is not explained. What fails inside a library that has the CUDA runtime linked in is
+    seen as far as it comes to the driver.
+    """
+
+    code = "CV966"
+    name = "library-handle-creation-failed"
+    severity = "warning"
+    summary = "a library could not make its handle or plan"
+    help = "mend the reason that is named; if no driver call failed, run cuvet doctor: it looks at the library's files"
+    libraries = True
+    entry_points = frozenset()
+    evidence = (
+        measured("no visible device: cudnnCreate returned CUDNN_STATUS_NOT_INITIALIZED", "cudnn_no_visible_device"),
+        measured(
+            "after an illegal address: cudnnCreate returned CUDNN_STATUS_INTERNAL_ERROR",
+            "cudnn_sticky_error_then_create",
+        ),
+        documented(
+            "cublasCreate() returns CUBLAS_STATUS_NOT_INITIALIZED if the CUDA runtime could not be initialised, "
+            "CUBLAS_STATUS_ALLOC_FAILED if the resources could not be allocated",
+            "cuBLAS, cublasCreate(), https://docs.nvidia.com/cuda/cublas/#cublascreate",
+        ),
+        reported(
+            "too little memory left: cudnnCreate returns CUDNN_STATUS_NOT_INITIALIZED",
+            "https://github.com/tensorflow/tensorflow/issues/27144",
+        ),
+    )
+    VALID = (
+        Example(
+            "made without CUDA having been started",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnSetStream(handle, 0)
+cu.cudnn.cudnnDestroy(handle)
+""",
+            setup=False,
+            note="the library starts it",
+        ),
+        Example(
+            "made after an error that is over",
+            """
+cu.cuModuleGetGlobal(cu.module(), "absent")
+cu.cublas.cublasDestroy(cu.cublas.cublasCreate())
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "context lost before",
+            """
+ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\\0"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "dies")
+cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
+cu.cuCtxSynchronize()  # error: [error-sticky]
+cu.cudnn.cudnnCreate()  # warning: [library-handle-creation-failed]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        return iter(())
+
+
+def explain_creation(call: Call, status: int, model: Model) -> Violation | None:
+    """Why a library's call failed that was to make a handle or plan. None of other calls, and if its arguments may be why."""
+    kind = kind_not_made(call, status)
+    if kind is None:
+        return None
+    wanted = f"the {kind.noun} was not made: {returned(call, status)}"
+    inside = _failed_inside(call, model)
+    lost = model.sticky_error(call)
+    if lost is not None:
+        first, error = lost
+        name = status_name("driver", error)
+        return _violation(f"{wanted}; the context was lost before, to {name}", f"{name} first showed in {place(first)}")
+    if inside is None:
+        return _violation(wanted, "no call to the driver failed while it was made")
+    inner, error = inside
+    what = f"{inner.name} returned {status_name('driver', error)} ({error}) while it was made"
+    if error in _NO_DEVICE:
+        return _violation(f"{wanted}; there is no GPU that this process may use", what)
+    exhausted = explain_exhausted(inner, error, model) if error == _OUT_OF_MEMORY else None
+    if exhausted is not None:
+        found = _violation(f"{wanted}; {exhausted.message}", what, *exhausted.because)
+        return replace(found, held=exhausted.held)
+    return _violation(f"{wanted}; {inner.name} failed", what)
+
+
+def kind_not_made(call: Call, status: int) -> Kind | None:
+    """The kind of handle or plan that a failing call was to make. None of other calls, and if its arguments may be why it failed."""
+    if _OF_ARGUMENTS.search(status_name(call.entry_point.api, status)):
+        return None
+    if call.name.startswith(_PLANS):
+        return Kind.CUFFT_PLAN
+    made = (role.kind for role in call.entry_point.roles if role.verb is Verb.CREATES)
+    return next((kind for kind in made if kind in WITH_CONTEXT), None)
+
+
+def _failed_inside(call: Call, model: Model) -> tuple[Call, int] | None:
+    """The last driver call that failed inside this one: its number on the thread is the higher."""
+    failure = model.last_failure(call.thread)
+    if failure is None or failure[0].number <= call.number or failure[1] in _HARMLESS:
+        return None
+    return failure
+
+
+def _violation(message: str, *because: str) -> Violation:
+    return Violation(rule=LibraryHandleCreationFailed, message=message, because=because, undefined=True)

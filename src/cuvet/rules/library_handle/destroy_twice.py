@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.library import OBJECTS
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.library_handles import dead_unseen
+from cuvet.rules.lifecycle import ENDS, DestroyTwice, a
+from cuvet.rules.rule import ABORT, Example, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class LibraryHandleDestroyTwice(DestroyTwice):
+    """
+    ## What it checks
+    A handle, plan, descriptor, generator, communicator or program of a library is destroyed that was destroyed before.
+
+    ## Why it is wrong
+    Destroying a cuDNN handle twice was measured to end the process with SIGABRT ("double free or corruption"). If the value has
+    been issued again meanwhile, the second call destroys somebody else's handle.
+
+    ## Use instead
+    Let one owner destroy the handle; in C++ delete the copy constructor and clear what was moved from.
+
+    ## Limits
+    When a new object of the library has got the old one's value, the second call looks like the destruction of the new one.
+    """
+
+    code = "CV962"
+    name = "library-handle-destroy-twice"
+    severity = "error"
+    summary = "a handle of a library is destroyed twice"
+    help = "let one owner destroy the handle, and clear the variable afterwards"
+    kinds = OBJECTS
+    libraries = True
+    evidence = (
+        measured(
+            "the second cudnnDestroy: SIGABRT, double free or corruption (cuDNN 9.19)",
+            "cudnn_destroy_twice",
+        ),
+        documented(
+            "cublasDestroy() is usually the last call with a particular handle",
+            "cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "each handle once",
+            """
+first, second = cu.cudnn.cudnnCreate(), cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnDestroy(first)
+cu.cudnn.cudnnDestroy(second)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+cu.cudnn.cudnnDestroy(cu.cudnn.cudnnCreate())
+cu.cudnn.cudnnDestroy(cu.cudnn.cudnnCreate())
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "cuDNN handle",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnDestroy(handle)
+cu.cudnn.cudnnDestroy(handle)  # error: [library-handle-destroy-twice]
+""",
+        ),
+        Example(
+            "cuBLAS handle of two owners",
+            """
+handle = cu.cublas.cublasCreate()
+cu.in_thread(lambda: cu.cublas.cublasDestroy(handle))
+cu.cublas.cublasDestroy(handle)  # error: [library-handle-destroy-twice]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            aborts = violation.objects[0].kind is Kind.CUDNN_HANDLE
+            yield replace(violation, outcomes=(ABORT,)) if aborts else violation
+        for use in dead_unseen(call, model, ENDS):
+            yield cls.violation(use, f"{a(use.role.kind.noun)} is destroyed that was destroyed before")

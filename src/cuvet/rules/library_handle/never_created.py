@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.library import not_made
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.library_handles import HANDLES
+from cuvet.rules.lifecycle import a, named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_USES = frozenset({Verb.USES})
+_KINDS = HANDLES - {Kind.CUFFT_PLAN, Kind.CUBLASLT_HANDLE}
+
+
+class LibraryHandleNeverCreated(Rule):
+    """
+    ## What it checks
+    With `--record full`: a library is given a handle that no call of this process made.
+
+    ## Why it is wrong
+    The variable was never set, or holds something else than a handle. The library takes whatever is at that address for its own:
+    cuDNN was measured to return CUDNN_STATUS_SUCCESS.
+
+    ## Use instead
+    Set the variable to NULL where it is declared, and make the handle before its first use.
+
+    ## Limits
+    Only recordings of every call are judged, and it is a warning: a handle may have been made by a copy of the library whose
+    calls were not seen. Plans of cuFFT are small numbers, and cuBLASLt takes handles of cuBLAS: neither is judged.
+    """
+
+    code = "CV973"
+    name = "library-handle-never-created"
+    severity = "warning"
+    summary = "a library is given a handle that it never made"
+    help = "make the handle before its first use, and set the variable to NULL until then"
+    kinds = _KINDS
+    verbs = _USES
+    libraries = True
+    only_for_dead = True
+    stage = Stage.HANDLE
+    evidence = (
+        measured(
+            "memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
+            "cudnn_garbage_handle",
+        ),
+        documented(
+            "the handle that cublasCreate() made is explicitly passed to every subsequent library function call",
+            "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
+        ),
+    )
+    VALID = (
+        Example(
+            "handle that was made",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnSetStream(handle, 0)
+""",
+        ),
+        Example(
+            "handle that another thread made",
+            """
+handle = cu.in_thread(cu.cublas.cublasCreate)
+cu.cublas.cublasSetStream(handle, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "memory that is no handle",
+            """
+cu.cudnn.cudnnSetStream(cu.host(1 << 16), 0)  # warning: [library-handle-never-created]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if not model.complete:
+            return
+        for kind in sorted(_KINDS - not_made(model, call).keys()):
+            for use in named(call, model, kind, _USES):
+                if not use.handle or use.object is not None or use.argument in call.seen:
+                    continue
+                if not any(other.alive for other in model.kinds_of(use.handle)):
+                    yield Violation(
+                        rule=cls,
+                        message=f"{use.handle:#x} was never made as {a(kind.noun)}",
+                        argument=use.argument,
+                        undefined=True,
+                    )

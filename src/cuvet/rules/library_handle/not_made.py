@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Verb
+from cuvet.model.library import NULL_STATUS, not_made
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.library_handles import HANDLES, is_null, returned
+from cuvet.rules.lifecycle import named, place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_USES = frozenset({Verb.USES})
+
+
+class LibraryHandleNotMade(Rule):
+    """
+    ## What it checks
+    The call that was to make a library's handle failed, and a later call of the same thread is given no handle, or one that the
+    library never made.
+
+    ## Why it is wrong
+    The variable holds what it held before: NULL, or whatever was in that memory. NULL gives a status that hides the first
+    one; for memory that is no handle cuDNN was measured to return CUDNN_STATUS_SUCCESS.
+
+    ## Use instead
+    Look at the status of the call that makes the handle, and stop there: its reason is the one to mend.
+
+    ## Limits
+    Once a handle of the same kind was made, nothing is said any more.
+    """
+
+    code = "CV965"
+    name = "library-handle-not-made"
+    severity = "error"
+    summary = "a library's handle was not made, and it is used all the same"
+    help = "check the status of the call that makes the handle; make it once for each device, and keep it"
+    kinds = HANDLES
+    verbs = _USES
+    libraries = True
+    only_for_dead = True
+    stage = Stage.HANDLE
+    evidence = (
+        measured(
+            "an arbitrary value as cuDNN handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
+            "cudnn_garbage_handle",
+        ),
+        measured("NULL: CUDNN_STATUS_BAD_PARAM", "cudnn_null_handle_use"),
+        documented(
+            "CUBLAS_STATUS_NOT_INITIALIZED: usually no prior cublasCreate()",
+            "cuBLAS, cublasStatus_t, https://docs.nvidia.com/cuda/cublas/#cublasstatus-t",
+        ),
+        documented(
+            "CUSPARSE_STATUS_NOT_INITIALIZED: also for a matrix or vector descriptor that is not initialized",
+            "cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t",
+        ),
+        documented(
+            "CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle",
+            "cuFFT API Reference, cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "made, and then used",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnSetStream(handle, 0)
+cu.cudnn.cudnnDestroy(handle)
+""",
+        ),
+        Example(
+            "status looked at",
+            """
+handle = cu.cublas.cublasCreate()
+if not cu.status:
+    cu.cublas.cublasSetStream(handle, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "status not looked at",
+            """
+ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\\0"
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "dies")
+cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
+cu.cuCtxSynchronize()  # error: [error-sticky]
+handle = cu.cudnn.cudnnCreate()  # warning: [library-handle-creation-failed]
+cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for kind, (first, status) in not_made(model, call).items():
+            for use in named(call, model, kind, _USES) if kind in HANDLES else ():
+                seen = call.seen.get(use.argument)
+                if use.object is not None or (seen is not None and seen.generation):
+                    continue
+                yield Violation(
+                    rule=cls,
+                    message=f"the {kind.noun} was not made: {returned(first, status)}",
+                    argument=use.argument,
+                    because=(f"{first.name} failed in {place(first)}, and no {kind.noun} was made since",),
+                    outcomes=NULL_STATUS.get(kind, ()) if is_null(use) else (),
+                    undefined=True,
+                    only_if_failed=is_null(use),
+                )

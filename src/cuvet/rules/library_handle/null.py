@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.library import NULL_STATUS, not_made
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.library_handles import HANDLES, is_null
+from cuvet.rules.lifecycle import named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_USES = frozenset({Verb.USES})
+
+
+class LibraryHandleNull(Rule):
+    """
+    ## What it checks
+    A call of a library is given no handle (NULL; CUFFT_PLAN_NULL for a plan), and fails.
+
+    ## Why it is wrong
+    The library has nothing to work with. It says so with a status that it has for other reasons too: cuDNN with
+    CUDNN_STATUS_BAD_PARAM, cuBLAS, cuSPARSE and cuSOLVER with NOT_INITIALIZED.
+
+    ## Use instead
+    Make the handle before its first use, and look at the status of the call that makes it. A static object that is used by another
+    static object's constructor may not be there yet.
+
+    ## Limits
+    Descriptors are not looked at: some may be NULL. Nor is the destruction of NULL, which was measured to be accepted by cuDNN.
+    """
+
+    code = "CV963"
+    name = "library-handle-null"
+    severity = "error"
+    summary = "a call of a library is given no handle"
+    help = "make the handle before its first use"
+    kinds = HANDLES
+    verbs = _USES
+    libraries = True
+    only_for_dead = True
+    stage = Stage.HANDLE
+    evidence = (
+        measured(
+            "cudnnSetStream and cudnnGetStream of NULL: CUDNN_STATUS_BAD_PARAM; cudnnDestroy of NULL: CUDNN_STATUS_SUCCESS",
+            "cudnn_null_handle_use",
+        ),
+        documented(
+            "CUBLAS_STATUS_NOT_INITIALIZED: the library was not initialized, usually for want of a prior cublasCreate()",
+            "cuBLAS, cublasStatus_t, https://docs.nvidia.com/cuda/cublas/#cublasstatus-t",
+        ),
+        documented(
+            "CUSPARSE_STATUS_NOT_INITIALIZED: usually caused by the lack of a prior call that makes the handle",
+            "cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t",
+        ),
+        documented(
+            "CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle",
+            "cuFFT API Reference, cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult",
+        ),
+    )
+    VALID = (
+        Example(
+            "made before",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnSetStream(handle, 0)
+cu.cudnn.cudnnDestroy(handle)
+""",
+        ),
+        Example("NULL destroyed", "\ncu.cudnn.cudnnDestroy(0)\n"),
+    )
+    INVALID = (
+        Example("cuDNN", "\ncu.cudnn.cudnnSetStream(0, 0)  # error: [library-handle-null]\n"),
+        Example("cuBLAS", "\ncu.cublas.cublasSetStream(0, 0)  # error: [library-handle-null]\n"),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for kind in sorted(HANDLES - not_made(model, call).keys()):
+            for use in named(call, model, kind, _USES):
+                if is_null(use) and (kind is Kind.CUFFT_PLAN or not use.role.null):
+                    yield Violation(
+                        rule=cls,
+                        message=f"the {kind.noun} is NULL",
+                        argument=use.argument,
+                        outcomes=NULL_STATUS.get(kind, ()),
+                        undefined=True,
+                        only_if_failed=True,
+                    )

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.objects import LibraryObject
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.library_handles import is_of_one_context, works
+from cuvet.rules.lifecycle import chain, ending, named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_KINDS = frozenset(
+    {
+        Kind.CUBLAS_HANDLE,
+        Kind.CUDNN_HANDLE,
+        Kind.CUFFT_PLAN,
+        Kind.CURAND_GENERATOR,
+        Kind.CUSOLVER_HANDLE,
+        Kind.CUSPARSE_HANDLE,
+    }
+)
+_VERBS = frozenset({Verb.USES, Verb.DESTROYS})
+
+
+class LibraryHandleOutlivesContext(Rule):
+    """
+    ## What it checks
+    A library's handle, plan or generator computes after the context in which it was made was destroyed or its device reset; or
+    another call with it fails then.
+
+    ## Why it is wrong
+    The end of the context, and a reset of its device, destroys all resources there, among them those that the library had allocated
+    for the handle. A device that is used again after a reset has a new context.
+
+    ## Use instead
+    Destroy the handles of all libraries before `cudaDeviceReset` or `cuCtxDestroy`, and make new ones afterwards. A cache of
+    handles needs the context in its key, or must be emptied first.
+
+    ## Limits
+    After a reset of the device, with `--record full` only, or if the call fails. Calls that only set, ask or destroy are reported only if
+    they fail. Handles of which it is not known in which context they were
+    made are not judged, nor those of cuBLASLt, NVRTC, nvJitLink and NCCL.
+    """
+
+    code = "CV968"
+    name = "library-handle-outlives-context"
+    severity = "error"
+    summary = "a library's handle is used after its context was destroyed or its device reset"
+    help = "destroy the library's handle before the context or the reset, and make a new one afterwards"
+    kinds = _KINDS
+    verbs = _VERBS
+    libraries = True
+    evidence = (
+        documented(
+            "one cuBLAS context for each CUDA context, and the former must never outlive the latter",
+            "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
+        ),
+        documented(
+            "cudaDeviceReset() destroys all resources of the device; that none is used afterwards is the caller's responsibility",
+            "CUDA Runtime API, Device Management, cudaDeviceReset",
+        ),
+        reported("a framework makes its cuBLAS handle anew after a reset", "https://github.com/torch/cutorch/pull/121"),
+        reported(
+            "cached cuBLAS and cuSOLVER handles go stale with their context",
+            "https://github.com/Cytnx-dev/Cytnx/issues/1161",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed before the reset",
+            """
+handle = cu.cublas.cublasCreate()
+cu.cublas.cublasDestroy(handle)
+cu.cuDevicePrimaryCtxReset(device)
+""",
+        ),
+        Example(
+            "made anew after the reset",
+            """
+cu.cublas.cublasDestroy(cu.cublas.cublasCreate())
+cu.cuDevicePrimaryCtxReset(device)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
+handle = cu.cublas.cublasCreate()
+cu.cublas.cublasSscal(handle, 16, cu.host(4), cu.cuMemAlloc(4096), 1)
+""",
+        ),
+        Example(
+            "another context destroyed",
+            """
+handle = cu.cublas.cublasCreate()
+memory = cu.cuMemAlloc(4096)
+cu.cuCtxDestroy(cu.cuCtxCreate(0, 0, device))
+cu.cuCtxSetCurrent(context)
+cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "handle",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+handle = cu.cublas.cublasCreate()
+cu.cuCtxDestroy(own)
+cu.cuCtxSetCurrent(context)
+memory = cu.cuMemAlloc(4096)
+cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-handle-outlives-context]
+""",
+        ),
+        Example(
+            "plan",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+plan = cu.cufft.cufftPlan1d(64, 0x29, 1)
+cu.cuCtxDestroy(own)
+cu.cuCtxSetCurrent(context)
+memory = cu.cuMemAlloc(4096)
+cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-outlives-context]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for kind in sorted(_KINDS):
+            for use in named(call, model, kind, _VERBS):
+                handle = use.object
+                if not isinstance(handle, LibraryObject) or not handle.alive or not is_of_one_context(handle):
+                    continue
+                context = handle.context
+                if context is None or context.destroyed_by is None:
+                    continue
+                yield Violation(
+                    rule=cls,
+                    message=f"{handle.name} is used, but {context.name}, in which it was made, was {ending(context.destroyed_by)}",
+                    objects=(handle, context),
+                    argument=use.argument,
+                    because=chain(context),
+                    undefined=True,
+                    only_if_failed=use.role.verb is Verb.DESTROYS or not works(call.entry_point),
+                )

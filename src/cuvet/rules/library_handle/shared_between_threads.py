@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.rules.evidence import documented, measured, reported
+from cuvet.rules.lifecycle import named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+_KINDS = frozenset({Kind.CUDNN_HANDLE, Kind.CUFFT_PLAN, Kind.CURAND_GENERATOR, Kind.NCCL_COMMUNICATOR})
+_ASKING = re.compile(r"Get|Query")
+
+
+class LibraryHandleSharedBetweenThreads(Rule):
+    """
+    ## What it checks
+    A thread calls cuDNN, cuFFT or cuRAND with a handle, plan or generator while another thread is inside a call with the same one;
+    or two threads issue operations to one communicator of NCCL at the same time.
+
+    ## Why it is wrong
+    These libraries may be called from many threads, but not with the same handle at the same time. In public threads the stream that one
+    thread had set was overwritten by another before its work was launched, and calls failed or crashed at random.
+
+    ## Use instead
+    One handle for each thread, or one that is lent to one thread at a time, from a pool or under a lock. To make a handle in one
+    thread and use it in another is allowed.
+
+    ## Limits
+    Only calls that overlapped in this run are seen: calls without a lock that happened not to overlap are not reported.
+    Calls that only ask for something are not judged: `ncclCommGetAsyncError` is made for being polled by another thread. cuBLAS and
+    cuSPARSE allow it as long as nobody changes the handle, which the rule library-handle-changed-in-use looks at.
+    """
+
+    code = "CV971"
+    name = "library-handle-shared-between-threads"
+    severity = "error"
+    summary = "two threads are inside a library with the same handle"
+    help = "give each thread a handle of its own, or lend one to a thread at a time"
+    kinds = _KINDS
+    libraries = True
+    evidence = (
+        documented(
+            "cuDNN may be called from many threads so long as they do not share the same handle simultaneously",
+            "NVIDIA cuDNN, Thread Safety, https://docs.nvidia.com/deeplearning/cudnn/frontend/latest/developer/misc.html",
+        ),
+        documented(
+            "cuFFT is thread safe as long as different threads execute different plans and their output is disjoint",
+            "cuFFT API Reference, Thread Safety, https://docs.nvidia.com/cuda/cufft/#thread-safety",
+        ),
+        documented(
+            "the host API of cuRAND is thread safe as long as different threads use different generators and their output is disjoint",
+            "cuRAND Library Programming Guide, Host API Overview, Thread Safety",
+        ),
+        documented(
+            "it is not allowed to issue NCCL operations to a single communicator in parallel with multiple threads",
+            "NCCL User Guide, Thread Safety, https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/threadsafety.html",
+        ),
+        measured(
+            "a cuDNN handle made in one thread and used in another, one after the other: no error",
+            "cudnn_other_thread_use",
+        ),
+        reported("the same cuFFT plan in two threads throws", "https://github.com/NVIDIA/MatX/issues/1039"),
+        reported(
+            "convolutions of several threads with one cuDNN state crash at random",
+            "https://github.com/microsoft/onnxruntime/issues/3828",
+        ),
+        reported("a race on one cuDNN handle, mended by a pool", "https://github.com/pytorch/pytorch/pull/14861"),
+    )
+    VALID = (
+        Example(
+            "one thread after the other",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.in_thread(lambda: cu.cudnn.cudnnSetStream(handle, 0))
+cu.cudnn.cudnnDestroy(handle)
+""",
+        ),
+        Example(
+            "a handle for each thread",
+            """
+def work():
+    handle = cu.cudnn.cudnnCreate()
+    for _ in range(100):
+        cu.cudnn.cudnnSetStream(handle, 0)
+
+cu.in_threads(work, work)
+""",
+        ),
+        Example(
+            "under a lock",
+            """
+import threading
+
+handle, lock = cu.cudnn.cudnnCreate(), threading.Lock()
+
+def work():
+    for _ in range(100):
+        with lock:
+            cu.cudnn.cudnnSetStream(handle, 0)
+
+cu.in_threads(work, work)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "without a lock",
+            """
+handle = cu.cudnn.cudnnCreate()
+
+def work():
+    for _ in range(500):
+        cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-shared-between-threads]
+
+cu.in_threads(work, work)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if not call.shared_with or not _matters(call.entry_point):
+            return
+        other = call.shared_call
+        if other is not None and not _matters(other):
+            return
+        where = f"in {other.name}" if other is not None else "in a call"
+        for use in (use for kind in sorted(_KINDS) for use in named(call, model, kind)):
+            if use.object is not None and use.object.alive:
+                yield Violation(
+                    rule=cls,
+                    message=f"{use.object.name} is in use by thread {call.shared_with}, {where}, when this thread enters",
+                    objects=(use.object,),
+                    argument=use.argument,
+                    undefined=True,
+                )
+                return
+
+
+@cache
+def _matters(entry_point: EntryPoint) -> bool:
+    """Whether calls of the entry point do more than ask; of NCCL, whether they are operations, which name a stream."""
+    if entry_point.api == "nccl":
+        return any(role.verb is Verb.ON for role in entry_point.roles)
+    return not _ASKING.search(entry_point.name)

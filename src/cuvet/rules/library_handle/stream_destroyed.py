@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.library_handles import HANDLES, handles_used, works
+from cuvet.rules.lifecycle import chain, place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class LibraryHandleStreamDestroyed(Rule):
+    """
+    ## What it checks
+    A library computes with a handle whose stream was destroyed: the one that `cublasSetStream`, `cudnnSetStream`, `cufftSetStream`
+    and their like named last.
+
+    ## Why it is wrong
+    The handle keeps the stream's value, and every kernel is launched on it. A launch on a destroyed stream was measured to end the
+    process with SIGSEGV inside the driver.
+
+    ## Use instead
+    Give the handle another stream (0 is the default stream) before its own is destroyed, or destroy the handle first.
+
+    ## Limits
+    Streams that ended with their context are told by the rule library-handle-outlives-context. Silent once a new stream has got the
+    old one's value.
+    """
+
+    code = "CV969"
+    name = "library-handle-stream-destroyed"
+    severity = "error"
+    summary = "a library computes on a stream that was destroyed"
+    help = "give the handle another stream before its stream is destroyed"
+    kinds = HANDLES
+    libraries = True
+    evidence = (
+        measured(
+            "a launch on a destroyed stream: SIGSEGV in the driver, no error code",
+            "launch_on_destroyed_stream",
+        ),
+        documented(
+            "cublasSetStream() sets the stream that all subsequent calls use",
+            "cuBLAS, cublasSetStream(), https://docs.nvidia.com/cuda/cublas/#cublassetstream",
+        ),
+        documented(
+            "the association with a stream remains until the plan is destroyed or cufftSetStream() changes it",
+            "cuFFT API Reference, cufftSetStream(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetstream",
+        ),
+        documented(
+            "Use of the handle after this call is undefined behavior.",
+            "CUDA Runtime API, Stream Management, cudaStreamDestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "stream set back before",
+            """
+handle = cu.cublas.cublasCreate()
+memory = cu.cuMemAlloc(4096)
+stream = cu.cuStreamCreate(0)
+cu.cublas.cublasSetStream(handle, stream)
+cu.cublas.cublasSetStream(handle, 0)
+cu.cuStreamDestroy(stream)
+cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
+""",
+        ),
+        Example(
+            "handle destroyed after its stream",
+            """
+handle = cu.cublas.cublasCreate()
+stream = cu.cuStreamCreate(0)
+cu.cublas.cublasSetStream(handle, stream)
+cu.cuStreamDestroy(stream)
+cu.cublas.cublasDestroy(handle)
+""",
+            note="nothing is enqueued any more",
+        ),
+        Example(
+            "another stream set after",
+            """
+handle = cu.cublas.cublasCreate()
+memory = cu.cuMemAlloc(4096)
+stream = cu.cuStreamCreate(0)
+cu.cublas.cublasSetStream(handle, stream)
+cu.cuStreamDestroy(stream)
+cu.cublas.cublasSetStream(handle, 0)
+cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "cuBLAS",
+            """
+handle = cu.cublas.cublasCreate()
+memory = cu.cuMemAlloc(4096)
+stream = cu.cuStreamCreate(0)
+cu.cublas.cublasSetStream(handle, stream)
+cu.cuStreamDestroy(stream)
+cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-handle-stream-destroyed]
+""",
+        ),
+        Example(
+            "cuFFT plan",
+            """
+plan = cu.cufft.cufftPlan1d(64, 0x29, 1)
+memory = cu.cuMemAlloc(4096)
+stream = cu.cuStreamCreate(0)
+cu.cufft.cufftSetStream(plan, stream)
+cu.cuStreamDestroy(stream)
+cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-stream-destroyed]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if not works(call.entry_point):
+            return
+        for use, handle in handles_used(call, model, HANDLES):
+            stream, since = handle.stream, handle.stream_set_by
+            if stream is None or since is None or stream.destroyed_by is None or stream.killed_by is not None:
+                continue
+            if model.find(Kind.STREAM, stream.handle) is not stream:
+                continue  # there is a new stream of that value: the program may mean that one
+            yield Violation(
+                rule=cls,
+                message=f"{handle.name} enqueues on {stream.name}, which was destroyed",
+                objects=(handle, stream),
+                argument=use.argument,
+                because=(f"{handle.name} was given {stream.name} by {since.name} in {place(since)}", *chain(stream)),
+                undefined=True,
+            )

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.model.library import OBJECTS
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.library_handles import dead_unseen
+from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
+from cuvet.rules.rule import Example, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class LibraryHandleUseAfterDestroy(UseAfterDestroy):
+    """
+    ## What it checks
+    A call of a library is given a handle, plan, descriptor, generator, communicator or program that was destroyed before.
+
+    ## Why it is wrong
+    What it stood for was released, and the library need not notice: `cudnnSetStream` on a destroyed handle was measured to return
+    CUDNN_STATUS_SUCCESS.
+
+    ## Use instead
+    Destroy the handle after its last use, and clear the variable that holds it. A cache of handles must not outlive their owner.
+
+    ## Limits
+    When a new object of the library has got the old one's value, a call through the old one looks like a use of the new. Where one place
+    makes hundreds of descriptors, only the first are recorded: of later ones it is not said where they were made and destroyed.
+    """
+
+    code = "CV961"
+    name = "library-handle-use-after-destroy"
+    severity = "error"
+    summary = "a destroyed handle of a library is used"
+    help = "destroy the handle after its last use, or clear the variable that still holds it"
+    kinds = OBJECTS
+    libraries = True
+    evidence = (
+        measured(
+            "cudnnSetStream on a destroyed handle: CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
+            "cudnn_destroy_then_use",
+        ),
+        documented(
+            "cublasDestroy() releases the library's resources and is usually the last call with a particular handle",
+            "cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy",
+        ),
+        documented(
+            "cufftDestroy() frees the GPU resources of a plan and destroys its internal data structure",
+            "cuFFT API Reference, cufftDestroy(), https://docs.nvidia.com/cuda/cufft/#function-cufftdestroy",
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed after the last use",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnSetStream(handle, 0)
+cu.cudnn.cudnnDestroy(handle)
+""",
+        ),
+        Example(
+            "handle issued again",
+            """
+cu.cublas.cublasDestroy(cu.cublas.cublasCreate())
+handle = cu.cublas.cublasCreate()
+cu.cublas.cublasSetStream(handle, 0)
+cu.cublas.cublasDestroy(handle)
+""",
+            note="the new handle often has the old one's value",
+        ),
+        Example(
+            "descriptor outlives the handle",
+            """
+handle = cu.cudnn.cudnnCreate()
+descriptor = cu.cudnn.cudnnCreateTensorDescriptor()
+cu.cudnn.cudnnDestroy(handle)
+cu.cudnn.cudnnSetTensor4dDescriptor(descriptor, 0, 0, 1, 1, 8, 8)
+cu.cudnn.cudnnDestroyTensorDescriptor(descriptor)
+""",
+            note="a descriptor belongs to no handle",
+        ),
+    )
+    INVALID = (
+        Example(
+            "cuDNN handle",
+            """
+handle = cu.cudnn.cudnnCreate()
+cu.cudnn.cudnnDestroy(handle)
+cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-use-after-destroy]
+""",
+        ),
+        Example(
+            "cuDNN descriptor",
+            """
+descriptor = cu.cudnn.cudnnCreateTensorDescriptor()
+cu.cudnn.cudnnDestroyTensorDescriptor(descriptor)
+cu.cudnn.cudnnSetTensor4dDescriptor(descriptor, 0, 0, 1, 1, 8, 8)  # error: [library-handle-use-after-destroy]
+""",
+        ),
+        Example(
+            "cuBLAS handle destroyed by another thread",
+            """
+handle = cu.cublas.cublasCreate()
+cu.in_thread(lambda: cu.cublas.cublasDestroy(handle))
+cu.cublas.cublasSetStream(handle, 0)  # error: [library-handle-use-after-destroy]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        yield from super().check(call, model)
+        for use in dead_unseen(call, model, USES):
+            yield cls.violation(use, f"{a(use.role.kind.noun)} is used that was destroyed before this call")

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.library_handles import HANDLES
+from cuvet.rules.lifecycle import a, named
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+_USES = frozenset({Verb.USES})
+_POINTERS = HANDLES - {Kind.CUFFT_PLAN}
+
+
+class LibraryHandleWrongKind(Rule):
+    """
+    ## What it checks
+    A call of a library is given, as its handle, the value of something else: a stream, a descriptor, another library's handle.
+
+    ## Why it is wrong
+    All these handles are pointers, a cast makes any of them of any other, and the library need not notice: cuDNN was measured to return
+    CUDNN_STATUS_SUCCESS for memory that is no handle.
+
+    ## Use instead
+    Pass the handle that this library made. A cuBLAS handle does as a cuBLASLt handle; no other is interchangeable.
+
+    ## Limits
+    With `--record full`, or if the call fails. Silent about values that cuvet has not seen made. Plans of cuFFT are small
+    numbers, which other things may have too: they are not judged.
+    """
+
+    code = "CV964"
+    name = "library-handle-wrong-kind"
+    severity = "error"
+    summary = "a call of a library is given the handle of something else"
+    help = "pass the handle that this library made"
+    kinds = _POINTERS
+    verbs = _USES
+    libraries = True
+    only_for_dead = True
+    stage = Stage.HANDLE
+    evidence = (
+        measured(
+            "memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
+            "cudnn_garbage_handle",
+        ),
+        documented(
+            "the handle is explicitly passed to every library function call: the one that cublasCreate() made",
+            "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
+        ),
+        documented(
+            "any valid cublasHandle_t can be used in place of cublasLtHandle_t",
+            "cuBLAS, cublasLtHandle_t, https://docs.nvidia.com/cuda/cublas/#cublaslthandle-t",
+        ),
+    )
+    VALID = (
+        Example(
+            "cuBLAS handle for cuBLASLt",
+            """
+handle = cu.cublas.cublasCreate()
+compute_32f, real_32f = 68, 0
+cu.cublaslt.cublasLtMatmulAlgoGetIds(handle, compute_32f, *[real_32f] * 5, 1, cu.host(4), cu.host(4))
+cu.cublas.cublasDestroy(handle)
+""",
+        ),
+        Example(
+            "each library's own",
+            """
+blas, dnn = cu.cublas.cublasCreate(), cu.cudnn.cudnnCreate()
+cu.cublas.cublasSetStream(blas, 0)
+cu.cudnn.cudnnSetStream(dnn, 0)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "descriptor in place of the handle",
+            """
+descriptor = cu.cudnn.cudnnCreateTensorDescriptor()
+cu.cudnn.cudnnSetStream(descriptor, 0)  # error: [library-handle-wrong-kind]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for kind in sorted(_POINTERS):
+            for use in named(call, model, kind, _USES):
+                seen = call.seen.get(use.argument)
+                if use.object is not None or not use.handle or (seen is not None and seen.generation):
+                    continue
+                others = [other for other in model.kinds_of(use.handle) if other.alive]
+                if others:
+                    yield Violation(
+                        rule=cls,
+                        message=f"{use.handle:#x} is {others[-1].name}, not {a(kind.noun)}",
+                        objects=(others[-1],),
+                        argument=use.argument,
+                        undefined=True,
+                    )

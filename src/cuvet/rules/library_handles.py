@@ -1,0 +1,87 @@
+"""What the rules about objects of CUDA's libraries share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import status_name
+from cuvet.catalog.roles import Kind, Verb
+from cuvet.model.library import OBJECTS
+from cuvet.model.objects import LibraryObject
+from cuvet.rules.lifecycle import Named, named
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+HANDLES = frozenset(
+    {
+        Kind.CUDNN_HANDLE,
+        Kind.CUBLAS_HANDLE,
+        Kind.CUBLASLT_HANDLE,
+        Kind.CUFFT_PLAN,
+        Kind.CUSPARSE_HANDLE,
+        Kind.CUSOLVER_HANDLE,
+        Kind.CURAND_GENERATOR,
+        Kind.NVRTC_PROGRAM,
+        Kind.NVJITLINK_HANDLE,
+        Kind.NCCL_COMMUNICATOR,
+    }
+)
+"""Kinds without which a library does nothing: never optional, as some descriptors are."""
+
+_SETTING = re.compile(r"Set|Get|Query|Create|Destroy|Estimate|bufferSize|Logger")
+_EXECUTING = re.compile(r"cufft(Xt)?Exec")
+_ELSEWHERE = frozenset({"host", "several devices"})
+"""Variants of roles that make handles which belong to no context."""
+_NULL_PLAN = 0xFFFFFFFF
+"""CUFFT_PLAN_NULL, -1. Zero may be a plan."""
+
+
+@cache
+def works(entry_point: EntryPoint) -> bool:
+    """Whether calls of the entry point compute something with the handle that they are given, as far as the name tells. Of cuFFT it is
+    the execution of a plan."""
+    if entry_point.api == "cufft":
+        return _EXECUTING.match(entry_point.name) is not None
+    return not _SETTING.search(entry_point.name) and any(
+        role.verb is Verb.USES and role.kind in HANDLES for role in entry_point.roles
+    )
+
+
+def handles_used(call: Call, model: Model, kinds: frozenset[Kind]) -> Iterator[tuple[Named, LibraryObject]]:
+    """Living objects of these kinds that the call uses."""
+    for kind in sorted(kinds):
+        for use in named(call, model, kind, frozenset({Verb.USES})):
+            if isinstance(use.object, LibraryObject) and use.object.alive:
+                yield use, use.object
+
+
+def dead_unseen(call: Call, model: Model, verbs: frozenset[Verb]) -> Iterator[Named]:
+    """Objects that the shim saw made and destroyed, but of which the recording does not tell."""
+    for kind in sorted(OBJECTS):
+        for use in named(call, model, kind, verbs):
+            seen = call.seen.get(use.argument)
+            if use.object is None and seen is not None and seen.generation and not seen.alive:
+                yield use
+
+
+def is_of_one_context(handle: LibraryObject) -> bool:
+    """Whether it belongs to the context in which it was made: cuSolverMg uses several devices, a generator may be the host's."""
+    maker = handle.created_by
+    return maker is not None and not any(role.variant in _ELSEWHERE for role in maker.entry_point.roles)
+
+
+def is_null(use: Named) -> bool:
+    """Whether the call is given nothing where it wants an object."""
+    if use.role.kind is Kind.CUFFT_PLAN:
+        return use.handle & _NULL_PLAN == _NULL_PLAN
+    return use.handle == 0
+
+
+def returned(call: Call, status: int) -> str:
+    """``cudnnCreate returned CUDNN_STATUS_NOT_INITIALIZED (1001)``."""
+    return f"{call.name} returned {status_name(call.entry_point.api, status)} ({status})"

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.evidence import recorded
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model, Object
+
+
+class LinkerDestroyedOnOtherThread(Rule):
+    """
+    ## What it checks
+    A thread created a linker (`cuLinkCreate`), another thread destroyed it, and now the first one creates or uses a linker again.
+
+    ## Why it is wrong
+    The driver keeps something of a linker for the thread that created it, which another thread's `cuLinkDestroy` does not end well. The
+    next linker call of the first thread was recorded to die of SIGSEGV more often than not. No document says that linkers are
+    bound to threads.
+
+    ## Use instead
+    Destroy a linker on the thread that created it.
+
+    ## Limits
+    Whether the driver dies depends on what is in its memory. Linkers of `libnvJitLink` are not looked at.
+    """
+
+    code = "CV661"
+    name = "linker-destroyed-on-other-thread"
+    severity = "warning"
+    summary = "a linker was destroyed on another thread than created it, which then goes on linking"
+    help = "destroy a linker on the thread that created it"
+    entry_points = frozenset({"cuLinkCreate", "cuLinkAddData", "cuLinkAddFile", "cuLinkComplete", "cuLinkDestroy"})
+    evidence = (
+        recorded(
+            "8 of 11 calls of such threads, of their own linkers: SIGSEGV, 7 in cuLinkCreate, 1 in cuLinkDestroy; "
+            "none of 630 other calls"
+        ),
+    )
+    VALID = (
+        Example(
+            "destroyed where it was created",
+            """
+linker = cu.cuLinkCreate(0, 0, 0)
+cu.cuLinkDestroy(linker)
+cu.cuLinkDestroy(cu.cuLinkCreate(0, 0, 0))
+""",
+        ),
+        Example(
+            "used on another thread",
+            """
+linker = cu.cuLinkCreate(0, 0, 0)
+ptx = 1
+cu.in_thread(lambda: cu.cuLinkAddData(linker, ptx, cu.ptx, len(cu.ptx), "part", 0, 0, 0))
+cu.cuLinkDestroy(linker)
+cu.cuLinkDestroy(cu.cuLinkCreate(0, 0, 0))
+""",
+            note="only the end has to be on the first thread",
+        ),
+    )
+    INVALID = (
+        Example(
+            "destroyed on another thread",
+            """
+linker = cu.cuLinkCreate(0, 0, 0)
+cu.in_thread(lambda: cu.cuLinkDestroy(linker))
+cu.cuLinkCreate(0, 0, 0)  # warning: [linker-destroyed-on-other-thread]
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        gone = _destroyed_elsewhere(call, model)
+        if gone is None or gone.destroyed_by is None or not _own(call, model):
+            return
+        yield Violation(
+            rule=cls,
+            message=f"{gone.name}, which this thread created, was destroyed on thread {gone.destroyed_by.thread}",
+            objects=(gone,),
+            because=(f"it was destroyed by {place(gone.destroyed_by)}",),
+            outcomes=(CRASH,),
+            undefined=True,
+        )
+
+
+def _own(call: Call, model: Model) -> bool:
+    """Whether it creates a linker, or names one that this thread created."""
+    index = call.entry_point.index.get("state")
+    linker = None if index is None else model.object_of(call, index, Kind.LINKER)
+    made = None if linker is None else linker.created_by
+    return index is None or (made is not None and made.thread == call.thread)
+
+
+def _destroyed_elsewhere(call: Call, model: Model) -> Object | None:
+    """A linker that this thread created and another one destroyed."""
+    return next(
+        (
+            linker
+            for linker in model.objects(Kind.LINKER, alive=False)
+            if linker.created_by is not None
+            and linker.destroyed_by is not None
+            and linker.created_by.thread == call.thread != linker.destroyed_by.thread
+        ),
+        None,
+    )
