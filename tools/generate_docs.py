@@ -17,6 +17,7 @@ INDEX = """# Rules
 Generated from `src/cuvet/rules`: one rule is one file, with its documentation, its evidence and the programs that test it.
 The programs on the pages are Python over the driver API: `cu.cuStreamCreate(0)` takes the input parameters and returns
 the output. Before them, `cuInit(0)` was called and the primary context of `device` made current.
+Those of the noun "source" are of `cuvet check` alone, and their programs are sources.
 An **error** is wrong whatever the timing, a **warning** may go wrong, a **note** is allowed and worth knowing.
 """
 

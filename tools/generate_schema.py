@@ -11,13 +11,16 @@ from cuvet import findings
 from cuvet.doctor import diagnosis
 from cuvet.image import inspection
 from cuvet.knowledge import explanation
+from cuvet.reports.check import SCHEMA_FILE as CHECK_SCHEMA_FILE
 from cuvet.reports.doctor import SCHEMA_FILE as DIAGNOSIS_SCHEMA_FILE
 from cuvet.reports.explanation import SCHEMA_FILE as EXPLANATION_SCHEMA_FILE
 from cuvet.reports.inspect import SCHEMA_FILE as INSPECTION_SCHEMA_FILE
 from cuvet.reports.json import SCHEMA_FILE
+from cuvet.source.tool import report as check
 
 SCHEMAS = {
     SCHEMA_FILE: (findings.Report, findings.SCHEMA),
+    CHECK_SCHEMA_FILE: (check.CheckReport, check.SCHEMA),
     EXPLANATION_SCHEMA_FILE: (explanation.Explanation, explanation.SCHEMA),
     INSPECTION_SCHEMA_FILE: (inspection.Inspection, inspection.SCHEMA),
     DIAGNOSIS_SCHEMA_FILE: (diagnosis.Diagnosis, diagnosis.SCHEMA),

@@ -13,7 +13,7 @@ from typing import NoReturn, Protocol, cast
 
 from cuvet import CuvetError, __version__
 
-COMMANDS = ("run", "analyze", "inspect", "doctor", "rules", "explain", "completion")
+COMMANDS = ("run", "analyze", "check", "inspect", "doctor", "rules", "explain", "completion")
 
 DESCRIPTION = (
     "The validation layer for CUDA: names the object behind a failing call, and where it was created and destroyed."
@@ -21,6 +21,7 @@ DESCRIPTION = (
 EPILOG = """examples:
   cuvet run -- ./program            check a program while it runs
   cuvet analyze DIR                 report again from a recording
+  cuvet check src/                  check source code
   cuvet explain event-use-after-destroy
 """
 

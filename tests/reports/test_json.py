@@ -24,6 +24,7 @@ FINDING = Finding(
     objects=(ObjectReport(kind="context", handle="0x1", generation=1, name="context#1", created=SITE),),
     evidence=(Evidence(kind="measured", text="t", source="s"),),
     driver_log=("NULL is not a valid context",),
+    library_log=("CUDNN_STATUS_BAD_PARAM; Reason: r",),
 )
 REPORT = Report(
     tool=Tool(version=cuvet.__version__),

@@ -139,6 +139,12 @@ def test_the_driver_s_words_come_after_the_result(report: Report) -> None:
     assert lines[place + 1] == "   = driver: \\x1b[2J"
 
 
+def test_the_words_of_cudnn(report: Report) -> None:
+    assert "\n   = cuDNN: CUDNN_STATUS_X; Reason: \\x1b\n" in rendered(
+        changed(report, library_log=("CUDNN_STATUS_X; Reason: \x1b",))
+    )
+
+
 def test_the_machine_s_part_comes_before_the_summary(report: Report) -> None:
     cause = MachineCause(cause="device-none-visible", verdict="no GPU is visible", evidence=("a", "b"), mend="unset it")
     text = rendered(msgspec.structs.replace(report, machine=(cause,)))

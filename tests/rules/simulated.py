@@ -177,8 +177,8 @@ class SimulatedDriver(programs.Driver):
         finally:
             self.thread = before
 
-    def in_threads(self, *functions: Callable[[], object]) -> None:
-        """One after the other: each is inside its calls when the next one makes its own."""
+    def in_threads(self, *functions: Callable[[], object], times: int = 1) -> None:
+        """Once, one after the other: each is inside its calls when the next one makes its own."""
         before = self.thread, self.shared_with
         for function in functions:
             self.shared_with = self.thread if self.thread != before[0] else 0

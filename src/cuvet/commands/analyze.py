@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
     )
-    reports.add_arguments(parser)
+    reports.add_arguments(parser, reports.REPORT_FORMATS)
 
 
 def run(args: argparse.Namespace) -> int:

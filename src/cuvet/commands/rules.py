@@ -20,10 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    rules = all_rules()
     if args.format == "json":
         import msgspec
 
-        rows = [{"rule": r.code, "name": r.name, "severity": r.severity, "summary": r.summary} for r in all_rules()]
+        rows = [{"rule": r.code, "name": r.name, "severity": r.severity, "summary": r.summary} for r in rules]
         print(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
         return 0
     from rich.text import Text
@@ -31,8 +32,8 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.reports.terminal import STYLES, console
 
     output = console(sys.stdout, args.color)
-    longest = max(len(rule.name) for rule in all_rules())
-    for rule in all_rules():
+    longest = max(len(rule.name) for rule in rules)
+    for rule in rules:
         line = Text(f"{rule.code}  ").append(f"{rule.severity:<8}", style=STYLES[rule.severity])
         output.print(line.append(f" {rule.name:<{longest}}  {rule.summary}"), soft_wrap=True)
     return 0

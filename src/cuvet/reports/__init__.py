@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from cuvet.findings import Report
 
 FORMATS = ("terminal", "json")
+REPORT_FORMATS = (*FORMATS, "sarif")
+"""Those of a ``Report``."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, formats: tuple[str, ...] = FORMATS) -> None:
     """Add ``--format``, ``--output`` and ``--color``."""
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="form of the report (default: terminal)")
+    parser.add_argument("--format", choices=formats, default="terminal", help="form of the report (default: terminal)")
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the report to FILE")
     add_color(parser)
 
@@ -41,6 +43,10 @@ def write(
         with open(args.output, "w", encoding="utf-8") if args.output else nullcontext(file or sys.stderr) as out:
             if args.format == "json":
                 out.write(json.render(report).decode() + "\n")
+            elif args.format == "sarif":
+                from cuvet.reports import sarif
+
+                out.write(sarif.of_run(report, Path.cwd()))
             else:
                 terminal.render(report, terminal.console(out, args.color), recording=recording, kept=kept)
     except OSError as error:

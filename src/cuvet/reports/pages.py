@@ -38,4 +38,5 @@ def _examples(heading: str, examples: tuple[Example, ...]) -> list[str]:
 def _example(example: Example) -> str:
     needs = f", {example.devices} devices" if example.devices > 1 else ""
     note = f"\n\n{example.note[0].upper()}{example.note[1:]}." if example.note else ""
-    return f"### {example.name}{needs}\n\n```python\n{example.program.strip()}\n```{note}"
+    language = getattr(example, "language", "python")
+    return f"### {example.name}{needs}\n\n```{language}\n{example.program.strip()}\n```{note}"

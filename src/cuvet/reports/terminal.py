@@ -18,7 +18,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from cuvet.catalog import status_name
+from cuvet.catalog import api_of, status_name
 from cuvet.findings import Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.reports.source import excerpt
 
@@ -80,7 +80,7 @@ def render_finding(finding: Finding, program: Program, console: Console) -> None
     _site(finding.site, finding.argument, style, console)
     _history(finding, console)
     for label, text in _explanation(finding, program):
-        _labelled(label, text, console)
+        labelled(label, text, console)
 
 
 def _machine(cause: MachineCause, console: Console) -> None:
@@ -88,9 +88,9 @@ def _machine(cause: MachineCause, console: Console) -> None:
         console, Text(f"machine[{cause.cause}]", style=STYLES["error"]).append(f": {printable(cause.verdict)}", "bold")
     )
     for line in cause.evidence:
-        _labelled("found", line, console)
-    _labelled("help", cause.mend, console)
-    _labelled("more", f"cuvet explain {cause.cause}", console)
+        labelled("found", line, console)
+    labelled("help", cause.mend, console)
+    labelled("more", f"cuvet explain {cause.cause}", console)
 
 
 def _history(finding: Finding, console: Console) -> None:
@@ -114,12 +114,14 @@ def _call(site: Site) -> tuple[int, int, int]:
 
 def headline(finding: Finding) -> Text:
     """The first line of a finding; it makes sense alone."""
-    message = finding.message
-    if not message.startswith(finding.api):
-        message = f"{finding.api}: {message}"
     text = Text(f"{finding.severity}[{finding.rule}]", style=STYLES[finding.severity])
-    text.append(f": {printable(message)}", style="bold")
+    text.append(f": {printable(sentence(finding))}", style="bold")
     return text.append(f" ({finding.name})", style="not bold")
+
+
+def sentence(finding: Finding) -> str:
+    """The message with the call that it is about."""
+    return finding.message if finding.message.startswith(finding.api) else f"{finding.api}: {finding.message}"
 
 
 def concise(finding: Finding) -> Text:
@@ -229,6 +231,8 @@ def _explanation(finding: Finding, program: Program) -> Iterable[tuple[str, str]
     yield "result", result(finding, program)
     for message in finding.driver_log:
         yield "driver", message
+    for message in finding.library_log:
+        yield "cuDNN", message
     for evidence in finding.evidence:
         yield evidence.kind, f"{evidence.text} ({evidence.source})"
     if finding.help:
@@ -246,12 +250,13 @@ def result(finding: Finding, program: Program) -> str:
         return f"the process died of {signal.Signals(finding.signal).name} in {finding.api}{by}"
     if finding.status is None:
         return f"{finding.api} had not returned when the recording ended{by}"
-    name = status_name("runtime" if finding.api.startswith("cuda") else "driver", finding.status)
+    name = status_name(api_of(finding.api), finding.status)
     silent = "; CUDA did not report the mistake" if finding.status == 0 else ""
     return f"{finding.api} returned {name} ({finding.status}){by}{silent}"
 
 
-def _labelled(label: str, text: str, console: Console) -> None:
+def labelled(label: str, text: str, console: Console) -> None:
+    """Print ``= label: text`` below a finding, wrapped."""
     prefix = f"   = {label}: "
     lines = textwrap.wrap(
         printable(text), max(console.width - len(prefix), 30), break_long_words=False, break_on_hyphens=False

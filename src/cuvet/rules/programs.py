@@ -174,9 +174,16 @@ class Driver:
         thread.join()
         return results[0]
 
-    def in_threads(self, *functions: Callable[[], object]) -> None:
-        """Run the functions at the same time, each in a new thread."""
-        threads = [threading.Thread(target=function) for function in functions]
+    def in_threads(self, *functions: Callable[[], object], times: int = 1) -> None:
+        """Run the functions so often at the same time, each in a new thread: they begin each time together."""
+        barrier = threading.Barrier(len(functions), timeout=60)
+
+        def run(function: Callable[[], object]) -> None:
+            for _ in range(times):
+                barrier.wait()
+                function()
+
+        threads = [threading.Thread(target=run, args=(function,)) for function in functions]
         for thread in threads:
             thread.start()
         for thread in threads:

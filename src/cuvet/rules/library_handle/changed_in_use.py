@@ -63,10 +63,9 @@ memory = cu.cuMemAlloc(4096)
 
 def work():
     cu.cuCtxSetCurrent(context)
-    for _ in range(100):
-        cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
+    cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
 
-cu.in_threads(work, work)
+cu.in_threads(work, work, times=100)
 """,
             note="cuBLAS allows it",
         ),
@@ -88,10 +87,9 @@ handle = cu.cublas.cublasCreate()
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 
 def work(stream):
-    for _ in range(500):
-        cu.cublas.cublasSetStream(handle, stream)  # warning: [library-handle-changed-in-use]
+    cu.cublas.cublasSetStream(handle, stream)  # warning: [library-handle-changed-in-use]
 
-cu.in_threads(lambda: work(first), lambda: work(second))
+cu.in_threads(lambda: work(first), lambda: work(second), times=500)
 """,
         ),
     )

@@ -101,11 +101,10 @@ import threading
 handle, lock = cu.cudnn.cudnnCreate(), threading.Lock()
 
 def work():
-    for _ in range(100):
-        with lock:
-            cu.cudnn.cudnnSetStream(handle, 0)
+    with lock:
+        cu.cudnn.cudnnSetStream(handle, 0)
 
-cu.in_threads(work, work)
+cu.in_threads(work, work, times=100)
 """,
         ),
     )
@@ -116,10 +115,9 @@ cu.in_threads(work, work)
 handle = cu.cudnn.cudnnCreate()
 
 def work():
-    for _ in range(500):
-        cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-shared-between-threads]
+    cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-shared-between-threads]
 
-cu.in_threads(work, work)
+cu.in_threads(work, work, times=500)
 """,
         ),
     )

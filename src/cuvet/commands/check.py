@@ -1,0 +1,142 @@
+"""``cuvet check``: the rules, on source code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuvet import CuvetError, reports
+
+if TYPE_CHECKING:
+    from cuvet.source.tool.report import CheckReport
+
+NAME = "check"
+HELP = "Check CUDA source code, before anything is compiled or run."
+EPILOG = """examples:
+  cuvet check src/
+  cuvet check --diff origin/main .                     only what this branch changed
+  cuvet check --select 'stream-*' --ignore CV201 src/
+  cuvet check --format sarif --output cuvet.sarif .
+  cuvet check --baseline known.json --write-baseline . then report only what is new:
+  cuvet check --baseline known.json .
+  cuvet check --fix kernels.cu
+
+exit codes: 0 no finding of severity error; 1 there is one (--error-exitcode chooses another number);
+2 a file could not be read, or a mistake in the use of cuvet
+"""
+
+FOUND, UNREADABLE = 1, 2
+FORMATS = (*reports.REPORT_FORMATS, "concise", "github")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", type=Path, help="source file, or directory with those below it"
+    )
+    reports.add_arguments(parser, FORMATS)
+    parser.add_argument(
+        "--select",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="report these rules only: name, code, or pattern as 'stream-*'",
+    )
+    parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
+    parser.add_argument("--baseline", metavar="FILE", type=Path, help="leave out the findings that FILE lists")
+    parser.add_argument("--write-baseline", action="store_true", help="list all present findings in --baseline FILE")
+    parser.add_argument("--diff", metavar="REV", help="report only what touches lines changed since git revision REV")
+    parser.add_argument("--fix", action="store_true", help="edit the files where a mend is mechanical and safe")
+    parser.add_argument(
+        "--cuda", metavar="VERSION", help="release of CUDA that the code is for, as 12.8 (default: newest)"
+    )
+    parser.add_argument("--jobs", metavar="N", type=_jobs, help="processes (default: one for each processor)")
+    parser.add_argument("--no-cache", action="store_true", help="do not use or keep results of earlier runs")
+    parser.add_argument(
+        "--error-exitcode", metavar="N", type=_exit_code, help="exit with N if there is a finding of severity error"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from cuvet.source.tool import baseline, configuration, session
+
+    todo = session.plan(
+        session.Request(
+            paths=tuple(args.paths),
+            select=tuple(args.select),
+            ignore=tuple(args.ignore),
+            baseline=args.baseline,
+            write_baseline=args.write_baseline,
+            diff=args.diff,
+            cuda=configuration.release(args.cuda) if args.cuda else None,
+            processes=args.jobs,
+            cached=not args.no_cache,
+        )
+    )
+    fixed = 0
+    with _progress(len(todo.found.files)) as tell:
+        outcome = session.check(todo, tell)
+    if args.fix:
+        outcome, fixed = session.fix(todo, outcome)
+    if args.write_baseline and todo.baseline:
+        baseline.write(todo.baseline, outcome.wanted, todo.root)
+    report = session.report(todo, outcome, fixed)
+    _write(report, args)
+    return _exit_code_of(report, args.error_exitcode)
+
+
+def _write(report: CheckReport, args: argparse.Namespace) -> None:
+    from cuvet.reports import check
+
+    if args.output is None:
+        check.write(report, sys.stdout, args.format, args.color)
+        return
+    try:
+        with open(args.output, "w", encoding="utf-8") as file:
+            check.write(report, file, args.format, args.color)
+    except OSError as error:
+        raise CuvetError(f"cannot write the report to {args.output}: {error.strerror}") from error
+
+
+def _exit_code_of(report: CheckReport, chosen: int | None) -> int:
+    if report.unread:
+        return UNREADABLE
+    found = any(finding.severity == "error" for finding in report.findings)
+    return (FOUND if chosen is None else chosen) if found else 0
+
+
+@contextmanager
+def _progress(files: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr while the block runs, if that is a terminal. It is told how many more files are done."""
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from cuvet.reports.terminal import console
+
+    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+    # Without a thread that refreshes it: processes are started meanwhile, by fork on some systems.
+    with Progress(*columns, console=console(sys.stderr), transient=True, auto_refresh=False) as progress:
+        bar = progress.add_task("", total=files)
+
+        def tell(count: int) -> None:
+            progress.advance(bar, count)
+            progress.refresh()
+
+        yield tell
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 1024")
+    return int(text)
+
+
+def _exit_code(text: str) -> int:
+    if not text.isdecimal() or int(text) > 255:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 255")
+    return int(text)

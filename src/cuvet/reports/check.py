@@ -1,0 +1,201 @@
+"""What ``cuvet check`` found: for people, in lines, and as JSON (``cuvet-check/1``, whose schema is ``check.schema.json``)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from cuvet.findings import Frame
+from cuvet.reports.terminal import STYLES, console, headline, labelled, printable
+from cuvet.source import NotChecked
+from cuvet.source.tool.fingerprints import place
+from cuvet.source.tool.lines import line_of
+from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore
+
+SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
+_PLACE = "blue"
+_STEP = "cyan"
+_TAB = 4
+_MOST_UNCHECKED = 5
+"""Reasons why something was not checked that are told one by one."""
+_HIDDEN = {
+    "ignored": "ignored by comments",
+    "baseline": "in the baseline",
+    "unchanged": "not on lines that were changed",
+}
+
+
+def write(report: CheckReport, file: TextIO, form: str, color: str) -> None:
+    """Write the report as terminal, concise, json, sarif or github. ``color`` is auto, always or never."""
+    if form == "json":
+        file.write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
+    elif form == "sarif":
+        from cuvet.reports import sarif
+
+        file.write(sarif.of_check(report))
+    elif form == "github":
+        from cuvet.reports import github
+
+        file.writelines(f"{line}\n" for line in github.commands(report))
+    else:
+        render(report, console(file, color), concise=form == "concise")
+
+
+def render(report: CheckReport, output: Console, *, concise: bool = False) -> None:
+    """Every finding with its source and its path, or in one line; then what is to be said of the run."""
+    explained: set[str] = set()
+    for finding in report.findings:
+        if concise:
+            _print(output, _in_a_line(finding.severity, place(finding), headline(finding)))
+        else:
+            _finding(finding, output, known=finding.rule not in explained)
+            explained.add(finding.rule)
+            _print(output, "")
+    for ignore in report.unused_ignores:
+        _print(output, _in_a_line("warning", frame_of(ignore), Text(f"warning: {printable(ignore.why)}")))
+    for unread in report.unread:
+        _print(
+            output, Text("error", STYLES["error"]).append(f": {printable(f'{unread.file}: {unread.why}')}", "default")
+        )
+    for sentence in _not_checked(report):
+        _print(output, Text("not checked", STYLES["warning"]).append(f": {printable(sentence)}", "default not bold"))
+    _print(output, _totals(report))
+
+
+def frame_of(ignore: Ignore) -> Frame:
+    """Where a comment is."""
+    return Frame(function="", file=ignore.file, line=ignore.line, column=ignore.column, end_column=ignore.end_column)
+
+
+def _print(output: Console, text: Text | str) -> None:
+    output.print(text, soft_wrap=True, markup=False)
+
+
+def _in_a_line(severity: str, frame: Frame, text: Text) -> Text:
+    """As compilers write it, so that editors find the place."""
+    return Text(f"{_position(frame)}: ", style=_PLACE).append_text(text)
+
+
+def _position(frame: Frame) -> str:
+    """``src/a.cu:41:7``."""
+    parts = (printable(frame.file or "?"), frame.line, frame.column)
+    return ":".join(str(part) for part in parts if part is not None)
+
+
+def _finding(finding: CheckFinding, output: Console, known: bool) -> None:
+    """``known``: what is known about the rule is told, which is done once."""
+    site = place(finding)
+    _print(output, headline(finding))
+    _print(output, _arrow(site))
+    rows = _rows(finding)
+    gutter = max(len(str(frame.line)) for frame, _, _ in rows)
+    shown: Frame | None = None
+    for number, (frame, text, style) in enumerate(rows, 1):
+        if frame.file != (shown or site).file:
+            _print(output, _arrow(frame))
+        label = f"{number}: {text}" if len(rows) > 1 and text else text
+        _excerpt(frame, label, style, gutter, output, again=shown is not None and _same_line(shown, frame))
+        shown = frame
+    for reason in finding.because:
+        labelled("because", reason, output)
+    for evidence in finding.evidence if known else ():
+        labelled(evidence.kind, f"{evidence.text} ({evidence.source})", output)
+    if finding.help:
+        labelled("help", finding.help, output)
+    labelled("more", f"cuvet explain {finding.rule}", output)
+
+
+def _arrow(frame: Frame) -> Text:
+    return Text("  --> ", style=_PLACE).append(f"{_position(frame)} in {printable(frame.function)}")
+
+
+def _path(finding: CheckFinding) -> Iterator[tuple[Frame, str, str]]:
+    """How the place is reached: the steps, or without them where the objects were created and destroyed."""
+    if finding.path:
+        yield from ((step.frame, step.text, _STEP) for step in finding.path)
+        return
+    for it in finding.objects:
+        for site, what in ((it.created, "created"), (it.destroyed, "destroyed")):
+            if site is not None and site.frames:
+                yield site.frames[0], f"{it.name} is {what} here", _STEP
+
+
+def _rows(finding: CheckFinding) -> list[tuple[Frame, str, str]]:
+    """The path with the finding's place in it: the last step on its line, or a row at the end if there is none."""
+    site, style = place(finding), STYLES[finding.severity]
+    rows = list(_path(finding))
+    index = next((i for i in range(len(rows) - 1, -1, -1) if _same_line(rows[i][0], site)), len(rows))
+    rows[index : index + 1] = [(site, rows[index][1] if index < len(rows) else "", style)]
+    return rows
+
+
+def _same_line(one: Frame, other: Frame) -> bool:
+    return (one.file, one.line) == (other.file, other.line)
+
+
+def _excerpt(frame: Frame, label: str, style: str, gutter: int, output: Console, again: bool) -> None:
+    """The line, what is meant in it, and what there is to say of it. With ``again`` the line stands just above."""
+    line = line_of(Path(frame.file or ""), frame.line)
+    room = max(output.width - gutter - 3, 20)
+    start, end = (frame.column or 1) - 1, (frame.end_column or frame.column or 1) - 1
+    cut = max(0, start - 2 * room)  # a line can have millions of characters
+    line, start, end = line[cut : start + 2 * room], start - cut, end - cut
+    before, marked = _cells(line[:start]), _cells(line[start:end], line[:start])
+    shift = max(0, before + min(marked, room // 2) - room)
+    if not again:
+        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line.expandtabs(_TAB))
+        row = Text(f"{frame.line:>{gutter}} | ", style=_PLACE)
+        _print(output, row.append(text[shift : shift + room], style="default"))
+    carets = " " * (before - shift) + "^" * max(1, min(marked, room - (before - shift)))
+    row = Text(f"{'':>{gutter}} | ", style=_PLACE).append(carets, style=style)
+    _print(output, row.append(f" {printable(label)}" if label else "", style=style))
+
+
+def _cells(text: str, before: str = "") -> int:
+    """Columns of a terminal that the text takes behind ``before``, which stands at the line's beginning."""
+    return cell_len((before + text).expandtabs(_TAB)) - cell_len(before.expandtabs(_TAB))
+
+
+def _not_checked(report: CheckReport) -> Iterator[str]:
+    """What was not checked, told part by part if it is little."""
+    parts = report.not_checked
+    for part in parts[:_MOST_UNCHECKED]:
+        lines = f"{part.first}-{part.last}" if part.last > part.first else str(part.first)
+        yield f"{part.file}:{lines}: {part.why}"
+    if len(parts) > _MOST_UNCHECKED:
+        yield _rest(parts[_MOST_UNCHECKED:])
+    yield from (f"{skipped.file}: {skipped.why}" for skipped in report.skipped[:_MOST_UNCHECKED])
+    if len(report.skipped) > _MOST_UNCHECKED:
+        yield f"{len(report.skipped) - _MOST_UNCHECKED:,} more paths that are no source files"
+
+
+def _rest(parts: Sequence[NotChecked]) -> str:
+    lines = sum(part.last - part.first + 1 for part in parts)
+    files = len({part.file for part in parts})
+    return f"{lines:,} more lines in {_count(files, 'file')}; --format json lists them"
+
+
+def _totals(report: CheckReport) -> Text:
+    """``1 error, 2 warnings in 34 files (210 functions that use CUDA)``."""
+    severities = Counter(finding.severity for finding in report.findings)
+    parts = [_count(severities["error"], "error"), _count(severities["warning"], "warning")]
+    parts += [_count(severities["note"], "note")] if severities["note"] else []
+    functions = report.stats.get("functions", 0)
+    text = f"{', '.join(parts)} in {_count(report.stats.get('files', 0), 'file')}"
+    text += f" ({_count(functions, 'function')} with CUDA)"
+    hidden = [f"{count:,} {_HIDDEN[name]}" for name, count in report.hidden.items()]
+    text += f"; not shown: {', '.join(hidden)}" if hidden else ""
+    if fixed := report.stats.get("fixed"):
+        text += f"; {_count(fixed, 'fix', 'fixes')} made"
+    return Text(text, style="bold red" if severities["error"] else "bold")
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,50 @@
+"""Findings as annotations of GitHub Actions: workflow commands, one a line, which its runner reads from the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cuvet.findings import Frame
+from cuvet.reports.terminal import printable, sentence
+from cuvet.source.tool.fingerprints import place, relative
+from cuvet.source.tool.report import CheckReport
+
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def commands(report: CheckReport) -> Iterator[str]:
+    """A command for each finding, for each comment that ignores nothing and for each file that could not be read."""
+    root = Path(report.root)
+    for finding in report.findings:
+        steps = [f"line {step.frame.line}: {step.text}" for step in finding.path]
+        text = "\n".join((sentence(finding), *steps, f"help: {finding.help}", f"more: cuvet explain {finding.rule}"))
+        yield _command(_COMMANDS[finding.severity], place(finding), root, f"{finding.rule} {finding.name}", text)
+    for ignore in report.unused_ignores:
+        frame = Frame(
+            function="", file=ignore.file, line=ignore.line, column=ignore.column, end_column=ignore.end_column
+        )
+        yield _command("warning", frame, root, "cuvet: ignore", ignore.why)
+    for unread in report.unread:
+        yield _command("error", Frame(function="", file=unread.file), root, "cuvet check", unread.why)
+
+
+def _command(name: str, frame: Frame, root: Path, title: str, text: str) -> str:
+    properties = {
+        "file": relative(frame.file, root) if frame.file else None,
+        "line": frame.line,
+        "col": frame.column,
+        "endColumn": frame.end_column,
+        "title": title,
+    }
+    listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value is not None)
+    return f"::{name} {listed}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    """As the runner's toolkit escapes it."""
+    return "%0A".join(printable(line).replace("%", "%25") for line in text.split("\n"))
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

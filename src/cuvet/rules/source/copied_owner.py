@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceCopiedOwner(SourceRule):
+    """
+    ## What it checks
+    A class makes a member in its constructor and ends it in its destructor, and says nothing about copies, so that the
+    compiler writes them.
+
+    ## Why it is wrong
+    A copy has the same handle. Whichever object goes first ends it, and the other uses what is gone and ends it again.
+
+    ## Use instead
+    Delete the copy constructor and the copy assignment (and write the moves), or hold the handle in a
+    ``std::unique_ptr`` or ``std::shared_ptr`` with a deleter.
+
+    ## Limits
+    Whether the class is ever copied is not looked at. Classes with bases, and with members that cannot be copied, are left out.
+    """
+
+    code = "CV857"
+    name = "source-copied-owner"
+    severity = "note"
+    summary = "a class that owns a handle can be copied"
+    help = "delete the copy constructor and the copy assignment, or hold the handle in an owner"
+    evidence = (
+        documented(
+            "if a class has a user-declared destructor, it almost surely needs a copy constructor and a copy assignment",
+            "cppreference, The rule of three/five/zero; C++ Core Guidelines, C.21",
+        ),
+    )
+    VALID = (
+        Source(
+            "copies deleted",
+            """
+class Timer {
+  public:
+    Timer() { cudaEventCreate(&event_); }
+    ~Timer() { cudaEventDestroy(event_); }
+    Timer(const Timer &) = delete;
+    Timer &operator=(const Timer &) = delete;
+  private:
+    cudaEvent_t event_;
+};
+""",
+        ),
+        Source(
+            "a member cannot be copied",
+            """
+class Timer {
+  public:
+    Timer() { cudaEventCreate(&event_); }
+    ~Timer() { cudaEventDestroy(event_); }
+  private:
+    std::mutex lock_;
+    cudaEvent_t event_;
+};
+""",
+        ),
+        Source(
+            "C#: variables of a class are references",
+            """
+class Timer {
+    CUevent happened;
+    public Timer() { Check(cuEventCreate(ref happened, 0)); }
+    ~Timer() { cuEventDestroy_v2(happened); }
+}
+""",
+            language="c#",
+        ),
+    )
+    INVALID = (
+        Source(
+            "copies written by the compiler",
+            """
+class Timer {
+  public:
+    Timer() { cudaEventCreate(&event_); }
+    ~Timer() { cudaEventDestroy(event_); }  // note: [source-copied-owner]
+  private:
+    cudaEvent_t event_;
+};
+""",
+        ),
+    )

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceCopyNotAwaited(SourceRule):
+    """
+    ## What it checks
+    ``cudaMemcpyAsync`` copies from or to a pinned buffer, and the host writes the buffer, or reads what is copied to it, before
+    anything that may wait for the copy.
+
+    ## Why it is wrong
+    The call returns before the copy is done. What the host reads may be old, and what it writes may be copied instead of what was
+    there.
+
+    ## Use instead
+    ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
+
+    ## Limits
+    Only buffers that are declared and allocated in the same function, and only up to the next call of a function of which
+    nothing is known. Pageable buffers are left out: copies of them mostly wait.
+    """
+
+    code = "CV866"
+    name = "source-copy-not-awaited"
+    severity = "warning"
+    summary = "the host uses a pinned buffer while it is copied"
+    help = "synchronize with the stream before the host uses the buffer"
+    evidence = (
+        documented(
+            "for transfers between device memory and pageable host memory, the function might be synchronous with respect to host",
+            "CUDA Runtime API, API synchronization behavior, Memcpy, Asynchronous",
+        ),
+        documented(
+            "cudaMemcpyAsync is asynchronous with respect to the host, so the call may return before the copy is complete",
+            "CUDA Runtime API, Memory Management, cudaMemcpyAsync",
+        ),
+    )
+    VALID = (
+        Source(
+            "awaited",
+            """
+float first(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    float result = host[0];
+    CHECK(cudaFreeHost(host));
+    return result;
+}
+""",
+        ),
+        Source(
+            "read while it is copied to the device",
+            """
+float first(float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    load(host, n);
+    CHECK(cudaMemcpyAsync(values, host, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    float result = host[0];
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+    return result;
+}
+""",
+        ),
+        Source(
+            "a function that may wait",
+            """
+float first(const float *values, int n, Queue &queue) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, queue.stream()));
+    queue.finish();
+    float result = host[0];
+    CHECK(cudaFreeHost(host));
+    return result;
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "read too early",
+            """
+float first(const float *values, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    CHECK(cudaMemcpyAsync(host, values, n * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    float result = host[0];  // warning: [source-copy-not-awaited]
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+    return result;
+}
+""",
+        ),
+        Source(
+            "written too early",
+            """
+void fill(float *values, float *others, int n, cudaStream_t stream) {
+    float *host;
+    CHECK(cudaMallocHost(&host, n * sizeof(float)));
+    host[0] = 1;
+    CHECK(cudaMemcpyAsync(values, host, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    host[0] = 2;  // warning: [source-copy-not-awaited]
+    CHECK(cudaMemcpyAsync(others, host, n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFreeHost(host));
+}
+""",
+        ),
+    )

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceDeviceMemoryOnHost(SourceRule):
+    """
+    ## What it checks
+    The host dereferences a pointer that ``cudaMalloc`` has set, or gives it to a function of the host that reads or writes memory
+    (``memcpy``, ``memset``, ``std::copy`` ...).
+
+    ## Why it is wrong
+    On most machines the host cannot reach device memory: the process dies of SIGSEGV.
+
+    ## Use instead
+    ``cudaMemcpy`` to or from the host, ``cudaMemset``, or ``cudaMallocManaged`` for memory that both use.
+
+    ## Limits
+    Only pointers that are declared and allocated in the same function, and that nothing else sets.
+    """
+
+    code = "CV867"
+    name = "source-device-memory-on-host"
+    severity = "error"
+    summary = "the host reads or writes device memory"
+    help = "copy with cudaMemcpy, set with cudaMemset, or allocate with cudaMallocManaged"
+    evidence = (
+        measured("the host reads memory of cudaMalloc: SIGSEGV", "host_deref_live"),
+        documented(
+            "Only use objects in the execution space they are associated with",
+            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 3.3",
+        ),
+    )
+    VALID = (
+        Source(
+            "an address, a size, a kernel's argument",
+            """
+void fill(const float *host, int n) {
+    float *values = nullptr;
+    CHECK(cudaMalloc(&values, n * sizeof(values[0])));
+    CHECK(cudaMemcpy(&values[1], host, (n - 1) * sizeof(*values), cudaMemcpyHostToDevice));
+    scale<<<1, n>>>(values);
+    CHECK(cudaGetLastError());
+    CHECK(cudaFree(values));
+}
+""",
+        ),
+        Source(
+            "managed memory",
+            """
+void fill(int n) {
+    float *values;
+    CHECK(cudaMallocManaged(&values, n * sizeof(float)));
+    values[0] = 1;
+    CHECK(cudaFree(values));
+}
+""",
+        ),
+        Source(
+            "an array of pointers to device memory",
+            """
+void fill(int n) {
+    float *values[2];
+    CHECK(cudaMalloc(&values[0], n));
+    CHECK(cudaMalloc(&values[1], n));
+    scale<<<1, n>>>(values[0], values[1]);
+    CHECK(cudaGetLastError());
+    CHECK(cudaFree(values[0]));
+    CHECK(cudaFree(values[1]));
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "dereferenced",
+            """
+void fill(int n) {
+    float *values;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));
+    values[0] = 1;  // error: [source-device-memory-on-host]
+    CHECK(cudaFree(values));
+}
+""",
+        ),
+        Source(
+            "memset of the host",
+            """
+void fill(int n) {
+    float *values;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));
+    memset(values, 0, n * sizeof(float));  // error: [source-device-memory-on-host]
+    CHECK(cudaFree(values));
+}
+""",
+        ),
+    )

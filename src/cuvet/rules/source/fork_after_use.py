@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceForkAfterUse(SourceRule):
+    """
+    ## What it checks
+    A function calls CUDA, then forks, and calls CUDA in the child.
+
+    ## Why it is wrong
+    The driver's state and its threads do not survive ``fork``: in the child calls return cudaErrorInitializationError.
+    ``device-use-after-fork`` is what ``cuvet run`` finds there.
+
+    ## Use instead
+    Fork before the first call of CUDA, or start the child with ``exec``.
+
+    ## Limits
+    Only where all of it stands in one function. In Python the child may also be a function that ``multiprocessing`` runs:
+    that is a warning, because Linux forks by default up to Python 3.13 only, and nothing is said where the file names
+    another start method.
+    """
+
+    code = "CV871"
+    name = "source-fork-after-use"
+    severity = "error"
+    summary = "a child uses CUDA that was forked after its parent had used it"
+    help = "fork before the first call of CUDA, or start the child with exec"
+    evidence = (
+        measured("in the child cudaMalloc returns cudaErrorInitializationError", "fork_child_uses"),
+        measured("forked before the parent's first call: the child works", "fork_before_init"),
+        documented(
+            "A call to fork must be immediately followed to a call to exec",
+            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6",
+        ),
+        documented(
+            "the default start method of multiprocessing on Linux changed from fork to forkserver in Python 3.14",
+            "What's New In Python 3.14, multiprocessing",
+        ),
+    )
+    VALID = (
+        Source(
+            "forked first",
+            """
+int main() {
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(cudaSetDevice(1));
+        return 0;
+    }
+    CHECK(cudaSetDevice(0));
+    return 0;
+}
+""",
+        ),
+        Source(
+            "a child without CUDA",
+            """
+int main() {
+    CHECK(cudaSetDevice(0));
+    pid_t child = fork();
+    if (child == 0) {
+        execl("worker", "worker", nullptr);
+        _exit(1);
+    }
+    CHECK(cudaDeviceSynchronize());
+    return 0;
+}
+""",
+        ),
+        Source(
+            "Python: started anew",
+            """
+import multiprocessing
+from cupy.cuda import runtime
+
+def worker(n):
+    runtime.free(runtime.malloc(n))
+
+def run(n):
+    runtime.free(runtime.malloc(n))
+    multiprocessing.get_context("spawn").Process(target=worker, args=(n,)).start()
+""",
+            language="python",
+        ),
+    )
+    INVALID = (
+        Source(
+            "counted before",
+            """
+int main() {
+    int count;
+    CHECK(cudaGetDeviceCount(&count));
+    CHECK(cudaFree(0));
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(cudaSetDevice(1));  // error: [source-fork-after-use]
+        return 0;
+    }
+    return 0;
+}
+""",
+        ),
+        Source(
+            "Python: started by multiprocessing",
+            """
+from multiprocessing import Process
+from cupy.cuda import runtime
+
+def worker(n):
+    runtime.free(runtime.malloc(n))  # warning: [source-fork-after-use]
+
+def run(n):
+    runtime.free(runtime.malloc(n))
+    Process(target=worker, args=(n,)).start()
+""",
+            language="python",
+        ),
+    )

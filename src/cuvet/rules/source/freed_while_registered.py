@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceFreedWhileRegistered(SourceRule):
+    """
+    ## What it checks
+    Host memory that was registered is given to ``free`` or ``delete`` before it is unregistered.
+
+    ## Why it is wrong
+    The registration stays. When the heap hands the addresses out again, registering the new buffer fails, and copies from
+    and to it go by the pages of the old one.
+
+    ## Use instead
+    ``cudaHostUnregister`` before the memory is freed.
+
+    ## Limits
+    Only along the paths of one function.
+    """
+
+    code = "CV859"
+    name = "source-freed-while-registered"
+    severity = "error"
+    summary = "host memory is freed before it is unregistered"
+    help = "call cudaHostUnregister before the memory is freed"
+    evidence = (
+        measured(
+            "registering the addresses again fails when the memory was unmapped and mapped again in between",
+            "register_freed_then_again",
+        ),
+        documented(
+            "cuMemHostUnregister: unmaps the memory range and makes it pageable again",
+            "CUDA Driver API, Memory Management, cuMemHostUnregister",
+        ),
+    )
+    VALID = (
+        Source(
+            "unregistered first",
+            """
+void send(int n) {
+    char *buffer = (char *)malloc(n);
+    cudaHostRegister(buffer, n, cudaHostRegisterDefault);
+    upload(buffer, n);
+    cudaHostUnregister(buffer);
+    free(buffer);
+}
+""",
+        ),
+        Source(
+            "another buffer",
+            """
+void send(int n) {
+    char *buffer = (char *)malloc(n);
+    char *other = (char *)malloc(n);
+    cudaHostRegister(buffer, n, cudaHostRegisterDefault);
+    free(other);
+    cudaHostUnregister(buffer);
+    free(buffer);
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "freed while registered",
+            """
+void send(int n) {
+    char *buffer = (char *)malloc(n);
+    cudaHostRegister(buffer, n, cudaHostRegisterDefault);
+    upload(buffer, n);
+    free(buffer);  // error: [source-freed-while-registered]
+}
+""",
+        ),
+    )

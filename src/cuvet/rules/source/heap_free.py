@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceHeapFree(SourceRule):
+    """
+    ## What it checks
+    Memory that CUDA allocated, on the device or pinned on the host, is given to ``free`` or ``delete``.
+
+    ## Why it is wrong
+    The heap does not know the address: glibc ends the process, or the heap is damaged, and CUDA keeps the memory.
+
+    ## Use instead
+    ``cudaFreeHost`` for pinned memory, ``cudaFree`` for device and managed memory.
+
+    ## Limits
+    Only where all that the variable ever holds was allocated by one function of CUDA.
+    """
+
+    code = "CV858"
+    name = "source-heap-free"
+    severity = "error"
+    summary = "memory of CUDA is given to free or delete"
+    help = "free it with the counterpart of the function that allocated it"
+    evidence = (
+        documented(
+            "cudaMallocHost: the memory is freed with cudaFreeHost; cudaMalloc: with cudaFree",
+            "CUDA Runtime API, Memory Management, cudaFreeHost, cudaFree",
+        ),
+        documented(
+            "free: ptr must have been returned by a previous call to malloc or related functions, otherwise undefined behavior occurs",
+            "Linux man-pages, malloc(3)",
+        ),
+        reported(
+            "a pinned buffer was given to free",
+            "https://github.com/wilicc/gpu-burn/commit/73d13cbba6cc959b3214343cb3cc83ec5354a9d2",
+        ),
+    )
+    VALID = (
+        Source(
+            "each with its counterpart",
+            """
+void both(int n) {
+    float *pinned, *values = (float *)malloc(n);
+    cudaMallocHost(&pinned, n);
+    free(values);
+    cudaFreeHost(pinned);
+}
+""",
+        ),
+        Source(
+            "one or the other",
+            """
+void one(int n, bool pin) {
+    float *values;
+    if (pin)
+        cudaMallocHost(&values, n);
+    else
+        values = (float *)malloc(n);
+    if (pin)
+        cudaFreeHost(values);
+    else
+        free(values);
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "pinned memory",
+            """
+void fill(int n) {
+    float *values;
+    cudaMallocHost(&values, n);
+    free(values);  // error: [source-heap-free]
+}
+""",
+        ),
+        Source(
+            "device memory",
+            """
+void fill(int n) {
+    float *values;
+    cudaMalloc(&values, n);
+    delete[] values;  // error: [source-heap-free]
+}
+""",
+        ),
+        Source(
+            "member",
+            """
+struct Test {
+    Test() { cudaMallocHost(&faulty, 4); }
+    Test(const Test &) = delete;
+    ~Test() { free(faulty); }  // error: [source-heap-free]
+    int *faulty;
+};
+""",
+        ),
+    )

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceLaunchUnchecked(SourceRule):
+    """
+    ## What it checks
+    A function launches kernels with ``<<<>>>`` and nobody asks ``cudaGetLastError`` or ``cudaPeekAtLastError`` afterwards: neither
+    the function nor one of the same file that calls it.
+
+    ## Why it is wrong
+    A launch returns nothing. If its configuration is refused, the kernel does not run, and the program goes on with what its memory
+    held before.
+
+    ## Use instead
+    ``cudaGetLastError()`` after the launch, through the check that the program has.
+
+    ## Limits
+    Anything that is named like a check is taken for one. Callers in other files are not seen. One note for a function,
+    or for a file in which nobody asks at all.
+    """
+
+    code = "CV862"
+    name = "source-launch-unchecked"
+    severity = "note"
+    summary = "nobody asks whether a launch was accepted"
+    help = "check cudaGetLastError() after the launch"
+    evidence = (
+        documented(
+            "Check for errors after launching a kernel by calling cudaGetLastError",
+            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.4",
+        ),
+        measured(
+            "after a launch with too many threads, blocks or too much shared memory cudaGetLastError returns cudaErrorInvalidValue",
+            "launch_bad_config",
+            "launch_too_many_threads",
+        ),
+    )
+    VALID = (
+        Source(
+            "asked",
+            """
+void scale(float *values, int n, cudaStream_t stream) {
+    multiply<<<n, 256, 0, stream>>>(values);
+    CHECK(cudaGetLastError());
+}
+""",
+        ),
+        Source(
+            "a macro that asks",
+            """
+void scale(float *values, int n) {
+    for (int i = 0; i < 4; ++i) {
+        multiply<<<n, 256>>>(values + i * n);
+        CUDA_KERNEL_LAUNCH_CHECK();
+    }
+}
+""",
+        ),
+        Source(
+            "a macro around the launch",
+            """
+void scale(float *values, int n) {
+    CHECK_LAUNCH(multiply<<<n, 256>>>(values));
+}
+void shift(float *values, int n) {
+    CHECK_LAUNCH(add<<<n, 256>>>(values));
+}
+""",
+        ),
+        Source(
+            "asked by the caller",
+            """
+static void scale(float *values, int n) {
+    multiply<<<n, 256>>>(values);
+}
+void scale_all(float *values, int n) {
+    scale(values, n);
+    CHECK(cudaPeekAtLastError());
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "not asked",
+            """
+void scale(float *values, int n, cudaStream_t stream) {
+    multiply<<<n, 256, 0, stream>>>(values);  // note: [source-launch-unchecked]
+    CHECK(cudaStreamSynchronize(stream));
+}
+""",
+        ),
+        Source(
+            "one note for a file in which nobody asks",
+            """
+void scale(float *values, int n) {
+    multiply<<<n, 256>>>(values);  // note: [source-launch-unchecked]
+}
+void shift(float *values, int n) {
+    add<<<n, 256>>>(values);
+}
+""",
+        ),
+    )

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceLeakOnFailure(SourceRule):
+    """
+    ## What it checks
+    When a call of CUDA fails, the function returns without having ended the objects that it had made before.
+
+    ## Why it is wrong
+    A caller that goes on, or tries again with less, has lost that memory.
+
+    ## Use instead
+    An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
+    lead to.
+
+    ## Limits
+    After many errors the process can only exit, which gives everything back: therefore this is a note.
+    """
+
+    code = "CV853"
+    name = "source-leak-on-failure"
+    severity = "note"
+    summary = "an object is lost when a later call fails"
+    help = "end the object before returning, or give it to an owner whose destructor does"
+    evidence = (
+        documented(
+            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
+            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
+        ),
+    )
+    VALID = (
+        Source(
+            "freed before returning",
+            """
+int make(float **out, int n) {
+    float *first, *second;
+    if (cudaMalloc(&first, n) != cudaSuccess) return 1;
+    if (cudaMalloc(&second, n) != cudaSuccess) {
+        cudaFree(first);
+        return 1;
+    }
+    join<<<1, 1>>>(first, second);
+    cudaFree(second);
+    cudaFree(first);
+    return 0;
+}
+""",
+        ),
+        Source(
+            "the process ends",
+            """
+int make(int n) {
+    float *first, *second;
+    cudaMalloc(&first, n);
+    if (cudaMalloc(&second, n) != cudaSuccess) {
+        fprintf(stderr, "no memory");
+        exit(1);
+    }
+    join<<<1, 1>>>(first, second);
+    cudaFree(second);
+    cudaFree(first);
+    return 0;
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "the second allocation fails",
+            """
+int make(int n) {
+    float *first, *second;
+    if (cudaMalloc(&first, n) != cudaSuccess) return 1;  // note: [source-leak-on-failure]
+    if (cudaMalloc(&second, n) != cudaSuccess) return 1;
+    join<<<1, 1>>>(first, second);
+    cudaFree(second);
+    cudaFree(first);
+    return 0;
+}
+""",
+        ),
+        Source(
+            "Python: the second allocation fails",
+            """
+from cuda.bindings import runtime as cudart
+
+def make(n):
+    error, first = cudart.cudaMalloc(n)  # note: [source-leak-on-failure]
+    if error != cudart.cudaError_t.cudaSuccess:
+        return None
+    error, second = cudart.cudaMalloc(n)
+    if error != cudart.cudaError_t.cudaSuccess:
+        return None
+    join(int(first), int(second))
+    error, = cudart.cudaFree(second)
+    error, = cudart.cudaFree(first)
+""",
+            language="python",
+        ),
+    )

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceLeakOnReturn(SourceRule):
+    """
+    ## What it checks
+    A function ends an object that it made, but not on every way out: an early ``return`` or ``throw`` comes first, or a
+    branch leaves the release out.
+
+    ## Why it is wrong
+    On that way the object is lost, and with it the memory or the place in the driver's tables that it takes.
+
+    ## Use instead
+    An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
+    lead to.
+
+    ## Limits
+    A way that needs two decisions of which nothing is known is not reported: they may exclude each other. Ways that are
+    taken when a call of CUDA fails are the subject of ``source-leak-on-failure``.
+    """
+
+    code = "CV852"
+    name = "source-leak-on-return"
+    severity = "warning"
+    summary = "an object is lost on one way out of the function"
+    help = "end the object on this way out too, or give it to an owner whose destructor does"
+    evidence = (
+        documented(
+            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
+            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
+        ),
+    )
+    VALID = (
+        Source(
+            "freed on both ways",
+            """
+bool sum(int n, bool quick) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    if (quick) {
+        cudaFree(values);
+        return false;
+    }
+    add<<<1, n>>>(values);
+    cudaFree(values);
+    return true;
+}
+""",
+        ),
+        Source(
+            "made and freed under one condition",
+            """
+void sum(int n, bool scratch) {
+    float *values = nullptr;
+    if (scratch)
+        cudaMalloc(&values, n * sizeof(float));
+    add<<<1, n>>>(values);
+    if (scratch)
+        cudaFree(values);
+}
+""",
+        ),
+        Source(
+            "one way out",
+            """
+int sum(int n) {
+    float *values = nullptr;
+    int result = -1;
+    if (cudaMalloc(&values, n * sizeof(float)) != cudaSuccess) goto done;
+    if (prepare(n)) goto done;
+    add<<<1, n>>>(values);
+    result = 0;
+done:
+    if (values) cudaFree(values);
+    return result;
+}
+""",
+        ),
+        Source(
+            "Python: freed in finally",
+            """
+from cuda.bindings import runtime as cudart
+
+def check(result):
+    if result[0] != cudart.cudaError_t.cudaSuccess:
+        raise RuntimeError(result[0])
+    return result[1] if len(result) == 2 else None
+
+def fill(n, quick):
+    values = check(cudart.cudaMalloc(n))
+    try:
+        if quick:
+            return
+        check(cudart.cudaMemset(values, 0, n))
+    finally:
+        check(cudart.cudaFree(values))
+""",
+            language="python",
+        ),
+        Source(
+            "C#: freed in finally",
+            """
+class Filler {
+    [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
+    [DllImport("cudart64_12")] static extern int cudaFree(IntPtr values);
+
+    void Fill(ulong bytes, bool quick) {
+        Check(cudaMalloc(out IntPtr values, bytes));
+        try {
+            if (quick) return;
+            Work(values);
+        } finally {
+            Check(cudaFree(values));
+        }
+    }
+}
+""",
+            language="c#",
+        ),
+    )
+    INVALID = (
+        Source(
+            "early return",
+            """
+bool sum(int n, bool quick) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));  // warning: [source-leak-on-return]
+    if (quick)
+        return false;
+    add<<<1, n>>>(values);
+    cudaFree(values);
+    return true;
+}
+""",
+        ),
+        Source(
+            "exception",
+            """
+void sum(int n) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);  // warning: [source-leak-on-return]
+    if (n > limit())
+        throw std::runtime_error("too many");
+    add<<<1, n, 0, stream>>>();
+    cudaStreamDestroy(stream);
+}
+""",
+        ),
+        Source(
+            "Python: early return",
+            """
+from cuda.bindings import runtime as cudart
+
+def check(result):
+    if result[0] != cudart.cudaError_t.cudaSuccess:
+        raise RuntimeError(result[0])
+    return result[1] if len(result) == 2 else None
+
+def fill(n, quick):
+    values = check(cudart.cudaMalloc(n))  # warning: [source-leak-on-return]
+    if quick:
+        return
+    check(cudart.cudaMemset(values, 0, n))
+    check(cudart.cudaFree(values))
+""",
+            language="python",
+        ),
+        Source(
+            "C#: exception",
+            """
+class Filler {
+    [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
+    [DllImport("cudart64_12")] static extern int cudaFree(IntPtr values);
+
+    void Fill(ulong bytes) {
+        Check(cudaMalloc(out IntPtr values, bytes));  // warning: [source-leak-on-return]
+        if (bytes > Limit) throw new ArgumentException("bytes");
+        Work(values);
+        Check(cudaFree(values));
+    }
+}
+""",
+            language="c#",
+        ),
+    )

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceMemberLeak(SourceRule):
+    """
+    ## What it checks
+    A class or struct has a member that its functions make (a stream, an event, memory), and no function ends it, although the
+    class has a destructor, or a function that ends other members.
+
+    ## Why it is wrong
+    When the object goes, nothing can end the member any more: it stays until the process exits.
+
+    ## Use instead
+    End the member where the others are ended, or make it an owner that ends itself.
+
+    ## Limits
+    All functions of the class that could end the member have to be in sight. A member that is handed to a function which is
+    not seen, and sounds as if it ended things, is left out.
+    """
+
+    code = "CV855"
+    name = "source-member-leak"
+    severity = "warning"
+    summary = "a class makes a member and never ends it"
+    help = "end the member where the others are ended"
+    evidence = (
+        documented(
+            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
+            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
+        ),
+        reported(
+            "a buffer of the model was left out when the model was freed",
+            "https://github.com/karpathy/llm.c/commit/39f976f0134308b198594ecccb24a19a8b4e7da8",
+        ),
+        reported(
+            "two texture objects of a field were never destroyed",
+            "https://github.com/lattice/quda/commit/43ef3df1c06e479936c4d545f2d775d93664248e",
+        ),
+    )
+    VALID = (
+        Source(
+            "both ended",
+            """
+class Worker {
+  public:
+    Worker() {
+        cudaStreamCreate(&stream_);
+        cudaMalloc(&buffer_, 1024);
+    }
+    Worker(const Worker &) = delete;
+    ~Worker() {
+        cudaFree(buffer_);
+        cudaStreamDestroy(stream_);
+    }
+  private:
+    cudaStream_t stream_;
+    float *buffer_;
+};
+""",
+        ),
+        Source(
+            "ended by a function that is not seen",
+            """
+class Worker {
+  public:
+    Worker();
+    ~Worker();
+  private:
+    cudaStream_t stream_;
+    float *buffer_;
+};
+Worker::Worker() {
+    cudaStreamCreate(&stream_);
+    cudaMalloc(&buffer_, 1024);
+}
+""",
+        ),
+        Source(
+            "C#: disposed",
+            """
+sealed class Worker : IDisposable {
+    CUstream stream;
+    CUdeviceptr buffer;
+    public Worker() {
+        Check(cuStreamCreate(ref stream, 0));
+        Check(cuMemAlloc_v2(ref buffer, 1024));
+    }
+    public void Dispose() {
+        Check(cuStreamDestroy_v2(stream));
+        Check(cuMemFree_v2(buffer));
+    }
+}
+""",
+            language="c#",
+        ),
+    )
+    INVALID = (
+        Source(
+            "destructor",
+            """
+class Worker {
+  public:
+    Worker() {
+        cudaStreamCreate(&stream_);
+        cudaMalloc(&buffer_, 1024);  // warning: [source-member-leak]
+    }
+    Worker(const Worker &) = delete;
+    ~Worker() { cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_;
+    float *buffer_;
+};
+""",
+        ),
+        Source(
+            "struct",
+            """
+struct Model {
+    float *weights;
+    float *gradients;
+};
+void model_allocate(Model *model, int n) {
+    cudaMalloc(&model->weights, n);
+    cudaMalloc(&model->gradients, n);  // warning: [source-member-leak]
+}
+void model_free(Model *model) {
+    cudaFree(model->weights);
+}
+""",
+        ),
+        Source(
+            "C#: forgotten by Dispose",
+            """
+sealed class Worker : IDisposable {
+    CUstream stream;
+    CUdeviceptr buffer;
+    public Worker() {
+        Check(cuStreamCreate(ref stream, 0));
+        Check(cuMemAlloc_v2(ref buffer, 1024));  // warning: [source-member-leak]
+    }
+    public void Dispose() {
+        Check(cuStreamDestroy_v2(stream));
+    }
+}
+""",
+            language="c#",
+        ),
+        Source(
+            "Python: forgotten by close",
+            """
+from cuda.bindings import runtime as cudart
+
+def check(result):
+    if result[0] != cudart.cudaError_t.cudaSuccess:
+        raise RuntimeError(result[0])
+    return result[1] if len(result) == 2 else None
+
+class Worker:
+    def __init__(self):
+        self.stream = check(cudart.cudaStreamCreate())
+        self.buffer = check(cudart.cudaMalloc(1024))  # warning: [source-member-leak]
+
+    def close(self):
+        check(cudart.cudaStreamDestroy(self.stream))
+""",
+            language="python",
+        ),
+    )

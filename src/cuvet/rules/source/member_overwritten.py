@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceMemberOverwritten(SourceRule):
+    """
+    ## What it checks
+    A function of a class that can be called again makes a member anew, without ending what is there and without asking
+    whether there is something.
+
+    ## Why it is wrong
+    From the second call on, the object of the call before is lost until the process exits.
+
+    ## Use instead
+    Make the member in the constructor, or end it before it is made again.
+
+    ## Limits
+    Functions whose names say that they are called once (``init``, ``create``, ``setup``) are left out.
+    """
+
+    code = "CV856"
+    name = "source-member-overwritten"
+    severity = "warning"
+    summary = "a function makes a member anew over the one that is there"
+    help = "end the member before it is made again, or make it once"
+    evidence = (
+        documented(
+            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
+            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
+        ),
+        reported(
+            "each call of apply allocated a buffer over the one of the call before",
+            "https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875",
+        ),
+    )
+    VALID = (
+        Source(
+            "made if it is not there",
+            """
+class Product {
+  public:
+    ~Product() { cudaFree(buffer_); }
+    Product(const Product &) = delete;
+    void apply(int n) {
+        if (buffer_ == nullptr)
+            cudaMalloc(&buffer_, n);
+        multiply<<<1, n>>>(buffer_);
+    }
+  private:
+    float *buffer_ = nullptr;
+};
+""",
+        ),
+        Source(
+            "freed first",
+            """
+class Product {
+  public:
+    ~Product() { cudaFree(buffer_); }
+    Product(const Product &) = delete;
+    void apply(int n) {
+        cudaFree(buffer_);
+        cudaMalloc(&buffer_, n);
+        multiply<<<1, n>>>(buffer_);
+    }
+  private:
+    float *buffer_ = nullptr;
+};
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "made each time",
+            """
+class Product {
+  public:
+    ~Product() { cudaFree(buffer_); }
+    Product(const Product &) = delete;
+    void apply(int n) {
+        cudaMalloc(&buffer_, n);  // warning: [source-member-overwritten]
+        multiply<<<1, n>>>(buffer_);
+    }
+  private:
+    float *buffer_ = nullptr;
+};
+""",
+        ),
+    )

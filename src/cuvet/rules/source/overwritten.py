@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceOverwritten(SourceRule):
+    """
+    ## What it checks
+    The only variable that holds an object of CUDA is given another value while the object is there.
+
+    ## Why it is wrong
+    Nothing can end the first object any more: its memory, or its place in the driver's tables, is lost until the
+    process exits.
+
+    ## Use instead
+    End the object before its variable is used again, or keep both.
+
+    ## Limits
+    Variables that other code may have looked at meanwhile are left out.
+    """
+
+    code = "CV854"
+    name = "source-overwritten"
+    severity = "warning"
+    summary = "the only variable that holds an object gets another value"
+    help = "end the object before its variable is used again"
+    evidence = (
+        documented(
+            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
+            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
+        ),
+        reported(
+            "each call allocates a buffer over the one of the call before",
+            "https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875",
+        ),
+    )
+    VALID = (
+        Source(
+            "freed in between",
+            """
+void grow(int n) {
+    float *values;
+    cudaMalloc(&values, n);
+    first<<<1, 1>>>(values);
+    cudaFree(values);
+    cudaMalloc(&values, 2 * n);
+    second<<<1, 1>>>(values);
+    cudaFree(values);
+}
+""",
+        ),
+        Source(
+            "exchanged",
+            """
+void iterate(int n) {
+    float *from, *to;
+    cudaMalloc(&from, n);
+    cudaMalloc(&to, n);
+    for (int i = 0; i < n; ++i) {
+        step<<<1, 1>>>(from, to);
+        float *other = from;
+        from = to;
+        to = other;
+    }
+    cudaFree(from);
+    cudaFree(to);
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "made again",
+            """
+void grow(int n) {
+    float *values;
+    cudaMalloc(&values, n);  // warning: [source-overwritten]
+    first<<<1, 1>>>(values);
+    cudaMalloc(&values, 2 * n);
+    second<<<1, 1>>>(values);
+    cudaFree(values);
+}
+""",
+        ),
+        Source(
+            "in a loop",
+            """
+void each(int n) {
+    cudaEvent_t done;
+    for (int i = 0; i < n; ++i) {
+        cudaEventCreate(&done);  // warning: [source-overwritten]
+        work<<<1, 1>>>();
+        cudaEventRecord(done);
+        cudaEventSynchronize(done);
+    }
+    cudaEventDestroy(done);
+}
+""",
+        ),
+        Source(
+            "Python: in a loop",
+            """
+from cuda.bindings import runtime as cudart
+
+def check(result):
+    if result[0] != cudart.cudaError_t.cudaSuccess:
+        raise RuntimeError(result[0])
+    return result[1] if len(result) == 2 else None
+
+def each(n):
+    for i in range(n):
+        done = check(cudart.cudaEventCreate())  # warning: [source-overwritten]
+        check(cudart.cudaEventRecord(done, 0))
+        check(cudart.cudaEventSynchronize(done))
+    check(cudart.cudaEventDestroy(done))
+""",
+            language="python",
+        ),
+    )

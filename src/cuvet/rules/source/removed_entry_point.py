@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceRemovedEntryPoint(SourceRule):
+    """
+    ## What it checks
+    A function of CUDA is called that the release at hand (``--cuda``, otherwise the newest that is known) no longer has.
+
+    ## Why it is wrong
+    The program does not compile, or does not link, with that release.
+
+    ## Use instead
+    What the finding names.
+
+    ## Limits
+    Calls that are compiled under a condition (``#if CUDART_VERSION < 12000``) are left out, and names that the file declares
+    itself. One finding for each name in a file.
+    """
+
+    code = "CV863"
+    name = "source-removed-entry-point"
+    severity = "warning"
+    summary = "a function is called that CUDA has removed"
+    help = "call what replaced it, or compile the call for older releases only"
+    evidence = (
+        documented(
+            "the headers of 12.9 have cudaThreadSynchronize and its like, those of 13.0 do not",
+            "cuda_runtime_api.h of CUDA 12.9 and 13.0",
+        ),
+        reported(
+            "texture references were removed in 12.0, cudaConfigureCall and cudaSetupArgument in 10.1",
+            "https://github.com/ROCm/HIPIFY/blob/amd-staging/docs/tables/CUDA_Runtime_API_functions_supported_by_HIP.md",
+        ),
+    )
+    VALID = (
+        Source(
+            "for older releases only",
+            """
+void wait() {
+#if CUDART_VERSION < 13000
+    CHECK(cudaThreadSynchronize());
+#else
+    CHECK(cudaDeviceSynchronize());
+#endif
+}
+""",
+        ),
+        Source(
+            "the program's own",
+            """
+#define cudaThreadSynchronize cudaDeviceSynchronize
+void wait() {
+    CHECK(cudaThreadSynchronize());
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "removed in 13.0",
+            """
+void wait() {
+    CHECK(cudaThreadSynchronize());  // warning: [source-removed-entry-point]
+}
+""",
+        ),
+        Source(
+            "removed in 12.0",
+            """
+texture<float, 1> values;
+void bind(float *memory, size_t bytes) {
+    CHECK(cudaBindTexture(nullptr, values, memory, bytes));  // warning: [source-removed-entry-point]
+}
+""",
+        ),
+    )

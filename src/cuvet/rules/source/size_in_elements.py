@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceSizeInElements(SourceRule):
+    """
+    ## What it checks
+    A function allocates memory with one size, and copies or sets that memory with the same expression times ``sizeof`` (or the other
+    way round).
+
+    ## Why it is wrong
+    CUDA counts in bytes. With the smaller size the memory is too small for what is copied to it, or most of it is not copied.
+
+    ## Use instead
+    The number of elements times ``sizeof`` of one, in both places.
+
+    ## Limits
+    Only where both sizes stand in one function and differ by nothing else.
+    """
+
+    code = "CV868"
+    name = "source-size-in-elements"
+    severity = "warning"
+    summary = "a size is given in elements where bytes are meant"
+    help = "multiply the number of elements by the size of one"
+    evidence = (
+        documented(
+            "cudaMalloc: size is the requested allocation size in bytes",
+            "CUDA Runtime API, Memory Management, cudaMalloc",
+        ),
+        documented("cudaMemcpy: count is the size in bytes to copy", "CUDA Runtime API, Memory Management, cudaMemcpy"),
+    )
+    VALID = (
+        Source(
+            "bytes in both places",
+            """
+float *upload(const float *host, int n) {
+    float *values;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));
+    CHECK(cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice));
+    return values;
+}
+""",
+        ),
+        Source(
+            "elements of one byte",
+            """
+char *upload(const char *host, int n) {
+    char *values;
+    CHECK(cudaMalloc(&values, n));
+    CHECK(cudaMemcpy(values, host, n * sizeof(char), cudaMemcpyHostToDevice));
+    return values;
+}
+""",
+        ),
+        Source(
+            "a part of it",
+            """
+float *upload(const float *host, int n, int first) {
+    float *values;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));
+    CHECK(cudaMemcpy(values, host, first * sizeof(float), cudaMemcpyHostToDevice));
+    return values;
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "allocated too small",
+            """
+float *upload(const float *host, int n) {
+    float *values;
+    CHECK(cudaMalloc(&values, n));  // warning: [source-size-in-elements]
+    CHECK(cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice));
+    return values;
+}
+""",
+        ),
+        Source(
+            "copied in part",
+            """
+float *upload(const float *host, int n) {
+    float *values;
+    CHECK(cudaMalloc((void **)&values, sizeof(float) * n));
+    CHECK(cudaMemcpy(values, host, n, cudaMemcpyHostToDevice));  // warning: [source-size-in-elements]
+    return values;
+}
+""",
+        ),
+    )

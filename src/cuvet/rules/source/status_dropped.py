@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceStatusDropped(SourceRule):
+    """
+    ## What it checks
+    A function calls CUDA and throws the status away, and does not ask ``cudaGetLastError`` afterwards either. All such calls of a
+    function are one note. It is a warning where most other statuses in the function are looked at, and the one that is not is
+    of a call that makes something, or that waits and is the last one.
+
+    ## Why it is wrong
+    Almost every call can return the error of work that was launched before. After an allocation that failed, the variable keeps
+    what it held, and a later call is blamed.
+
+    ## Use instead
+    Hand the status to the check that the program has. ``(void)`` in front of the call says that it is thrown away on purpose.
+
+    ## Limits
+    Functions that throw away nothing but the statuses of what they end are left out.
+    """
+
+    code = "CV860"
+    name = "source-status-dropped"
+    severity = "note"
+    summary = "the status of a call is thrown away"
+    help = "check the status, or write (void) in front of the call to say that it does not matter"
+    fix = "check-status"
+    evidence = (
+        documented(
+            "Check for errors after calling any CUDA library interface",
+            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.3",
+        ),
+        documented(
+            "this function may also return error codes from previous, asynchronous launches",
+            "CUDA Runtime API, Memory Management, cudaMalloc",
+        ),
+        measured(
+            "the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error",
+            "peek_stale_error",
+        ),
+    )
+    VALID = (
+        Source(
+            "checked",
+            """
+void fill(float *values, int n) {
+    CHECK(cudaMemset(values, 0, n * sizeof(float)));
+    if (cudaDeviceSynchronize() != cudaSuccess)
+        abort();
+}
+""",
+        ),
+        Source(
+            "thrown away on purpose",
+            """
+void fill(float *values, int n) {
+    (void)cudaMemset(values, 0, n * sizeof(float));
+}
+""",
+        ),
+        Source(
+            "asked for afterwards",
+            """
+bool fill(float *values, int n) {
+    cudaMemset(values, 0, n * sizeof(float));
+    cudaDeviceSynchronize();
+    return cudaGetLastError() == cudaSuccess;
+}
+""",
+        ),
+        Source(
+            "what is ended",
+            """
+class Buffer {
+  public:
+    Buffer(const Buffer &) = delete;
+    ~Buffer() { cudaFree(values_); }
+  private:
+    float *values_;
+};
+""",
+        ),
+        Source(
+            "Python: an exception says that the call failed",
+            """
+from cupy.cuda import runtime
+
+def clear(values, n):
+    runtime.memset(values, 0, n)
+    runtime.deviceSynchronize()
+""",
+            language="python",
+        ),
+    )
+    INVALID = (
+        Source(
+            "one note for a function",
+            """
+void fill(float *values, int n) {
+    cudaMemset(values, 0, n * sizeof(float));
+    cudaDeviceSynchronize();  // note: [source-status-dropped]
+}
+""",
+        ),
+        Source(
+            "an exception among checked calls",
+            """
+void exchange(float *from, float *to, int n, cudaStream_t stream) {
+    CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyDefault, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaMemcpyAsync(from, to, n, cudaMemcpyDefault, stream));
+    cudaStreamSynchronize(stream);  // warning: [source-status-dropped]
+}
+""",
+        ),
+        Source(
+            "Python: what is returned is dropped",
+            """
+from cuda.bindings import runtime as cudart
+
+def clear(values, n):
+    cudart.cudaMemset(values, 0, n)  # note: [source-status-dropped]
+""",
+            language="python",
+        ),
+    )

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceUnknownEntryPoint(SourceRule):
+    """
+    ## What it checks
+    A function is called whose name is one or two letters away from that of a function of CUDA, and that neither CUDA nor the file
+    declares.
+
+    ## Why it is wrong
+    The program does not compile, or, in C, does not link.
+
+    ## Use instead
+    The function that the finding names.
+
+    ## Limits
+    Many programs name functions of their own ``cudaSomething``: only names that look like a slip of the pen are found.
+    Calls that are compiled under a condition are left out.
+    """
+
+    code = "CV864"
+    name = "source-unknown-entry-point"
+    severity = "warning"
+    summary = "a function is called that CUDA does not have"
+    help = "call the function that the finding names"
+    evidence = (
+        documented(
+            "the names of all functions",
+            "cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5",
+        ),
+    )
+    VALID = (
+        Source(
+            "a template of the headers",
+            """
+void configure(int *blocks, int *threads) {
+    CHECK(cudaOccupancyMaxPotentialBlockSize(blocks, threads, kernel, 0, 0));
+}
+""",
+        ),
+        Source(
+            "the program's own",
+            """
+cudaError_t cudaMallocs(void **memory, size_t bytes);
+void make(float **values, size_t bytes) {
+    CHECK(cudaMallocs((void **)values, bytes));
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "letters exchanged",
+            """
+void end(cudaStream_t stream) {
+    CHECK(cudaStreamDestory(stream));  // warning: [source-unknown-entry-point]
+}
+""",
+        ),
+        Source(
+            "another tense",
+            """
+void end(cudaStream_t stream) {
+    CHECK(cudaStreamSynchronise(stream));  // warning: [source-unknown-entry-point]
+}
+""",
+        ),
+        Source(
+            "Python",
+            """
+from cuda.bindings import runtime as cudart
+
+def check(result):
+    if result[0] != cudart.cudaError_t.cudaSuccess:
+        raise RuntimeError(result[0])
+    return result[1] if len(result) == 2 else None
+
+def end(stream):
+    check(cudart.cudaStreamDestory(stream))  # warning: [source-unknown-entry-point]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: declared under a name that the driver does not export",
+            """
+static class Native {
+    [DllImport("nvcuda")] static extern int cuStreamDestory(IntPtr stream);  // warning: [source-unknown-entry-point]
+}
+""",
+            language="c#",
+        ),
+    )

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceWrongArgumentCount(SourceRule):
+    """
+    ## What it checks
+    A function of CUDA is called with more or fewer arguments than it takes in the release at hand (``--cuda``; without it, in any
+    release that is known).
+
+    ## Why it is wrong
+    The program does not compile.
+
+    ## Use instead
+    The arguments that the header names.
+
+    ## Limits
+    The defaults and overloads of C++ are allowed for. Calls whose arguments hold macros, and calls that are compiled under a
+    condition, are left out.
+    """
+
+    code = "CV865"
+    name = "source-wrong-argument-count"
+    severity = "warning"
+    summary = "a function is given more or fewer arguments than it takes"
+    help = "give it the arguments that the header names"
+    evidence = (
+        documented(
+            "the parameters of all functions, with the default arguments and overloads of C++",
+            "cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5",
+        ),
+    )
+    VALID = (
+        Source(
+            "defaults of C++",
+            """
+void fetch(float *values, const float *memory, size_t bytes, cudaEvent_t event, cudaStream_t stream) {
+    CHECK(cudaStreamWaitEvent(stream, event));
+    CHECK(cudaMemcpyAsync(values, memory, bytes, cudaMemcpyDeviceToHost));
+}
+""",
+        ),
+        Source(
+            "as 12.9 and as 13.0 have it",
+            """
+void move(void *memory, size_t bytes, int device, cudaMemLocation there, cudaStream_t stream) {
+    CHECK(cudaMemPrefetchAsync(memory, bytes, device, stream));
+    CHECK(cudaMemPrefetchAsync(memory, bytes, there, 0, stream));
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "the stream is missing",
+            """
+void end(float *memory) {
+    CHECK(cudaFreeAsync(memory));  // warning: [source-wrong-argument-count]
+}
+""",
+        ),
+    )

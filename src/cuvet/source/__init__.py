@@ -1,0 +1,41 @@
+"""``cuvet check``: source code, run through the model's rules along the paths of its functions. Nothing is compiled or executed.
+
+``check_source`` looks at one file, ``check_project`` at what only several files together show (a class whose header and source
+are two files, a function that another file defines). The first is the expensive part and depends on one file alone, so its
+result can be kept; the second is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cuvet.findings import Finding
+from cuvet.source.result import FileResult, NotChecked, Options, Outline
+
+__all__ = ["SUFFIXES", "FileResult", "NotChecked", "Options", "Outline", "check_project", "check_source"]
+
+SUFFIXES = {
+    **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hxx", ".hh", ".inl", ".inc"), "c++"),
+    ".py": "python",
+    ".cs": "c#",
+}
+"""Languages by the end of a file's name."""
+
+
+def check_source(path: Path, text: bytes, options: Options | None = None) -> FileResult:
+    """Check one file, which is not opened: ``text`` is what it holds, ``path`` names it in findings and says its language.
+
+    CuvetError if tree-sitter or the language's grammar is not installed. A file that is not valid in any way is no error:
+    what could not be read is in ``not_checked``.
+    """
+    from cuvet.source.check import check_file
+
+    return check_file(path, text, options or Options())
+
+
+def check_project(files: Sequence[FileResult]) -> tuple[Finding, ...]:
+    """Findings that take more than one file. Those of the files themselves are not repeated."""
+    from cuvet.source.check import check_together
+
+    return check_together(files)

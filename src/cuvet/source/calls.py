@@ -1,0 +1,205 @@
+"""What a call in source code means: the driver call that the model is told, and what its arguments are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from cuvet.catalog import Catalog, EntryPoint, Kind, Role, Verb, driver, libraries, runtime
+from cuvet.device.runtime.forward import DRIVER_NAMES
+from cuvet.source.handles import NOWHERE, SIZE
+from cuvet.source.program import Value
+
+_ALIKE = {
+    "cudaMalloc": "cuMemAlloc",
+    "cudaMallocPitch": "cuMemAllocPitch",
+    "cudaMallocManaged": "cuMemAllocManaged",
+    "cudaMallocAsync": "cuMemAllocAsync",
+    "cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync",
+    "cudaMallocHost": "cuMemHostAlloc",
+    "cudaFreeHost": "cuMemFreeHost",
+    "cudaFreeArray": "cuArrayDestroy",
+    "cudaMallocArray": "cuArray3DCreate",
+    "cudaMalloc3DArray": "cuArray3DCreate",
+    "cudaMallocMipmappedArray": "cuMipmappedArrayCreate",
+    "cudaCreateTextureObject": "cuTexObjectCreate",
+    "cudaCreateSurfaceObject": "cuSurfObjectCreate",
+    "cudaStreamCreate": "cuStreamCreate",
+    "cudaEventCreate": "cuEventCreate",
+    "cudaDeviceSynchronize": "cuCtxSynchronize",
+    "cudaThreadSynchronize": "cuCtxSynchronize",
+    "cudaLaunchHostFunc": "cuLaunchHostFunc",
+    "cudaMemcpy": "cuMemcpy",
+    "cudaMemcpyAsync": "cuMemcpyAsync",
+    "cudaMemset": "cuMemsetD8",
+    "cudaMemsetAsync": "cuMemsetD8Async",
+    "cudaMemcpyPeer": "cuMemcpyPeer",
+    "cudaMemcpyPeerAsync": "cuMemcpyPeerAsync",
+}
+"""Entry points of the runtime that the emulated runtime answers with more than one call of the driver, and the one of these that
+says what becomes of the objects. Parameters correspond by their roles (``cuvet.catalog.authored.runtime``)."""
+
+MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES})
+ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
+
+OWNED = frozenset(
+    {
+        Kind.MEMORY,
+        Kind.HOST_MEMORY,
+        Kind.ARRAY,
+        Kind.MIPMAPPED_ARRAY,
+        Kind.STREAM,
+        Kind.EVENT,
+        Kind.MEMORY_POOL,
+        Kind.TEXTURE_OBJECT,
+        Kind.SURFACE_OBJECT,
+        Kind.GRAPH,
+        Kind.GRAPH_EXEC,
+        Kind.LINKER,
+        Kind.CUDNN_HANDLE,
+        Kind.CUDNN_DESCRIPTOR,
+        Kind.CUBLAS_HANDLE,
+        Kind.CUBLASLT_HANDLE,
+        Kind.CUBLASLT_DESCRIPTOR,
+        Kind.CUFFT_PLAN,
+        Kind.CUSPARSE_HANDLE,
+        Kind.CUSPARSE_DESCRIPTOR,
+        Kind.CUSOLVER_HANDLE,
+        Kind.CUSOLVER_DESCRIPTOR,
+        Kind.CURAND_GENERATOR,
+        Kind.NVRTC_PROGRAM,
+        Kind.NCCL_COMMUNICATOR,
+    }
+)
+"""Kinds of objects that who makes them has to end. Modules, libraries and contexts are left to the end of the process on purpose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """``entry_point`` is what was written (of the runtime or the driver), ``told`` the one that the model is told about;
+    ``taken`` has, for each of its parameters, the index of the argument that is passed for it, or -1.
+    ``made`` and ``ended`` are the roles of arguments through which an object is made, or which name the object that is ended."""
+
+    entry_point: EntryPoint
+    told: EntryPoint
+    taken: tuple[int, ...]
+    made: tuple[tuple[int, Role], ...]
+    ended: tuple[tuple[int, Role], ...]
+    named: tuple[tuple[int, Role], ...]
+    sizes: frozenset[int]
+    """Parameters of ``told`` that are the size of memory: they are not followed."""
+
+    @property
+    def sets_device(self) -> bool:
+        return any(role.verb is Verb.SETS_CURRENT and role.kind is Kind.DEVICE for role in self.entry_point.roles)
+
+    @property
+    def resets(self) -> bool:
+        return any(role.verb is Verb.RESETS for role in self.entry_point.roles)
+
+    def words(self, given: Sequence[Value], word: Callable[[Value], int]) -> tuple[int, ...]:
+        """What is passed for each parameter of ``told``, where ``word`` gives a value's word. Arguments left out are zero."""
+        made = {at for at, _ in self.made}
+        return tuple(
+            SIZE if index in self.sizes else NOWHERE if at in made else word(given[at]) if 0 <= at < len(given) else 0
+            for index, at in enumerate(self.taken)
+        )
+
+    def with_argument(self, argument: int, word: int) -> tuple[int, ...]:
+        """What is passed for each parameter of ``told`` where nothing but one argument is known."""
+        return tuple(
+            SIZE if index in self.sizes else word if at == argument else 0 for index, at in enumerate(self.taken)
+        )
+
+    def only_reads(self, argument: int) -> bool:
+        """Whether CUDA only reads what the argument points to."""
+        parameters = self.entry_point.parameters
+        return argument < len(parameters) and (
+            parameters[argument].const
+            or any(role.verb is not Verb.RETURNS for at, role in self.named if at == argument)
+        )
+
+
+@cache
+def meaning(name: str) -> Meaning | None:
+    """What the entry point of that name means; None if neither API has it."""
+    found = _entry_point(name)
+    if found is None:
+        return None
+    own, told = found
+    roles = [(own.index[role.parameter], role) for role in own.roles if role.parameter and not role.field]
+    return Meaning(
+        own,
+        told,
+        _taken(own, told),
+        made=tuple((at, role) for at, role in roles if role.verb in MAKES),
+        ended=tuple((at, role) for at, role in roles if role.verb in ENDS),
+        named=tuple((at, role) for at, role in roles if role.verb not in MAKES and role.verb not in ENDS),
+        sizes=frozenset(told.index[role.size] for role in told.roles if role.size),
+    )
+
+
+@cache
+def symbols() -> frozenset[str]:
+    """All names of entry points that source code can call."""
+    catalogs = (runtime(), driver(), *libraries().values())
+    return frozenset(name for catalog in catalogs for name in _names(catalog) if not name.startswith("__"))
+
+
+@cache
+def spellings() -> frozenset[bytes]:
+    """``symbols`` as they stand in a file."""
+    return frozenset(name.encode() for name in symbols())
+
+
+def _names(catalog: Catalog) -> set[str]:
+    return {entry.name for entry in catalog.entry_points} | set(catalog.by_symbol)
+
+
+def _entry_point(name: str) -> tuple[EntryPoint, EntryPoint] | None:
+    if name in runtime() or name in runtime().by_symbol:
+        own = runtime()[name] if name in runtime() else runtime().by_symbol[name]
+        same = DRIVER_NAMES.get(own.name) or _ALIKE.get(own.name, "")
+        return own, _alone(driver()[same]) if same in driver() else _alone(own)
+    if name in driver() or name in driver().by_symbol:
+        own = driver()[name] if name in driver() else driver().by_symbol[name]
+        return own, _alone(own)
+    for library in libraries().values():
+        if name in library or name in library.by_symbol:
+            own = library[name] if name in library else library.by_symbol[name]
+            return own, _alone(own)
+    return None
+
+
+_LEFT_OUT = frozenset({Kind.GRAPH_NODE, Kind.FUNCTION, Kind.KERNEL, Kind.ADDRESS_RANGE, Kind.MEMORY_HANDLE})
+"""Kinds of objects that are not followed in source code."""
+
+
+def _alone(entry_point: EntryPoint) -> EntryPoint:
+    """The entry point without the roles that take more than the arguments' words: handles in structs and arrays."""
+    roles = tuple(
+        role for role in entry_point.roles if not (role.field or role.count or role.when or role.kind in _LEFT_OUT)
+    )
+    return entry_point if roles == entry_point.roles else replace(entry_point, roles=roles)
+
+
+def _taken(own: EntryPoint, told: EntryPoint) -> tuple[int, ...]:
+    if own.name == told.name:
+        return tuple(range(len(own.parameters)))
+    if own.name in DRIVER_NAMES:
+        return tuple(at if at < len(own.parameters) else -1 for at in range(len(told.parameters)))
+    by_role: dict[tuple[Verb, Kind], int] = {
+        (role.verb, role.kind): own.index[role.parameter] for role in own.roles if role.parameter and not role.field
+    }
+    for name in ("stream", "hStream"):
+        if name in own.index:
+            by_role[Verb.ON, Kind.STREAM] = own.index[name]
+    taken = dict.fromkeys(range(len(told.parameters)), -1)
+    for role in told.roles:
+        if role.parameter and (role.verb, role.kind) in by_role:
+            taken[told.index[role.parameter]] = by_role[role.verb, role.kind]
+    for at, parameter in enumerate(told.parameters):
+        if taken[at] < 0 and parameter.name.lower() in ("flags",) and parameter.name.lower() in own.index:
+            taken[at] = own.index[parameter.name.lower()]
+    return tuple(taken.values())

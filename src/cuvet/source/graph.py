@@ -1,0 +1,113 @@
+"""Builds the blocks of a function while its statements are read in order."""
+
+from __future__ import annotations
+
+from cuvet.source.calls import symbols
+from cuvet.source.program import Block, Call, Condition, Edge, Operation
+
+
+class Builder:
+    """``current`` is the block that the next operation goes to; -1 where nothing can be reached."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = [Block()]
+        self.current = 0
+        self.last_decision = 0
+        self.loops: list[tuple[int, int]] = []
+        """Where ``break`` and ``continue`` lead, of the loops around."""
+        self._guards: list[tuple[int, int]] = []
+        self._labels: dict[str, int] = {}
+
+    def new(self) -> int:
+        self.blocks.append(Block(guards=tuple(self._guards)))
+        return len(self.blocks) - 1
+
+    def start(self, block: int) -> None:
+        self.current = block
+
+    def stop(self) -> None:
+        """What follows cannot be reached from here."""
+        self.current = -1
+
+    def add(self, operation: Operation) -> None:
+        if self.current >= 0:
+            self.blocks[self.current].operations.append(operation)
+
+    def edge(self, source: int, target: int, kind: str = "") -> None:
+        self.blocks[source].edges.append(Edge(target, kind=kind))
+
+    def jump(self, target: int, kind: str = "") -> None:
+        if self.current >= 0:
+            self.edge(self.current, target, kind)
+
+    def branch(self, condition: Condition | None, yes: int, no: int) -> None:
+        """Leave the block for one of two. None: always ``yes``."""
+        if self.current < 0:
+            return
+        self.last_decision = self.current
+        edges = self.blocks[self.current].edges
+        edges.append(Edge(yes, condition, True))
+        if condition is not None:
+            edges.append(Edge(no, condition, False))
+
+    def enter(self, block: int, decided: int, arm: int) -> None:
+        """Go on in a block that the decision of ``decided`` leads to: by its edge ``arm``, or by another if it was negated."""
+        arm = next((at for at, edge in enumerate(self.blocks[decided].edges) if edge.target == block), arm)
+        self._guards.append((decided, arm))
+        self.blocks[block].guards = tuple(self._guards)
+        self.current = block
+
+    def leave(self) -> None:
+        self._guards.pop()
+
+    def label(self, name: str) -> int:
+        if name not in self._labels:
+            self.blocks.append(Block())
+            self._labels[name] = len(self.blocks) - 1
+        return self._labels[name]
+
+    def is_cuda_result(self, before: int) -> bool:
+        """Whether a call of CUDA since temporary ``before`` gave a result."""
+        return self._newest(before) is not None
+
+    def check(self, before: int) -> None:
+        """What looks at results looks at those made since temporary ``before``."""
+        call = self._newest(before)
+        if call is not None:
+            call.checked = True
+
+    def _newest(self, before: int) -> Call | None:
+        if self.current < 0:
+            return None
+        for operation in reversed(self.blocks[self.current].operations):
+            if (
+                isinstance(operation, Call)
+                and operation.result
+                and int(operation.result[1:]) > before
+                and operation.name in symbols()
+            ):
+                return operation
+        return None
+
+    def finish(self) -> list[Block]:
+        """The blocks, with decisions that lead to the same place taken out."""
+        while self._simplify():
+            pass
+        return self.blocks
+
+    def _simplify(self) -> bool:
+        changed = False
+        for block in self.blocks:
+            for edge in block.edges:
+                target = self.blocks[edge.target]
+                seen = 0
+                while not target.operations and len(target.edges) == 1 and edge.kind != "back" and seen < 100:
+                    onward = target.edges[0]
+                    if onward.target == edge.target or (onward.kind == "back") or (edge.kind and onward.kind):
+                        break
+                    edge.target, edge.kind = onward.target, edge.kind or onward.kind
+                    target, changed, seen = self.blocks[edge.target], True, seen + 1
+            if len(block.edges) > 1 and len({edge.target for edge in block.edges}) == 1:
+                block.edges[:] = [Edge(block.edges[0].target, kind=block.edges[0].kind)]
+                changed = True
+        return changed

@@ -1,0 +1,110 @@
+"""What the variables of a function hold on a path: words that stand for handles and addresses of which the values are not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cuvet.source.program import Address, Function, Inside, Value
+
+FIRST = 1 << 60
+"""Words from here on stand for something; smaller ones are the constants that the program writes."""
+NOWHERE, SOME_FUNCTION = FIRST - 2, FIRST - 1
+"""Where the driver writes a handle, and the kernel that is launched: nothing is claimed about either."""
+SIZE = 0x5EED5EED
+"""Bytes, where a size is not followed."""
+_APART = 1 << 34
+_INSIDE = 8
+
+
+class Handles:
+    """``words`` maps places to what they hold; ``places`` a word to the place that held it first. A word in ``escaped`` is known
+    elsewhere: what becomes of it is not lost when the function ends."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.words: dict[str, int] = {}
+        self.places: dict[int, str] = {}
+        self.escaped: set[int] = set()
+        self._newest = FIRST
+
+    def fresh(self) -> int:
+        self._newest += _APART
+        return self._newest
+
+    def word(self, value: Value) -> int:
+        """The word of a value; a place that was never set gets one."""
+        if isinstance(value, int):
+            return value
+        if isinstance(value, Address):
+            return self.word(f"&{value.place}")
+        if isinstance(value, Inside):
+            return self.word(value.place) + _INSIDE if "[*]" not in value.place else self.fresh()
+        if value is None or "[*]" in value or value[-1:] == "?":
+            return self.fresh()
+        found = self.words.get(value)
+        if found is None:
+            found = self.words[value] = self.fresh()
+            self.places[found] = value
+        return found
+
+    def known(self, value: Value) -> int | None:
+        """The word of a constant, or of a place that was set."""
+        if isinstance(value, int):
+            return value
+        return self.words.get(value) if isinstance(value, str) else None
+
+    def set(self, place: str, word: int | None) -> None:
+        """The place holds something new (None: what, is not known), and so do its parts. An element may be any of the others."""
+        self._forget(self._parts(place))
+        if place.endswith("[*]"):
+            self._forget(self._parts(place[:-3]))
+        if word is None:
+            self.words.pop(place, None)
+        else:
+            self.words[place] = word
+            self.places.setdefault(word, place)
+
+    def give(self, value: Value, written: bool = False) -> None:
+        """The value is known elsewhere from now on; with ``written``, its place may be changed there."""
+        place = value.place if isinstance(value, Address | Inside) else value
+        if not isinstance(place, str):
+            return
+        base = place.split("[*]")[0]
+        names = [*self._parts(base), *([base] if base in self.words else [])]
+        self.escaped.update(self.words[name] for name in names)
+        if written:
+            self._forget(names)
+
+    def give_parts(self, place: str) -> None:
+        """A struct is passed on: what its members hold is known elsewhere."""
+        names = self._parts(place)
+        self.escaped.update(self.words[name] for name in names)
+        self._forget(names)
+
+    def holders(self, word: int) -> Iterator[str]:
+        return (place for place, held in self.words.items() if held == word)
+
+    def is_local(self, place: str) -> bool:
+        """Whether the place ends with the function."""
+        if place[0] == "%":
+            return place[1:].isdigit()
+        kind = self.function.locals.get(root(place))
+        return kind is not None and "->" not in place and ("[" not in place or "[]" in kind)
+
+    def of_caller(self, place: str) -> bool:
+        """Whether the place is reached through a parameter or a local pointer."""
+        name = root(place)
+        return name in self.function.locals or any(parameter.name == name for parameter in self.function.parameters)
+
+    def _parts(self, place: str) -> list[str]:
+        size = len(place)
+        return [name for name in self.words if name.startswith(place) and name[size : size + 1] in (".", "[", "-")]
+
+    def _forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.words.pop(name, None)
+
+
+def root(place: str) -> str:
+    """The variable that a place is a part of."""
+    return place.split(".")[0].split("[")[0].split("->")[0]

@@ -1,0 +1,88 @@
+"""Which of the model's rules a path through source code can show, and what they say of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cuvet.model import HostMemory
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model, Object
+    from cuvet.rules.rule import Rule, Violation
+
+_FAMILIES = (
+    "use-after-destroy",
+    "destroy-twice",
+    "use-after-unload",
+    "unload-twice",
+    "never-created",
+    "use-after-context-destroy",
+)
+_ABOUT_DEVICES = ("-other-context", "-other-device")
+SOME_DEVICE = 1 << 20
+"""Numbers from here on stand for devices that are not known."""
+_ALSO = frozenset(
+    {
+        "memory-free-twice",
+        "memory-free-wrong-function",
+        "memory-use-after-free",
+        "memory-freed-in-kernel",
+        "device-use-after-reset",
+        "stream-other-context",
+        "event-other-context",
+        "event-elapsed-other-device",
+        "event-timing-disabled",
+        "host-memory-register-pinned",
+        "host-memory-registered-twice",
+        "host-memory-register-device-memory",
+        "host-memory-unregistered-twice",
+        "host-memory-unregister-pinned",
+    }
+)
+
+
+def seen_in_source(rule: type[Rule]) -> bool:
+    """Whether a path through source code can show that the rule is broken. The others need sizes, flags, order between streams, or
+    what other code did."""
+    return rule.name in _ALSO or rule.name.endswith(_FAMILIES)
+
+
+@cache
+def _rules(entry_point: EntryPoint) -> tuple[type[Rule], ...]:
+    from cuvet.rules import model_rules
+
+    return tuple(rule for rule in model_rules() if seen_in_source(rule) and rule.applies_to(entry_point))
+
+
+def judge(call: Call, model: Model) -> Iterator[Violation]:
+    """Violations by the call that are about an object that was seen: what is not visible is never wrong."""
+    for rule in _rules(call.entry_point):
+        for violation in rule.check(call, model):
+            if violation.objects and not (rule.name.endswith(_ABOUT_DEVICES) and _somewhere(violation, model, call)):
+                yield violation
+
+
+def _somewhere(violation: Violation, model: Model, call: Call) -> bool:
+    """Whether it is not known of which device one of the objects is, or which device is current."""
+    contexts = [each.context or each for each in violation.objects] + [model.current_context(call)]
+    return any(each is None or each.device is None or each.device >= SOME_DEVICE for each in contexts)
+
+
+def given_to_heap(memory: Object) -> Violation:
+    """Memory that CUDA knows is given to ``free`` or ``delete``."""
+    from cuvet.rules.rule import Violation
+    from cuvet.rules.source.freed_while_registered import SourceFreedWhileRegistered
+    from cuvet.rules.source.heap_free import SourceHeapFree
+
+    if isinstance(memory, HostMemory) and memory.registered:
+        text = f"{memory.name} is freed while it is registered"
+        return Violation(rule=SourceFreedWhileRegistered, message=text, objects=(memory,), argument=0)
+    right = (
+        "pinned host memory, which is for cudaFreeHost"
+        if isinstance(memory, HostMemory)
+        else "device memory, which is for cudaFree"
+    )
+    return Violation(rule=SourceHeapFree, message=f"{memory.name} is {right}", objects=(memory,), argument=0)

@@ -1,0 +1,39 @@
+"""One module per language: from a parsed file to the functions of ``cuvet.source.program``."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cuvet.source.languages.cpp import Definition, Found
+    from cuvet.source.parsing import Source
+    from cuvet.source.program import Function
+
+
+class Language(Protocol):
+    """What a language's module has. ``MENTIONS_CUDA`` is found in every file that has to do with CUDA, ``HANDLE`` in the types of members
+    that may hold an object of CUDA."""
+
+    MENTIONS_CUDA: re.Pattern[bytes]
+    HANDLE: re.Pattern[str]
+
+    def definitions(self, root: Node, text: bytes) -> Found: ...
+
+    def lower(
+        self,
+        definition: Definition,
+        source: Source,
+        wrappers: frozenset[bytes] = frozenset(),
+        members: frozenset[bytes] = frozenset(),
+    ) -> Function | None: ...
+
+
+def language_of(path: Path) -> Language:
+    """The module for a file, by the end of its name."""
+    name = {".py": "python", ".cs": "csharp"}.get(path.suffix, "cpp")
+    return cast(Language, import_module(f"cuvet.source.languages.{name}"))

@@ -1,0 +1,131 @@
+"""What pieces of C++ text say: declarators, names of functions, constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.source.constants import enumerators
+from cuvet.source.parsing import text_of
+from cuvet.source.program import Condition, Parameter, Value
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_NULL = frozenset(
+    {
+        "NULL",
+        "nullptr",
+        "false",
+        "FALSE",
+        "cudaSuccess",
+        "CUDA_SUCCESS",
+        "cudaStreamDefault",
+        "CUDNN_STATUS_SUCCESS",
+        "CUBLAS_STATUS_SUCCESS",
+    }
+)
+_TRUE = frozenset({"true", "TRUE"})
+_PLAIN = re.compile(
+    r"^(?:const\s+)?(?:auto|cuda\w+|CU\w+|void|float|double|int|char|unsigned.*|long.*|size_t|\w+_t|[A-Z])$"
+)
+
+
+def declared(node: Node) -> tuple[str, str]:
+    """Name and shape of a declarator: ``*`` per pointer, ``[]`` per array, ``&`` for references, ``()`` for functions."""
+    shape = ""
+    while True:
+        kind = node.type
+        if kind == "pointer_declarator":
+            shape += "*"
+        elif kind == "array_declarator":
+            shape += "[]"
+        elif kind == "reference_declarator":
+            shape += "&"
+        elif kind == "function_declarator":
+            shape += "()"
+        elif kind not in ("init_declarator", "parenthesized_declarator", "attributed_declarator"):
+            return text_of(node), shape
+        inner = node.child_by_field_name("declarator")
+        if inner is None:
+            inner = next(
+                (child for child in node.named_children if child.type not in ("type_qualifier", "ms_based_modifier")),
+                None,
+            )
+        if inner is None:
+            return "", shape
+        node = inner
+
+
+def function_declarator(node: Node) -> Node:
+    while node.type != "function_declarator":
+        inner = node.child_by_field_name("declarator") or next(
+            (child for child in node.named_children if child.type.endswith("declarator")), None
+        )
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+def parameters(declarator: Node) -> Iterator[Parameter]:
+    listed = declarator.child_by_field_name("parameters")
+    for child in listed.named_children if listed is not None else ():
+        if child.type not in ("parameter_declaration", "optional_parameter_declaration"):
+            continue
+        type_node, inner = child.child_by_field_name("type"), child.child_by_field_name("declarator")
+        kind = text_of(type_node) if type_node is not None else ""
+        name, shape = declared(inner) if inner is not None else ("", "")
+        yield Parameter(name, kind + shape, reference="&" in shape)
+
+
+def qualified(declarator: Node, owner: str) -> tuple[str, str]:
+    """Name and class of a function."""
+    name_node = declarator.child_by_field_name("declarator")
+    text = re.sub(r"<[^<>]*>", "", text_of(name_node)) if name_node is not None else ""
+    parts = [part.strip() for part in text.split("::")]
+    name, owner = parts[-1], parts[-2] if len(parts) > 1 else owner
+    if owner and name == owner:
+        return "__init__", owner
+    if name.startswith("~"):
+        return "__del__", owner
+    return name, owner
+
+
+def constant(text: str) -> Value:
+    if text in _NULL:
+        return 0
+    if text in _TRUE:
+        return 1
+    if text[:2] in ("cu", "CU") and (number := enumerators().get(text)) is not None:
+        return number
+    return text
+
+
+def number(text: str) -> int | None:
+    digits = text.replace("'", "").rstrip("uUlLzZ")
+    try:
+        return int(digits, 0) if not (len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()) else int(digits, 8)
+    except ValueError:
+        return None
+
+
+def literal(node: Node) -> Value:
+    return number(text_of(node)) if node.type == "number_literal" else None
+
+
+def is_plain(kind: str) -> bool:
+    """Whether a variable of the type is a value, so that ``T name(value)`` copies it."""
+    return bool(_PLAIN.match(kind))
+
+
+def asked(node: Node) -> str:
+    """The place that a function is asked about, with a question mark: what its answer means for it is not known."""
+    arguments = node.child_by_field_name("arguments") if node.type == "call_expression" else None
+    first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
+    return f"{text_of(first)}?" if first is not None and first.type == "identifier" else ""
+
+
+def goes_on(node: Node) -> Condition:
+    return Condition("there is another element", (), node.start_byte, node.start_byte + 3)

@@ -1,0 +1,133 @@
+"""A function as the checker sees it, whatever the language: a graph of blocks whose operations touch CUDA's objects.
+
+Everything is plain data (msgspec), so that it can be kept on disk. A *place* names a variable or a part of one, in normal form:
+``stream``, ``self.stream`` is ``stream`` of class ``C``, ``config.event``, ``p->next``, ``streams[0]``; ``streams[*]`` is an element
+of which the index is not a constant. A *value* is
+
+* an ``int``: a constant (NULL, an enumerator, a number),
+* a ``str``: what a place holds; ``%3`` is the result of the call that has this name,
+* ``Address``: the address of a place, ``Inside``: an address in the memory that a place's value points to,
+* None: anything else.
+
+Positions are byte offsets into the file.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Address(msgspec.Struct, frozen=True, tag="address", gc=False):
+    place: str
+
+
+class Inside(msgspec.Struct, frozen=True, tag="inside", gc=False):
+    place: str
+
+
+Value = int | str | Address | Inside | None
+
+
+class Call(msgspec.Struct, tag="call", gc=False):
+    """A call of a function, or a kernel launch: then ``stream`` is its stream, and ``launch`` is True.
+
+    ``result`` is the place that the returned value goes to, ``""`` if it is dropped. ``checked`` says that a macro or a function
+    around the call is handed what it returns, or that it is returned or compared on the spot.
+    ``spans`` are the arguments' [start, end).
+    """
+
+    name: str
+    arguments: tuple[Value, ...]
+    start: int
+    end: int
+    result: str = ""
+    receiver: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+    checked: bool = False
+    launch: bool = False
+    stream: Value = 0
+
+
+class Assign(msgspec.Struct, tag="assign", gc=False):
+    """``declared``: the place is a new variable of type ``kind``."""
+
+    place: str
+    value: Value
+    start: int
+    end: int
+    declared: bool = False
+    kind: str = ""
+
+
+class Escape(msgspec.Struct, tag="escape", gc=False):
+    """What the place holds is known elsewhere from now on; with ``written``, the place itself may be changed from elsewhere."""
+
+    place: str
+    start: int
+    written: bool = False
+
+
+class Return(msgspec.Struct, tag="return", gc=False):
+    """The function ends. ``how``: ``return``, ``throw``, or ``end`` of the body."""
+
+    start: int
+    end: int
+    value: Value = None
+    how: str = "return"
+
+
+Operation = Call | Assign | Escape | Return
+
+
+class Condition(msgspec.Struct, frozen=True, tag="condition", gc=False):
+    """What a branch asks. Two that have the same ``text`` have the same answer; it depends on ``names``. Where it compares a place
+    with a value (or with zero), these are ``place``, ``same`` (True for ==) and ``value``."""
+
+    text: str
+    names: tuple[str, ...]
+    start: int
+    end: int
+    place: str = ""
+    same: bool = False
+    value: Value = 0
+    compares: bool = False
+    """With == or !=, as it is written."""
+
+
+class Edge(msgspec.Struct, gc=False, array_like=True):
+    """To a block; taken if ``condition`` is ``truth``. ``kind`` is ``back`` for the edge that repeats a loop."""
+
+    target: int
+    condition: Condition | None = None
+    truth: bool = True
+    kind: str = ""
+
+
+class Block(msgspec.Struct, gc=False):
+    """``guards`` are the branches (block that decides, which edge) that enclose it in the text, the outermost first."""
+
+    operations: list[Operation] = []
+    edges: list[Edge] = []
+    guards: tuple[tuple[int, int], ...] = ()
+
+
+class Parameter(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    type: str
+    reference: bool = False
+    """The function can change the caller's variable through it: a reference, or a pointer."""
+
+
+class Function(msgspec.Struct):
+    """``owner`` is the class it belongs to, ``""`` for none; a constructor is called ``__init__``, a destructor ``__del__``.
+    ``locals`` are the variables that end with it. ``broken``: it holds text that could not be parsed."""
+
+    name: str
+    owner: str
+    parameters: tuple[Parameter, ...]
+    blocks: list[Block]
+    start: int
+    end: int
+    locals: dict[str, str] = {}
+    broken: bool = False
+    static: bool = False

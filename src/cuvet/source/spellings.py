@@ -1,0 +1,206 @@
+"""What the headers say of names beyond the exported functions: how many arguments C++ takes, functions that exist in headers only,
+and functions that releases have taken away.
+
+Read from cuda.h, cuda_runtime_api.h, cuda_runtime.h and cuda_device_runtime_api.h of CUDA 12.9, 13.0 and 13.5; what was removed before
+12.9 from the deprecation and removal columns of HIPIFY's tables (``docs/tables``, 2024-10).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from cuvet.catalog import EntryPoint, driver, runtime
+
+_CPP_ARGUMENTS = {
+    "cuGraphInstantiate": (3, 5),
+    "cudaEventCreate": (1, 2),
+    "cudaEventRecord": (1, 2),
+    "cudaEventRecordWithFlags": (1, 3),
+    "cudaGetDriverEntryPoint": (3, 4),
+    "cudaGetDriverEntryPointByVersion": (4, 5),
+    "cudaGraphConditionalHandleCreate": (2, 5),
+    "cudaGraphCreate": (1, 2),
+    "cudaGraphExecUpdate": (3, 4),
+    "cudaGraphInstantiate": (2, 5),
+    "cudaGraphInstantiateWithFlags": (2, 3),
+    "cudaGraphReleaseUserObject": (2, 3),
+    "cudaGraphRetainUserObject": (2, 4),
+    "cudaGraphicsMapResources": (2, 3),
+    "cudaGraphicsUnmapResources": (2, 3),
+    "cudaLaunchCooperativeKernel": (4, 6),
+    "cudaLaunchCooperativeKernelMultiDevice": (2, 3),
+    "cudaLaunchKernel": (4, 6),
+    "cudaMalloc3DArray": (3, 4),
+    "cudaMallocArray": (3, 5),
+    "cudaMallocAsync": (3, 4),
+    "cudaMallocHost": (2, 3),
+    "cudaMallocManaged": (2, 3),
+    "cudaMallocMipmappedArray": (4, 5),
+    "cudaMemDiscardAndPrefetchBatchAsync": (6, 8),
+    "cudaMemPrefetchAsync": (3, 5),
+    "cudaMemPrefetchBatchAsync": (6, 8),
+    "cudaMemcpy2DArrayToArray": (8, 9),
+    "cudaMemcpy2DAsync": (7, 8),
+    "cudaMemcpy2DFromArrayAsync": (8, 9),
+    "cudaMemcpy2DToArrayAsync": (8, 9),
+    "cudaMemcpy3DAsync": (1, 2),
+    "cudaMemcpy3DPeerAsync": (1, 2),
+    "cudaMemcpyArrayToArray": (7, 8),
+    "cudaMemcpyAsync": (4, 5),
+    "cudaMemcpyBatchAsync": (6, 9),
+    "cudaMemcpyFromArrayAsync": (6, 7),
+    "cudaMemcpyFromSymbol": (3, 5),
+    "cudaMemcpyFromSymbolAsync": (3, 6),
+    "cudaMemcpyPeerAsync": (5, 6),
+    "cudaMemcpyToArrayAsync": (6, 7),
+    "cudaMemcpyToSymbol": (3, 5),
+    "cudaMemcpyToSymbolAsync": (3, 6),
+    "cudaMemset2DAsync": (5, 6),
+    "cudaMemset3DAsync": (3, 4),
+    "cudaMemsetAsync": (3, 4),
+    "cudaSignalExternalSemaphoresAsync": (3, 4),
+    "cudaStreamAttachMemAsync": (2, 4),
+    "cudaStreamBeginRecaptureToGraph": (3, 4),
+    "cudaStreamGetCaptureInfo": (2, 7),
+    "cudaStreamUpdateCaptureDependencies": (3, 5),
+    "cudaStreamWaitEvent": (2, 3),
+    "cudaUserObjectCreate": (4, 5),
+    "cudaUserObjectRelease": (1, 2),
+    "cudaUserObjectRetain": (1, 2),
+    "cudaWaitExternalSemaphoresAsync": (3, 4),
+    "cudaCreateChannelDesc": (0, 5),
+}
+"""Fewest and most arguments, where defaults and overloads of C++ allow others than C does."""
+
+IN_HEADERS = frozenset(
+    {
+        "cudaCGSynchronize",
+        "cudaCGSynchronizeGrid",
+        "cudaGetCurrentGraphExec",
+        "cudaGetParameterBuffer",
+        "cudaGetParameterBufferV2",
+        "cudaGraphKernelNodeSetEnabled",
+        "cudaGraphKernelNodeSetGridDim",
+        "cudaGraphKernelNodeSetParam",
+        "cudaGraphKernelNodeUpdatesApply",
+        "cudaGraphSetConditional",
+        "cudaGridDependencySynchronize",
+        "cudaLaunchDevice",
+        "cudaLaunchDeviceV2",
+        "cudaLaunchKernelEx",
+        "cudaOccupancyMaxPotentialBlockSize",
+        "cudaOccupancyMaxPotentialBlockSizeVariableSMem",
+        "cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags",
+        "cudaOccupancyMaxPotentialBlockSizeWithFlags",
+        "cudaTriggerProgrammaticLaunchCompletion",
+        "cudaWGLGetDevice",
+        "cuWGLGetDevice",
+    }
+)
+"""Templates, inline functions, and functions of the device runtime."""
+
+_REMOVED = {
+    "cudaConfigureCall": ("10.1", "cudaLaunchKernel"),
+    "cudaSetupArgument": ("10.1", "cudaLaunchKernel"),
+    "cudaLaunch": ("10.1", "cudaLaunchKernel"),
+    "cudaBindTexture": ("12.0", "cudaCreateTextureObject"),
+    "cudaBindTexture2D": ("12.0", "cudaCreateTextureObject"),
+    "cudaBindTextureToArray": ("12.0", "cudaCreateTextureObject"),
+    "cudaBindTextureToMipmappedArray": ("12.0", "cudaCreateTextureObject"),
+    "cudaGetTextureAlignmentOffset": ("12.0", "cudaCreateTextureObject"),
+    "cudaGetTextureReference": ("12.0", "cudaCreateTextureObject"),
+    "cudaUnbindTexture": ("12.0", "cudaDestroyTextureObject"),
+    "cudaBindSurfaceToArray": ("12.0", "cudaCreateSurfaceObject"),
+    "cudaGetSurfaceReference": ("12.0", "cudaCreateSurfaceObject"),
+    "cudaProfilerInitialize": ("12.0", "cudaProfilerStart"),
+    "cudaThreadSynchronize": ("13.0", "cudaDeviceSynchronize"),
+    "cudaThreadExit": ("13.0", "cudaDeviceReset"),
+    "cudaThreadGetLimit": ("13.0", "cudaDeviceGetLimit"),
+    "cudaThreadSetLimit": ("13.0", "cudaDeviceSetLimit"),
+    "cudaThreadGetCacheConfig": ("13.0", "cudaDeviceGetCacheConfig"),
+    "cudaThreadSetCacheConfig": ("13.0", "cudaDeviceSetCacheConfig"),
+    "cudaLaunchCooperativeKernelMultiDevice": ("13.0", "cudaLaunchCooperativeKernel"),
+    "cudaSetDoubleForDevice": ("13.0", ""),
+    "cudaSetDoubleForHost": ("13.0", ""),
+}
+"""The release without it, and what does the same today."""
+
+
+def removed(name: str, version: str | None) -> tuple[str, str] | None:
+    """(release without the function, what to call instead), if the release ``version`` (None: the newest) lacks it; None if not."""
+    found = _REMOVED.get(name)
+    return found if found is not None and (version is None or _number(version) >= _number(found[0])) else None
+
+
+@cache
+def arguments(name: str, version: str | None) -> tuple[int, int] | None:
+    """Fewest and most arguments of the function in that release (None: in any that is known); None if it is not known."""
+    found = _entry_point(name)
+    if found is None:
+        return None
+    counts = [
+        len(signature.parameters)
+        for signature in found.signatures
+        if version is None or found.api != "runtime" or _has(signature.symbols, version) or len(found.signatures) == 1
+    ] or [len(signature.parameters) for signature in found.signatures]
+    fewest, most = min(counts), max(counts)
+    if name in _CPP_ARGUMENTS:
+        return min(fewest, _CPP_ARGUMENTS[name][0]), max(most, _CPP_ARGUMENTS[name][1])
+    return fewest, most
+
+
+def _has(symbols: dict[str, tuple[str, ...]], version: str) -> bool:
+    return any(release.split(".")[0] == version.split(".")[0] for releases in symbols.values() for release in releases)
+
+
+def _entry_point(name: str) -> EntryPoint | None:
+    for catalog in (runtime(), driver()):
+        if name in catalog:
+            return catalog[name]
+    return None
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+_LONGEST = 80
+"""Letters of a name that could be one of CUDA's."""
+
+
+@cache
+def nearest(name: str) -> str:
+    """The entry point whose name is a slip of the pen away; empty if there is none."""
+    if len(name) > _LONGEST:
+        return ""
+    most = 2 if len(name) > 13 else 1
+    family = "cuda" if name.startswith("cuda") else "cu"
+    found = [
+        (distance, each)
+        for each in _plain_names()
+        if each.startswith(family)
+        and abs(len(each) - len(name)) <= most
+        and (distance := _distance(name, each, most)) <= most
+    ]
+    return min(found)[1] if found else ""
+
+
+@cache
+def _plain_names() -> tuple[str, ...]:
+    return tuple(entry.name for catalog in (runtime(), driver()) for entry in catalog.entry_points)
+
+
+def _distance(one: str, other: str, most: int) -> int:
+    """Insertions, deletions, replacements and exchanges of neighbours between two names; more than ``most`` counts as that plus 1."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        twice, before, row = before, row, [i]
+        for j, against in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                cost = min(cost, twice[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]

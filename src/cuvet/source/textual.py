@@ -1,0 +1,32 @@
+"""Rules that the text of a file shows without a path through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding
+from cuvet.source import awaiting, forks, names, pointers, sizes, statics, statuses
+from cuvet.source.languages.cpp import Found
+from cuvet.source.parsing import Source
+from cuvet.source.result import Options
+from cuvet.source.written import bodies
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def textual_findings(root: Node, defined: Found, source: Source, options: Options) -> Iterator[Finding]:
+    """Of a whole file; also of functions that hold text which could not be parsed."""
+    yield from names.names(root, source, options)
+    found = list(bodies(defined.functions, source))
+    for body in found:
+        yield from statuses.dropped(body)
+        yield from statuses.unread(body)
+        yield from names.argument_counts(body, root, options)
+        yield from pointers.host_uses(body)
+        yield from awaiting.used_too_early(body)
+        yield from sizes.in_elements(body)
+        yield from forks.used_in_child(body)
+    yield from statuses.launches(found)
+    yield from statics.static_owners(root, source, found)

@@ -1,0 +1,1 @@
+"""What ``cuvet check`` puts around the analysis: which files, which findings, kept results, and edits."""

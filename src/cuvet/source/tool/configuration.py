@@ -1,0 +1,134 @@
+"""What a project says about ``cuvet check``: ``[check]`` in ``.cuvet.toml``, or ``[tool.cuvet.check]`` in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from cuvet import CuvetError
+from cuvet.rules import all_rules
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    try:
+        import tomli as tomllib
+    except ImportError as error:
+        raise CuvetError("cuvet check needs tomli: pip install 'cuvet[check]'") from error
+
+FILES = {".cuvet.toml": ("check",), "pyproject.toml": ("tool", "cuvet", "check")}
+"""The files that are looked for, in this order, and the table in each."""
+LISTS, WORDS = ("select", "ignore", "exclude"), ("baseline", "cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """``directory`` is where the file lies: its paths are relative to it."""
+
+    directory: Path | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    baseline: Path | None = None
+    cuda: str | None = None
+
+
+def read(paths: Sequence[Path]) -> Configuration:
+    """The configuration of the nearest directory, from that which holds all ``paths`` upwards, that has one.
+
+    CuvetError if it cannot be read, or says what is not understood.
+    """
+    start = common_directory(paths)
+    for directory in (start, *start.parents):
+        for name, tables in FILES.items():
+            table = _table(directory / name, tables)
+            if table is not None:
+                return _configuration(directory, name, table)
+        if (directory / ".git").exists():
+            break
+    return Configuration()
+
+
+def common_directory(paths: Sequence[Path]) -> Path:
+    """The innermost directory that holds all of them."""
+    common = Path(os.path.commonpath([path.resolve() for path in paths]))
+    return common if common.is_dir() else common.parent
+
+
+def _table(file: Path, tables: tuple[str, ...]) -> dict[str, Any] | None:
+    try:
+        with open(file, "rb") as opened:
+            value: object = tomllib.load(opened)
+    except FileNotFoundError:
+        return None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CuvetError(f"{file} is not valid TOML: {error}") from None
+    except OSError as error:
+        raise CuvetError(f"cannot read {file}: {error.strerror}") from None
+    for table in tables:
+        value = value.get(table) if isinstance(value, dict) else None
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise CuvetError(f"{file}: {'.'.join(tables)} is not a table")
+    return value
+
+
+def _configuration(directory: Path, name: str, table: dict[str, Any]) -> Configuration:
+    known = (*LISTS, *WORDS)
+    where = f"{directory / name} [{'.'.join(FILES[name])}]"
+    for key, value in table.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise CuvetError(f"{where}: unknown key {key}; {hint}")
+        if key in LISTS and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+            raise CuvetError(f'{where}: {key} is a list of strings, as ["{_EXAMPLES[key]}"]')
+        if key in WORDS and not isinstance(value, str):
+            raise CuvetError(f'{where}: {key} is a string, as "{_EXAMPLES[key]}"')
+    return Configuration(
+        directory=directory,
+        baseline=directory / table["baseline"] if "baseline" in table else None,
+        cuda=release(table["cuda"], f"{where}: cuda") if "cuda" in table else None,
+        **{key: tuple(table.get(key, ())) for key in LISTS},
+    )
+
+
+_EXAMPLES = {
+    "select": "stream-*",
+    "ignore": "CV201",
+    "exclude": "third_party/",
+    "baseline": ".cuvet-baseline.json",
+    "cuda": "12.8",
+}
+
+
+def release(word: str, what: str = "--cuda") -> str:
+    """A release of CUDA, as ``12.8``. CuvetError if it is none."""
+    if not re.fullmatch(r"[0-9]{1,2}\.[0-9]", word):
+        raise CuvetError(f"{what}: {word} is not a release of CUDA, as 12.8")
+    return word
+
+
+def rules_named(words: Sequence[str], what: str) -> frozenset[str]:
+    """The names of the rules that the words mean: a name or code, or a pattern as ``stream-*`` or ``CV2*``.
+
+    CuvetError, which begins with ``what``, for a word that means none.
+    """
+    rules = all_rules() if words else ()
+    named: set[str] = set()
+    for word in words:
+        meant = {rule.name for rule in rules if fnmatchcase(rule.name, word) or fnmatchcase(rule.code, word.upper())}
+        if not meant:
+            near = difflib.get_close_matches(word, [rule.name for rule in rules], n=1)
+            hint = f"; did you mean {near[0]}?" if near else " (see cuvet rules)"
+            raise CuvetError(f"{what}: no rule is called {word}{hint}")
+        named |= meant
+    return frozenset(named)

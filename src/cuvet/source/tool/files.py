@@ -1,0 +1,201 @@
+"""Which files are checked: source files below the paths given, each once, without those that ``.gitignore`` or ``exclude`` name."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuvet import CuvetError
+from cuvet.source import SUFFIXES
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages"))
+"""Directories that hold no source of the project, besides hidden ones and virtual environments."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """``name`` is ``path`` as reports write it: relative to the working directory if it is below it, and always printable."""
+
+    name: str
+    path: Path
+
+
+@dataclass(slots=True)
+class Found:
+    """``skipped`` says what was asked for or found and is not checked, one (name, reason) each; ``broken``, what could not be read."""
+
+    files: list[File]
+    skipped: list[tuple[str, str]]
+    broken: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """The patterns of a ``.gitignore``: they are about what is below ``directory``."""
+
+    directory: str
+    spec: GitIgnoreSpec
+
+    def decide(self, path: str, is_directory: bool) -> bool | None:
+        """Whether they leave the path out (True) or in (False); None if no pattern is about it."""
+        if not path.startswith(f"{self.directory}/"):
+            return None
+        relative = path[len(self.directory) + 1 :]
+        return self.spec.check_file(relative + "/" if is_directory else relative).include
+
+
+def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None = None) -> Found:
+    """The files to check. A file named by ``paths`` is checked whatever patterns say.
+
+    ``exclude`` are patterns as in ``.gitignore``, relative to the directory ``base``. CuvetError if a path does not exist.
+    """
+    found = Found([], [], [])
+    seen: set[tuple[int, int]] = set()
+    wrong = next((pattern for pattern in exclude if not _is_pattern(pattern)), None)
+    if wrong is not None:
+        raise CuvetError(f"exclude: {wrong!r} is not a pattern as in .gitignore")
+    always = [_Patterns(str((base or Path.cwd()).resolve()), _spec(exclude))]
+    for path in paths:
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise CuvetError(f"{printable(path)}: {error.strerror}") from None
+        if stat.S_ISDIR(mode):
+            for file in _below(path, always, found):
+                _add(file, seen, found)
+        elif not stat.S_ISREG(mode):
+            found.skipped.append((printable(path), "not a regular file"))
+        elif path.suffix.lower() not in SUFFIXES:
+            found.skipped.append((printable(path), "not a kind of source file that cuvet check reads"))
+        else:
+            _add(path, seen, found)
+    if not found.files and not found.broken:
+        raise CuvetError(f"no source file in {' '.join(map(printable, paths))} (looked for {' '.join(SUFFIXES)})")
+    return found
+
+
+def printable(path: Path) -> str:
+    """The path as text that any report can hold, whatever bytes the name has."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def repository(start: Path) -> Path | None:
+    """The nearest directory, from ``start`` upwards, that is the root of a git repository."""
+    resolved = start.resolve()
+    return next((each for each in (resolved, *resolved.parents) if (each / ".git").exists()), None)
+
+
+def _add(path: Path, seen: set[tuple[int, int]], found: Found) -> None:
+    try:
+        status = path.stat()
+    except OSError as error:  # a link to nothing, or to itself
+        found.skipped.append((printable(path), error.strerror or str(error)))
+        return
+    key = (status.st_dev, status.st_ino)
+    if key not in seen and stat.S_ISREG(status.st_mode):
+        seen.add(key)
+        found.files.append(File(_shown(path), path))
+
+
+def _shown(path: Path) -> str:
+    if path.is_absolute():
+        try:
+            path = path.relative_to(Path.cwd())
+        except ValueError:
+            pass
+    return printable(path)
+
+
+def _below(top: Path, always: list[_Patterns], found: Found) -> Iterator[Path]:
+    """Source files in and below a directory, in the order of their names. Links to directories are not followed."""
+    pending = [(top, os.path.realpath(top), _from_above(top))]
+    while pending:
+        directory, real, ignored = pending.pop()
+        try:
+            with os.scandir(directory) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            found.broken.append((printable(directory), error.strerror or str(error)))
+            continue
+        if any(entry.name == ".gitignore" for entry in entries):
+            ignored = [*ignored, *_read(directory / ".gitignore", Path(real))]
+        elif any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        below = []
+        for entry in entries:
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if not (_may_hold_source(entry) if is_directory else _is_source(entry)):
+                continue
+            path = os.path.join(real, entry.name)
+            if _left_out(path, always, ignored, is_directory):
+                continue
+            if is_directory:
+                below.append((directory / entry.name, path, ignored))
+            else:
+                yield directory / entry.name
+        pending.extend(reversed(below))
+
+
+def _may_hold_source(directory: os.DirEntry[str]) -> bool:
+    return not directory.name.startswith(".") and directory.name not in SKIPPED
+
+
+def _is_source(entry: os.DirEntry[str]) -> bool:
+    return os.path.splitext(entry.name)[1].lower() in SUFFIXES and not os.path.isdir(entry.path)
+
+
+def _left_out(path: str, always: list[_Patterns], ignored: list[_Patterns], is_directory: bool) -> bool:
+    """As git decides: the patterns of the innermost directory that say anything about the path."""
+    for patterns in (*always, *reversed(ignored)):
+        decision = patterns.decide(path, is_directory)
+        if decision is not None:
+            return decision
+    return False
+
+
+def _from_above(top: Path) -> list[_Patterns]:
+    """The patterns of the directories above ``top`` in its repository; none if they leave out ``top`` itself, which was asked for."""
+    root = repository(top)
+    real = top.resolve()
+    if root is None or root == real:
+        return _read(root / ".git/info/exclude", root) if root else []
+    patterns = _read(root / ".git/info/exclude", root)
+    ignored = False
+    for directory in (root, *reversed([each for each in real.parents if root in each.parents]), real):
+        if directory != root and _left_out(str(directory), [], patterns, is_directory=True):
+            ignored = True
+        if directory != real:
+            patterns += _read(directory / ".gitignore", directory)
+    return [] if ignored else patterns
+
+
+def _read(file: Path, directory: Path) -> list[_Patterns]:
+    try:
+        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return []
+    return [_Patterns(str(directory), _spec([line for line in lines if _is_pattern(line)]))]
+
+
+def _is_pattern(line: str) -> bool:
+    """Git, too, passes over what is none, as ``!`` alone."""
+    try:
+        _spec([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
+    try:
+        from pathspec import GitIgnoreSpec
+    except ImportError as error:
+        raise CuvetError(f"cuvet check needs {error.name}: pip install 'cuvet[check]'") from error
+    return GitIgnoreSpec.from_lines(lines)

@@ -1,0 +1,22 @@
+"""The lines of source files, for those who show or compare them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+
+@lru_cache(maxsize=256)
+def lines_of(path: Path) -> tuple[str, ...]:
+    """The file's lines without their ends; none if it cannot be read."""
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return ()
+    return tuple(line.removesuffix("\r") for line in text.decode("utf-8", "replace").split("\n"))
+
+
+def line_of(path: Path, number: int | None) -> str:
+    """A line of the file, from 1; empty if there is no such line."""
+    lines = lines_of(path)
+    return lines[number - 1] if number is not None and 1 <= number <= len(lines) else ""

@@ -1,0 +1,220 @@
+"""What ``cuvet check`` does: finds the files, checks them, and keeps of the findings what was asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import cuvet
+from cuvet import CuvetError
+from cuvet.findings import Finding, Tool
+from cuvet.rules import rule_called, rule_names
+from cuvet.source import Options, check_project
+from cuvet.source.tool import baseline, changes, configuration, files
+from cuvet.source.tool.cache import Cache
+from cuvet.source.tool.changes import Changes
+from cuvet.source.tool.fingerprints import fingerprinted, place
+from cuvet.source.tool.ignores import IgnoreComment
+from cuvet.source.tool.lines import lines_of
+from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
+from cuvet.source.tool.workers import Checked, Job, check_files, processors
+
+MOST_ROUNDS = 5
+"""An edit can let another finding be mended that the same lines hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for. None and empty: what the configuration says."""
+
+    paths: tuple[Path, ...]
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    baseline: Path | None = None
+    write_baseline: bool = False
+    diff: str | None = None
+    cuda: str | None = None
+    processes: int | None = None
+    cached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done: the files, and which findings are wanted."""
+
+    root: Path
+    found: files.Found
+    job: Job
+    processes: int
+    selected: frozenset[str]
+    baseline: Path | None
+    known: frozenset[str]
+    changes: Changes | None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """``wanted`` are the findings of rules that were selected, without the ``ignored`` ones, which are counted."""
+
+    wanted: list[CheckFinding]
+    unused_ignores: list[Ignore]
+    checked: list[Checked]
+    ignored: int
+
+
+def plan(request: Request) -> Plan:
+    """CuvetError for what cannot be done, before anything is checked."""
+    project = configuration.read(request.paths)
+    start = configuration.common_directory(request.paths)
+    repository = files.repository(start)
+    chosen = request.baseline or project.baseline
+    if request.write_baseline and chosen is None:
+        raise CuvetError("--write-baseline needs --baseline FILE, or baseline in the configuration")
+    found = files.find(request.paths, project.exclude, project.directory)
+    return Plan(
+        root=repository or project.directory or start,
+        found=found,
+        job=Job(Options(cuda=request.cuda or project.cuda), request.cached),
+        processes=request.processes or processors(),
+        selected=_selected(request, project),
+        baseline=chosen,
+        known=baseline.read(chosen) if chosen and not request.write_baseline else frozenset(),
+        changes=changes.since(request.diff, repository) if request.diff else None,
+    )
+
+
+def _selected(request: Request, project: configuration.Configuration) -> frozenset[str]:
+    """The names of the rules that are wanted. What the command line selects or ignores stands above the configuration."""
+    named = configuration.rules_named
+    every = frozenset(rule_names())
+    selected = (named(project.select, "select") or every) - named(project.ignore, "ignore")
+    if request.select:
+        selected = named(request.select, "--select")
+    return selected - named(request.ignore, "--ignore")
+
+
+def check(todo: Plan, tell: Callable[[int], None] = lambda count: None) -> Outcome:
+    """Check the files, and take out what comments ignore. ``tell`` is told how many more files are done."""
+    lines_of.cache_clear()
+    checked = check_files(todo.found.files, todo.job, todo.processes, tell)
+    if todo.job.cached:
+        Cache(todo.job.options).prune()
+    results = [each.result for each in checked if each.failure is None]
+    findings = [*(finding for result in results for finding in result.findings), *check_project(results)]
+    ignores = {each.file.name: each.ignores for each in checked if each.ignores}
+    kept: list[Finding] = []
+    ignored = 0
+    used: set[Use] = set()
+    for finding in findings:
+        if finding.name in todo.selected:
+            by = _ignored_by(finding, ignores)
+            used.update(by)
+            ignored += bool(by)
+            if not by:
+                kept.append(finding)
+    return Outcome(fingerprinted(kept, todo.root), list(_unused(checked, used, todo)), checked, ignored)
+
+
+Use = tuple[str, IgnoreComment, str]
+"""A file, a comment in it, and the name of a rule by which it ignores something."""
+
+
+def _ignored_by(finding: Finding, ignores: dict[str, tuple[IgnoreComment, ...]]) -> list[Use]:
+    frame = place(finding)
+    file = frame.file or ""
+    return [
+        (file, comment, name)
+        for comment in ignores.get(file, ())
+        if comment.lines[0] <= (frame.line or 0) <= comment.lines[1]
+        for name in comment.names
+        if name.lower() in (finding.name, finding.rule.lower())
+    ]
+
+
+def _unused(checked: Iterable[Checked], used: set[Use], todo: Plan) -> Iterator[Ignore]:
+    """What is wrong with comments. Of rules that were not asked for, and where nothing was checked, none can be told."""
+    for each in checked:
+        dark = [(part.first, part.last) for part in each.result.not_checked]
+        for comment in each.ignores:
+            if each.failure or any(first <= comment.lines[1] and comment.lines[0] <= last for first, last in dark):
+                continue
+            useful = {name for name in comment.names if (each.file.name, comment, name) in used}
+            for why in _wrong(comment, useful, todo.selected):
+                yield Ignore(
+                    file=each.file.name,
+                    line=comment.line,
+                    column=comment.column,
+                    end_column=comment.end_column,
+                    why=why,
+                )
+
+
+def _wrong(comment: IgnoreComment, used: set[str], selected: frozenset[str]) -> Iterator[str]:
+    if not comment.names:
+        yield "the comment names no rule: write cuvet: ignore[RULE] reason"
+    for name in comment.names:
+        rule = _rule(name)
+        if rule is None:
+            yield f"no rule is called {name} (see cuvet rules)"
+        elif rule.name in selected and name not in used:
+            yield f"nothing to ignore: no finding of {rule.name} here"
+
+
+_rule = cache(rule_called)
+
+
+def fix(todo: Plan, outcome: Outcome) -> tuple[Outcome, int]:
+    """Mend what can be mended of the findings that would be reported; what is found then, and how many were mended."""
+    from cuvet.source.tool import fixes
+
+    total = 0
+    for _ in range(MOST_ROUNDS):
+        fixed = fixes.fix(report(todo, outcome).findings)
+        if not fixed:
+            break
+        total += fixed
+        outcome = check(todo)
+    return outcome, total
+
+
+def report(todo: Plan, outcome: Outcome, fixed: int = 0) -> CheckReport:
+    """What is left when the baseline and the unchanged lines are taken out."""
+    shown = [finding for finding in outcome.wanted if finding.fingerprint not in todo.known]
+    hidden = Counter({"ignored": outcome.ignored, "baseline": len(outcome.wanted) - len(shown)})
+    unused = outcome.unused_ignores
+    if todo.changes is not None:
+        before, changed = len(shown), todo.changes
+        shown = [finding for finding in shown if any(changed.touch(file, line) for file, line in _places(finding))]
+        hidden["unchanged"] = before - len(shown)
+        unused = [ignore for ignore in unused if changed.touch(ignore.file, ignore.line)]
+    return CheckReport(
+        tool=Tool(version=cuvet.__version__),
+        root=files.printable(todo.root),
+        findings=tuple(shown),
+        unused_ignores=tuple(unused),
+        not_checked=tuple(part for each in outcome.checked for part in each.result.not_checked),
+        unread=(
+            *(Unread(file=name, why=why) for name, why in todo.found.broken),
+            *(Unread(file=each.file.name, why=each.failure) for each in outcome.checked if each.failure),
+        ),
+        skipped=tuple(Skipped(file=name, why=why) for name, why in todo.found.skipped),
+        hidden={name: count for name, count in hidden.items() if count},
+        stats=_stats(outcome.checked) | ({"fixed": fixed} if fixed else {}),
+    )
+
+
+def _places(finding: Finding) -> Iterator[tuple[str, int]]:
+    """Every line that has a part in a finding."""
+    sites = [site for it in finding.objects for site in (it.created, it.destroyed) if site is not None]
+    frames = [place(finding), *(step.frame for step in finding.path), *(site.frames[0] for site in sites)]
+    return ((frame.file, frame.line) for frame in frames if frame.file and frame.line)
+
+
+def _stats(checked: Sequence[Checked]) -> dict[str, int]:
+    total: Counter[str] = Counter(files=len(checked))
+    for each in checked:
+        total.update(each.result.stats)
+    return dict(total)

@@ -1,0 +1,230 @@
+"""Files to results, on several processors."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from traceback import extract_tb
+from types import FrameType
+
+from cuvet import CuvetError
+from cuvet.source import SUFFIXES, FileResult, NotChecked, Options, check_source
+from cuvet.source.tool.cache import Cache
+from cuvet.source.tool.files import File
+from cuvet.source.tool.ignores import IgnoreComment, ignore_comments
+
+MOST_BYTES = 64 << 20
+"""Of a file: larger ones are not checked."""
+MOST_SECONDS = 60
+"""Of a processor, for one file."""
+MOST_MEMORY_BYTES = 4 << 30
+"""Of addresses, for each process."""
+_CHUNK_BYTES = 256 << 10
+"""Of files that a process is handed at once: enough that handing them over does not count."""
+_SMALL_BYTES = 1 << 20
+"""A program that is smaller is checked before other processes have started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """``failure`` says why there is no result: the file could not be read, or the check itself failed."""
+
+    file: File
+    result: FileResult
+    ignores: tuple[IgnoreComment, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How files are checked, the same for all of a run."""
+
+    options: Options
+    cached: bool = True
+    seconds: float = MOST_SECONDS
+
+
+class _TakesTooLong(BaseException):
+    """Not an Exception, so that nothing on the way takes it for its own."""
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def check_files(
+    files: Sequence[File], job: Job, processes: int, tell: Callable[[int], None] = lambda count: None
+) -> list[Checked]:
+    """Each file's result, in the same order. ``tell`` is told how many more are done.
+
+    A file at which the check fails, or a process dies, becomes a failure of this file alone.
+    """
+    chunks = list(_chunks(files))
+    if processes == 1 or len(chunks) == 1 or sum(map(_size, files)) < _SMALL_BYTES:
+        done = []
+        for file in files:
+            done.append(check_one(file, job))
+            tell(1)
+        return done
+    results: dict[int, list[Checked]] = {}
+    _run(dict(enumerate(chunks)), job, processes, results, tell)
+    while left := {index: chunk for index, chunk in enumerate(chunks) if index not in results}:
+        # A process died. With one process, it is the first chunk without a result that kills it.
+        _run(left, job, 1, results, tell)
+        culprit = next((index for index in left if index not in results), None)
+        if culprit is not None:
+            results[culprit] = [_alone(file, job, tell) for file in left[culprit]]
+    return [checked for index in range(len(chunks)) for checked in results[index]]
+
+
+def _run(
+    chunks: dict[int, list[File]],
+    job: Job,
+    processes: int,
+    results: dict[int, list[Checked]],
+    tell: Callable[[int], None],
+) -> None:
+    """Adds the results of the chunks by their number. If a process dies, those that were not done then are left out."""
+    with ProcessPoolExecutor(min(processes, len(chunks)), initializer=_begin) as pool:
+        waiting: dict[Future[list[Checked]], int] = {}
+        try:
+            for number, chunk in chunks.items():
+                waiting[pool.submit(_check_chunk, chunk, job)] = number
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    number = waiting.pop(future)
+                    results[number] = future.result()
+                    tell(len(chunks[number]))
+        except BrokenProcessPool:
+            return
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _alone(file: File, job: Job, tell: Callable[[int], None]) -> Checked:
+    """The result of a file in a process of its own, which may die of it."""
+    with ProcessPoolExecutor(1, initializer=_begin) as pool:
+        try:
+            (checked,) = pool.submit(_check_chunk, [file], job).result()
+        except BrokenProcessPool:
+            checked = _failed(file, "the process that checked it died, perhaps for want of memory")
+    tell(1)
+    return checked
+
+
+def _begin() -> None:
+    """Ctrl-C reaches every process of a terminal, and the first one ends the others. Memory is limited, so that a file that takes
+    too much is a file that was not checked, and not a machine at a standstill."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MOST_MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MOST_MEMORY_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
+    return [check_one(file, job) for file in chunk]
+
+
+def check_one(file: File, job: Job) -> Checked:
+    """Read and check a file, or take its result from the cache. CuvetError if a parser is not installed."""
+    try:
+        if file.path.stat().st_size > MOST_BYTES:
+            return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
+        text = file.path.read_bytes()
+    except OSError as error:
+        return _failed(file, error.strerror or str(error))
+    try:
+        with _limited(job.seconds):
+            return Checked(file, _result(file, text, job), ignore_comments(text, language(file)))
+    except _TakesTooLong:
+        return _not_checked(file, text, f"it takes more than {job.seconds:g} s")
+    except RecursionError:
+        return _not_checked(file, text, "it is nested too deeply")
+    except MemoryError:
+        return _not_checked(file, b"", f"it takes more than {MOST_MEMORY_BYTES >> 30} GiB of memory")
+    except CuvetError:
+        raise
+    except Exception as error:  # a defect of cuvet must not cost the results of other files; it is reported
+        where = extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error}".strip(": ")
+        return _failed(
+            file, f"cuvet failed on it; please report this: {what} ({Path(where.filename).name}:{where.lineno})"
+        )
+
+
+def _result(file: File, text: bytes, job: Job) -> FileResult:
+    if not job.cached:
+        return check_source(Path(file.name), text, job.options)
+    cache = _cache(job.options)
+    key = cache.key(file.name, text)
+    kept = cache.get(key)
+    if kept is None:
+        kept = check_source(Path(file.name), text, job.options)
+        if kept.outline is not None:  # else nothing in it needs checking, which is seen as quickly
+            cache.put(key, kept)
+    return kept
+
+
+@cache
+def _cache(options: Options) -> Cache:
+    return Cache(options)
+
+
+def language(file: File) -> str:
+    return SUFFIXES[file.path.suffix.lower()]
+
+
+def _failed(file: File, why: str) -> Checked:
+    return Checked(file, FileResult(file=file.name), failure=why)
+
+
+def _not_checked(file: File, text: bytes, why: str) -> Checked:
+    whole = NotChecked(file=file.name, first=1, last=text.count(b"\n") + 1, why=why)
+    return Checked(file, FileResult(file=file.name, not_checked=(whole,)))
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Ends the block by ``_TakesTooLong`` when this process has computed for so long."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _TakesTooLong
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _size(file: File) -> int:
+    try:
+        return file.path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _chunks(files: Sequence[File]) -> Iterator[list[File]]:
+    chunk: list[File] = []
+    size = 0
+    for file in files:
+        chunk.append(file)
+        size += _size(file)
+        if size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -1,0 +1,52 @@
+"""The lists of public code that tools/fetch_corpus.py and tools/check_corpus.py read. No network, and none of that code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+HERE = Path(__file__).parent
+COMMIT = re.compile("[0-9a-f]{40}")
+REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_corpus_is_pinned() -> None:
+    corpus = json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))
+    names = [row["repository"] for row in corpus]
+    assert len(set(names)) == len(names)
+    assert all(REPOSITORY.fullmatch(row["repository"]) and COMMIT.fullmatch(row["commit"]) for row in corpus)
+    wanted = "cuda-samples HeCBench llm.c rmm nccl-tests CUDALibrarySamples".split()
+    assert set(wanted) <= {name.split("/")[1] for name in names}
+
+
+def test_bugfix_commits_are_complete() -> None:
+    commits = rows("bugfixes.jsonl")
+    assert len(commits) >= 40
+    assert len({row["id"] for row in commits}) == len(commits)
+    for row in commits:
+        assert REPOSITORY.fullmatch(row["repo"])
+        assert COMMIT.fullmatch(row["commit"])
+        assert row["scope"] in ("function", "class", "program")
+        assert row["line"] in row["lines"]
+        assert row["what"] and row["needs"] and row["kind"]
+        assert not any(PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts for path in row["paths"])
+
+
+def test_judgements_are_of_the_pinned_commits() -> None:
+    commits = {
+        row["repository"]: row["commit"] for row in json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))
+    }
+    judged = rows("judged.jsonl")
+    places = [(row["rule"], row["repo"], row["path"], row["line"]) for row in judged]
+    assert len(set(places)) == len(places)
+    for row in judged:
+        assert commits[row["repo"]] == row["commit"]
+        assert row["verdict"] in ("true", "false", "debatable")
+        assert row["why"]
+        assert row["verdict"] == "true" or "defect" not in row

@@ -1,0 +1,49 @@
+"""The sources of each rule of source code: exactly the marked lines are found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cuvet.rules import source_rules
+from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
+from cuvet.source import check_project, check_source
+
+_ENDINGS = {"cuda": ".cu", "c++": ".cpp", "python": ".py", "c#": ".cs"}
+_HABITS = ("source-status-dropped", "source-launch-unchecked")
+"""Rules that most examples of others break: they do not check statuses, to be short."""
+_EVERY = [
+    pytest.param(example, rule.name, wrong, id=f"{rule.name}: {example.name}")
+    for rule in source_rules()
+    for wrong, examples in ((False, rule.VALID), (True, rule.INVALID))
+    for example in examples
+]
+
+
+def found(example: Example, rule: str) -> list[tuple[int, str, str]]:
+    """(line, severity, rule) of each finding in the example, in order."""
+    assert isinstance(example, Source)
+    path = Path(f"example{_ENDINGS[example.language]}")
+    file = check_source(path, example.program.encode())
+    findings = (
+        each for each in (*file.findings, *check_project([file])) if each.name not in _HABITS or each.name == rule
+    )
+    return sorted((finding.site.frames[0].line or 0, finding.severity, finding.name) for finding in findings)
+
+
+def marked(example: Example) -> list[tuple[int, str, str]]:
+    """What the example's comments say is found."""
+    return sorted(
+        (number, severity, name)
+        for number, line in enumerate(example.program.split("\n"), 1)
+        for severity, name in re.findall(r"(?://|#) (error|warning|note): \[([\w-]+)\]", line)
+    )
+
+
+@pytest.mark.parametrize(("example", "rule", "wrong"), _EVERY)
+def test_the_marked_lines_are_found(example: Example, rule: str, wrong: bool) -> None:
+    assert found(example, rule) == marked(example)
+    assert wrong == any(name == rule for _, _, name in marked(example))

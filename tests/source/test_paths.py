@@ -1,0 +1,241 @@
+"""Which findings a path is believed for, and what is silent because it may be in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuvet.source import check_project, check_source
+from cuvet.source.result import FileResult
+
+SILENT = {
+    "one of two frees": """
+        void f(bool async, cudaStream_t s) {
+            void *p = nullptr;
+            cudaError_t e = async ? cudaMallocAsync(&p, 16, s) : cudaMalloc(&p, 16);
+            if (e != cudaSuccess) return;
+            e = async ? cudaFreeAsync(p, s) : cudaFree(p);
+            if (e != cudaSuccess) return;
+        }
+        cudaError_t g(bool async, cudaStream_t s, void *p) { return async ? cudaFreeAsync(p, s) : cudaFree(p); }""",
+    "two conditions that may exclude each other": """
+        void f(bool a, bool b, cudaStream_t s) {
+            if (a) cudaStreamDestroy(s);
+            if (b) cudaStreamSynchronize(s);
+        }""",
+    "the same condition twice": """
+        void f(bool keep, cudaStream_t s) {
+            if (!keep) cudaStreamDestroy(s);
+            if (keep) cudaStreamSynchronize(s);
+        }""",
+    "a parameter of unknown origin": """
+        void f(cudaStream_t s, float *p) {
+            cudaMemsetAsync(p, 0, 4, s);
+            cudaFree(p);
+            cudaStreamDestroy(s);
+        }""",
+    "set again in between": """
+        void f(Pool &pool, cudaStream_t s) {
+            cudaStreamDestroy(s);
+            s = pool.next();
+            cudaStreamSynchronize(s);
+        }""",
+    "changed by reference": """
+        void f(float *p) {
+            cudaFree(p);
+            reallocate(p, 8);
+            cudaMemset(p, 0, 4);
+        }""",
+    "a member that another function makes anew": """
+        struct A {
+            cudaStream_t s;
+            void renew();
+            void f() {
+                cudaStreamDestroy(s);
+                renew();
+                cudaStreamSynchronize(s);
+            }
+        };""",
+    "freed and retried until it fits": """
+        void f(int n) {
+            char *p;
+            bool more = true;
+            while (more) {
+                CHECK(cudaMalloc(&p, n));
+                if (fill(p)) { cudaFree(p); n *= 2; } else { more = false; }
+            }
+            cudaFree(p);
+        }""",
+    "elements of an array": """
+        void f(int n) {
+            cudaStream_t s[4];
+            for (int i = 0; i < n; ++i) CHECK(cudaStreamCreate(&s[i]));
+            for (int i = 0; i < n; ++i) cudaStreamDestroy(s[i]);
+        }""",
+    "made and destroyed in arms of one #if": """
+        void f() {
+        #ifdef TIMED
+            cudaEvent_t e;
+            CHECK(cudaEventCreate(&e));
+        #endif
+            work();
+        #ifdef TIMED
+            cudaEventDestroy(e);
+        #endif
+        }""",
+    "a throw that the function catches": """
+        void f(int n) {
+            float *p;
+            CHECK(cudaMalloc(&p, n));
+            try {
+                if (n > 3) throw std::runtime_error("n");
+                use(p);
+            } catch (const std::exception &) {
+            }
+            cudaFree(p);
+        }""",
+    "the status judged by a function": """
+        int f(int n) {
+            float *p;
+            cudaError_t status = cudaMalloc(&p, n);
+            if (!succeeded(status)) return 1;
+            cudaFree(p);
+            return 0;
+        }""",
+    "released by a macro": """
+        #define CLEAN_UP() do { cudaFree(p); } while (0)
+        void f(int n) {
+            float *p;
+            CHECK(cudaMalloc(&p, n));
+            use(p);
+            CLEAN_UP();
+        }""",
+}
+FOUND = {
+    "stream-use-after-destroy": """
+        void f(int n, cudaStream_t s) {
+            if (n == 0) cudaStreamDestroy(s);
+            cudaStreamSynchronize(s);
+        }""",
+    "stream-destroy-twice": """
+        void f(cudaStream_t s, bool quick) {
+            if (quick) { cudaStreamDestroy(s); goto done; }
+            cudaStreamSynchronize(s);
+        done:
+            cudaStreamDestroy(s);
+        }""",
+    "memory-free-twice": """
+        void release(float *p) { cudaFree(p); }
+        void f(int n) {
+            float *p;
+            CHECK(cudaMalloc(&p, n));
+            release(p);
+            cudaFree(p);
+        }""",
+    "event-destroy-twice": """
+        void f(cudaEvent_t e, int n) {
+            for (int i = 0; i < n; ++i) {
+                cudaEventSynchronize(e);
+                cudaEventDestroy(e);
+            }
+        }""",
+    "memory-free-wrong-function": """
+        void f(int n) {
+            float *p;
+            CHECK(cudaMallocHost(&p, n));
+            cudaFree(p);
+        }""",
+    "event-other-context": """
+        void f(cudaEvent_t e) {
+            cudaStream_t s;
+            cudaSetDevice(0);
+            CHECK(cudaStreamCreate(&s));
+            cudaSetDevice(1);
+            CHECK(cudaEventCreate(&e));
+            cudaEventRecord(e, s);
+            cudaEventDestroy(e);
+            cudaStreamDestroy(s);
+        }""",
+    "device-use-after-reset": """
+        void f(int n) {
+            float *p;
+            CHECK(cudaMalloc(&p, n));
+            cudaDeviceReset();
+            cudaFree(p);
+        }""",
+    "host-memory-registered-twice": """
+        void f(char *p, int n) {
+            cudaHostRegister(p, n, 0);
+            cudaHostRegister(p, n, 0);
+            cudaHostUnregister(p);
+        }""",
+}
+HABITS = ("source-status-dropped", "source-launch-unchecked", "source-status-unread")
+
+
+def check(text: str, name: str = "example.cu") -> FileResult:
+    return check_source(Path(name), text.encode())
+
+
+def names(*results: FileResult) -> list[str]:
+    found = [*(finding for result in results for finding in result.findings), *check_project(results)]
+    return [finding.name for finding in found if finding.name not in HABITS]
+
+
+@pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
+def test_what_may_be_in_order_is_silent(text: str) -> None:
+    assert names(check(text)) == []
+
+
+@pytest.mark.parametrize(("rule", "text"), FOUND.items(), ids=FOUND)
+def test_what_one_decision_is_enough_for_is_found(rule: str, text: str) -> None:
+    assert rule in names(check(text))
+
+
+def test_a_finding_tells_how_it_is_reached() -> None:
+    (finding,) = [each for each in check(FOUND["stream-use-after-destroy"]).findings if each.name not in HABITS]
+    frame = finding.site.frames[0]
+    assert (frame.line, frame.column, frame.end_column, frame.function) == (4, 35, 36, "f")
+    assert [(step.frame.line, step.text) for step in finding.path] == [
+        (3, "`n == 0` is true"),
+        (3, "`s` is destroyed here"),
+        (4, "cudaStreamSynchronize is called with it here"),
+    ]
+    assert finding.message == "stream `s` was destroyed before this call"
+
+
+def test_a_class_is_put_together_from_header_and_source() -> None:
+    header = check("struct A { A(); A(const A &) = delete; ~A(); float *p; cudaStream_t s; };", "a.h")
+    source = check(
+        "A::A() { CHECK(cudaMalloc(&p, 1)); CHECK(cudaStreamCreate(&s)); }\nA::~A() { cudaStreamDestroy(s); }", "a.cu"
+    )
+    assert names(header, source) == ["source-member-leak"]
+    assert names(source) == []
+
+
+def test_what_could_not_be_read_is_named() -> None:
+    result = check("void f(float *p) {\n  cudaFree(p;\n  if (p) {{ cudaFree(p) }\n}\n")
+    assert result.not_checked
+    assert result.findings == () or all(finding.name in HABITS for finding in result.findings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"void f() { cudaFree(p); " + b"(" * 100_000,
+        b"void f() { " + b"{" * 50_000 + b"cudaFree(p);" + b"}" * 50_000 + b"}",
+        b"void f() { cudaFree(" + b"-" * 100_000 + b"p); }",
+        b"void f() { cudaFree(p); } //" + b"x" * 10_000_000,
+        b"void f(float *p) { cudaFree(p); \xff\xfe\x00 cudaFree(p); }",
+        b"cudaMalloc(" * 5_000,
+        b"void f() { again: goto again; cudaFree(p); }",
+    ],
+    ids=["brackets", "blocks", "signs", "a long line", "no UTF-8", "nothing but calls", "a goto to itself"],
+)
+def test_hostile_text_neither_crashes_nor_hangs(text: bytes) -> None:
+    check_source(Path("hostile.cu"), text)
+
+
+def test_a_file_without_cuda_is_not_read() -> None:
+    assert check("int main() { return strlen(name); }").stats.get("functions", 0) == 0

@@ -1,0 +1,154 @@
+"""``cuvet check`` as it is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cuvet.source import SUFFIXES
+
+from .conftest import CORRECT, MISTAKE, Done, Project
+
+Check = Callable[..., Done]
+ROOT = Path(__file__).parents[3]
+
+
+def test_exit_codes(project: Project, check: Check) -> None:
+    project.write({"bad.cu": MISTAKE, "good.cu": CORRECT})
+    assert check("good.cu").code == 0
+    assert check("bad.cu").code == 1
+    assert check("--error-exitcode", "7", "bad.cu").code == 7
+    assert check("--error-exitcode", "0", "bad.cu").code == 0
+    assert check("--error-exitcode", "7", "good.cu").code == 0
+
+
+def test_only_errors_count(project: Project, check: Check) -> None:
+    project.write({"a.cu": "void f() {\n    cudaDeviceSynchronize();\n}\n"})
+    done = check("a.cu")
+    assert (done.code, "note[CV860]" in done.out) == (0, True)
+
+
+def test_a_file_that_cannot_be_read_is_more_than_a_finding(project: Project, check: Check) -> None:
+    project.write({"a.cu": MISTAKE, "sub/b.cu": ""})
+    (project.root / "sub/b.cu").unlink()
+    (project.root / "sub/b.cu").symlink_to("/proc/self/mem")
+    done = check(".")
+    assert done.code == 2
+    assert re.search(r"^error: sub/b\.cu: ", done.out, re.M)
+    assert "error[CV201]" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("gone.cu",), "cuvet: gone.cu: No such file or directory\n"),
+        (("--cuda", "latest", "a.cu"), "cuvet: --cuda: latest is not a release of CUDA, as 12.8\n"),
+        (("--select", "stream-gone", "a.cu"), "cuvet: --select: no rule is called stream-gone; did you mean"),
+        (("--ignore", "CV9999", "a.cu"), "cuvet: --ignore: no rule is called CV9999 (see cuvet rules)\n"),
+        (("--jobs", "0", "a.cu"), "cuvet: argument --jobs: 0 is not a number from 1 to 1024 (see cuvet check -h)\n"),
+        (("--error-exitcode", "256", "a.cu"), "cuvet: argument --error-exitcode: 256 is not a number from 0 to 255"),
+        (("--output", "no/where", "a.cu"), "cuvet: cannot write the report to no/where: No such file or directory\n"),
+        (
+            ("--baseline", "no/where", "--write-baseline", "a.cu"),
+            "cuvet: cannot write the baseline no/where: No such file",
+        ),
+        ((), "cuvet: the following arguments are required: PATH (see cuvet check -h)\n"),
+    ],
+)
+def test_a_mistake_is_one_line(project: Project, check: Check, arguments: tuple[str, ...], message: str) -> None:
+    project.write({"a.cu": MISTAKE})
+    done = check(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(message) and done.err.count("\n") == 1
+
+
+def test_rules_are_selected_and_left_out(project: Project, check: Check) -> None:
+    project.write({"a.cu": MISTAKE})
+    assert check("--select", "event-*", "a.cu").code == 0
+    assert check("--ignore", "stream-use-after-destroy", "a.cu").code == 0
+    assert check("--select", "event-*", "--select", "cv201", "a.cu").code == 1
+    assert check("--select", "stream-*", "--ignore", "CV201", "a.cu").code == 0
+
+
+def test_the_command_line_stands_above_the_configuration(project: Project, check: Check) -> None:
+    project.write(
+        {"a.cu": MISTAKE, "x/b.cu": MISTAKE, ".cuvet.toml": "[check]\nignore = ['CV201']\nexclude = ['x/']\n"}
+    )
+    assert check(".").code == 0
+    done = check("--select", "CV201", "--format", "json", ".")
+    assert [finding["site"]["frames"][0]["file"] for finding in json.loads(done.out)["findings"]] == ["a.cu"]
+
+
+def test_the_report_in_a_file(project: Project, check: Check) -> None:
+    project.write({"a.cu": MISTAKE})
+    done = check("--format", "json", "--output", "report.json", "a.cu")
+    assert (done.code, done.out, done.err) == (1, "", "")
+    assert json.loads(project.read("report.json"))["schema"] == "cuvet-check/1"
+
+
+def test_the_second_run_says_the_same(project: Project, check: Check) -> None:
+    project.write({f"{n}.cu": MISTAKE for n in range(5)})
+    assert check(".") == check(".") == check("--no-cache", "--jobs", "1", ".")
+
+
+@pytest.mark.parametrize("package", ["tree_sitter", "pathspec"])
+def test_a_package_that_is_missing_is_named_with_the_extra(
+    project: Project, check: Check, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    project.write({"a.cu": MISTAKE})
+    monkeypatch.setitem(sys.modules, package, None)
+    from cuvet.source.parsing import parser
+
+    parser.cache_clear()
+    done = check("--no-cache", "a.cu")
+    parser.cache_clear()
+    assert (done.code, done.err) == (2, f"cuvet: cuvet check needs {package}: pip install 'cuvet[check]'\n")
+
+
+def test_progress_goes_to_a_terminal_and_the_report_elsewhere(project: Project) -> None:
+    project.write({"a.cu": MISTAKE})
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "cuvet", "check", "--format", "concise", "a.cu"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert done.returncode == 1
+    assert b"checking" in shown and b"1/1" in shown
+    assert done.stdout.startswith(b"a.cu:5:33: error[CV201]")
+
+
+def test_the_hook_takes_the_files_that_the_check_reads() -> None:
+    hook = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    written = re.search(r"files: (.+)$", hook, re.M)
+    assert written is not None
+    endings = re.search(r"\(([\w|]+)\)\$", written[1])
+    assert endings is not None
+    assert {f".{ending}" for ending in endings[1].split("|")} == set(SUFFIXES)
+    assert re.search(written[1], "src/A.CU") and not re.search(written[1], "notes.txt")
+
+
+def test_the_action_checks_what_it_is_told(project: Project, tmp_path: Path) -> None:
+    """The last step of ``action.yml``, as a runner executes it."""
+    action = (ROOT / "action.yml").read_text()
+    script = "\n".join(line.strip() for line in action.rsplit("run: |\n", 1)[1].splitlines())
+    home = tmp_path / "runner/cuvet/bin"
+    home.mkdir(parents=True)
+    program = home / "cuvet"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cuvet "$@"\n')
+    program.chmod(0o755)
+    project.write({"a.cu": MISTAKE, "b/c.cu": CORRECT})
+    environment = {"RUNNER_TEMP": str(tmp_path / "runner"), "CHECKED_PATHS": "a.cu b\n", "SARIF_FILE": "out.sarif"}
+    given = {**os.environ, **environment, "CHECK_ARGS": "--ignore event-*\n--jobs 1"}
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=given, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("::error file=a.cu,line=5,")
+    assert json.loads(project.read("out.sarif"))["runs"][0]["results"]

@@ -1,0 +1,259 @@
+"""How findings in source code are shown: for people, in lines, as annotations and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from cuvet.findings import Evidence, Frame, ObjectReport, Site, Step, Tool
+from cuvet.reports import check as report
+from cuvet.reports import github
+from cuvet.source import NotChecked
+from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
+
+from .conftest import MISTAKE, Done, Project
+
+Check = Callable[..., Done]
+TEXT = """\
+void drain(int n) {
+    cudaStream_t s;
+    cudaStreamCreate(&s);
+    if (n == 0)
+\tcudaStreamDestroy(s);
+    cudaStreamSynchronize(s);
+}
+"""
+
+
+def frame(line: int, column: int, end: int, file: str = "a.cu") -> Frame:
+    return Frame(function="drain", file=file, line=line, column=column, end_column=end)
+
+
+def site(api: str, at: Frame) -> Site:
+    return Site(api=api, call=0, process=0, thread=0, time_ns=0, frames=(at,))
+
+
+CREATED, DESTROYED, USED = frame(3, 5, 25), frame(5, 2, 22), frame(6, 27, 28)
+FINDING = CheckFinding(
+    rule="CV201",
+    name="stream-use-after-destroy",
+    severity="error",
+    message="stream s was destroyed before this call",
+    api="cudaStreamSynchronize",
+    site=site("cudaStreamSynchronize", USED),
+    objects=(
+        ObjectReport(
+            kind="stream",
+            handle="",
+            generation=1,
+            name="s",
+            created=site("cudaStreamCreate", CREATED),
+            destroyed=site("cudaStreamDestroy", DESTROYED),
+        ),
+    ),
+    path=(
+        Step(frame=CREATED, text="s is made here"),
+        Step(frame=frame(4, 9, 15), text="n == 0 is true"),
+        Step(frame=DESTROYED, text="s is destroyed here"),
+        Step(frame=frame(6, 5, 29), text="it is used here"),
+    ),
+    because=("stream s was destroyed in line 5",),
+    help="destroy it later",
+    evidence=(Evidence(kind="documented", text="Undefined.", source="a document"),),
+    fingerprint="0011",
+)
+
+
+def made(*findings: CheckFinding, **fields: object) -> CheckReport:
+    return msgspec.structs.replace(
+        CheckReport(
+            tool=Tool(version="1"), root=str(Path.cwd()), findings=findings, stats={"files": 1, "functions": 1}
+        ),
+        **fields,
+    )
+
+
+def rendered(found: CheckReport, form: str = "terminal", color: str = "never") -> str:
+    out = io.StringIO()
+    report.write(found, out, form, color)
+    return out.getvalue()
+
+
+def test_a_finding_with_its_path(project: Project) -> None:
+    project.write({"a.cu": TEXT})
+    assert (
+        rendered(made(FINDING))
+        == """\
+error[CV201]: cudaStreamSynchronize: stream s was destroyed before this call (stream-use-after-destroy)
+  --> a.cu:6:27 in drain
+3 |     cudaStreamCreate(&s);
+  |     ^^^^^^^^^^^^^^^^^^^^ 1: s is made here
+4 |     if (n == 0)
+  |         ^^^^^^ 2: n == 0 is true
+5 |     cudaStreamDestroy(s);
+  |     ^^^^^^^^^^^^^^^^^^^^ 3: s is destroyed here
+6 |     cudaStreamSynchronize(s);
+  |                           ^ 4: it is used here
+   = because: stream s was destroyed in line 5
+   = documented: Undefined. (a document)
+   = help: destroy it later
+   = more: cuvet explain CV201
+
+1 error, 0 warnings in 1 file (1 function with CUDA)
+"""
+    )
+
+
+def test_without_a_path_its_objects_tell_how_it_came(project: Project) -> None:
+    project.write({"a.cu": TEXT})
+    text = rendered(made(msgspec.structs.replace(FINDING, path=())))
+    assert "1: s is created here" in text and "2: s is destroyed here" in text
+    alone = rendered(made(msgspec.structs.replace(FINDING, path=(), objects=())))
+    assert "6 |     cudaStreamSynchronize(s);\n  |                           ^\n" in alone
+
+
+def test_a_leak_is_shown_at_its_beginning_and_its_end(project: Project) -> None:
+    project.write({"a.cu": TEXT})
+    steps = (Step(frame=CREATED, text="s is made here"), Step(frame=frame(7, 1, 2), text="s is lost here"))
+    text = rendered(made(msgspec.structs.replace(FINDING, site=site("cudaStreamCreate", CREATED), path=steps)))
+    assert text.count("3 | ") == 1
+    assert text.index("1: s is made here") < text.index("2: s is lost here")
+
+
+def test_a_path_through_two_files(project: Project) -> None:
+    project.write({"a.cu": TEXT, "b.h": "void end(cudaStream_t s) {\n    cudaStreamDestroy(s);\n}\n"})
+    steps = (
+        Step(frame=CREATED, text="made"),
+        Step(frame=frame(2, 5, 25, "b.h"), text="ended"),
+        Step(frame=USED, text="used"),
+    )
+    lines = rendered(made(msgspec.structs.replace(FINDING, path=steps))).splitlines()
+    assert [line for line in lines if "-->" in line] == [
+        "  --> a.cu:6:27 in drain",
+        "  --> b.h:2:5 in drain",
+        "  --> a.cu:6:27 in drain",
+    ]
+
+
+def test_what_is_known_of_a_rule_is_told_once(project: Project) -> None:
+    project.write({"a.cu": TEXT})
+    text = rendered(made(FINDING, FINDING))
+    assert (text.count("= documented"), text.count("= help")) == (1, 2)
+
+
+def test_wide_characters_tabs_and_control_characters(project: Project) -> None:
+    project.write({"a.cu": "\n\n/* \u6f22\u5b57\t\x1b[31m */ cudaStreamCreate(&s);\n"})
+    found = msgspec.structs.replace(FINDING, path=(), objects=(), site=site("cudaStreamCreate", frame(3, 17, 33)))
+    line, carets = rendered(made(found)).splitlines()[2:4]
+    assert "\x1b" not in line
+    assert line.index("cudaStreamCreate") + 2 == carets.index("^"), "two characters take two columns each"
+
+
+def test_a_line_of_ten_megabytes_is_cut_around_the_place(project: Project) -> None:
+    project.write({"a.cu": "x" * 5_000_000 + " cudaStreamCreate(&s);" + "y" * 5_000_000})
+    found = msgspec.structs.replace(
+        FINDING, path=(), objects=(), site=site("cudaStreamCreate", frame(1, 5_000_002, 5_000_018))
+    )
+    line, carets = rendered(made(found)).splitlines()[2:4]
+    assert len(line) <= 110
+    start = carets.index("^")
+    assert line[start : start + 16] == "cudaStreamCreate" and carets.count("^") == 16
+
+
+def test_a_file_that_is_gone(project: Project) -> None:
+    assert "  --> a.cu:6:27 in drain\n" in rendered(made(FINDING))
+
+
+def test_in_a_line_each(project: Project) -> None:
+    text = rendered(made(FINDING, unused_ignores=(ignore(),)), "concise")
+    assert text == (
+        "a.cu:6:27: error[CV201]: cudaStreamSynchronize: stream s was destroyed before this call (stream-use-after-destroy)\n"
+        "a.cu:2:3: warning: nothing to ignore\n"
+        "1 error, 0 warnings in 1 file (1 function with CUDA)\n"
+    )
+
+
+def ignore() -> Ignore:
+    return Ignore(file="a.cu", line=2, column=3, end_column=9, why="nothing to ignore")
+
+
+def test_what_was_not_checked_is_told_and_the_rest_counted() -> None:
+    parts = tuple(NotChecked(file=f"{n}.cu", first=1, last=10, why="it could not be parsed") for n in range(7))
+    skipped = tuple(Skipped(file=f"{n}.txt", why="no source") for n in range(7))
+    lines = rendered(made(not_checked=parts, skipped=skipped, unread=(Unread(file="x.cu", why="gone"),))).splitlines()
+    assert lines[0] == "error: x.cu: gone"
+    assert lines[1] == "not checked: 0.cu:1-10: it could not be parsed"
+    assert "not checked: 20 more lines in 2 files; --format json lists them" in lines
+    assert "not checked: 2 more paths that are no source files" in lines
+
+
+def test_totals() -> None:
+    found = made(
+        stats={"files": 2_000, "functions": 1, "fixed": 2}, hidden={"ignored": 3, "baseline": 1_000, "unchanged": 1}
+    )
+    assert rendered(found) == (
+        "0 errors, 0 warnings in 2,000 files (1 function with CUDA); not shown: 3 ignored by comments, 1,000 in the baseline, "
+        "1 not on lines that were changed; 2 fixes made\n"
+    )
+
+
+def test_colours(project: Project) -> None:
+    project.write({"a.cu": TEXT})
+    assert "\x1b[1;31m" in rendered(made(FINDING), color="always")
+    assert "\x1b" not in rendered(made(FINDING))
+
+
+def test_annotations(project: Project) -> None:
+    odd = msgspec.structs.replace(
+        FINDING,
+        severity="note",
+        message="100 % sure,\nor: not",
+        path=(),
+        site=site("cudaFree", frame(1, 2, 3, "a,b:c%.cu")),
+    )
+    lines = list(
+        github.commands(made(FINDING, odd, unused_ignores=(ignore(),), unread=(Unread(file="x.cu", why="gone"),)))
+    )
+    assert lines[0].startswith(
+        "::error file=a.cu,line=6,col=27,endColumn=28,title=CV201 stream-use-after-destroy::cudaStreamSynchronize: "
+    )
+    assert "%0Aline 5: s is destroyed here%0A" in lines[0]
+    assert lines[1].startswith("::notice file=a%2Cb%3Ac%25.cu,line=1,col=2,endColumn=3,title=")
+    assert "100 %25 sure,%0Aor: not%0A" in lines[1]
+    assert lines[2] == "::warning file=a.cu,line=2,col=3,endColumn=9,title=cuvet%3A ignore::nothing to ignore"
+    assert lines[3] == "::error file=x.cu,title=cuvet check::gone"
+    assert not any("\n" in line for line in lines)
+
+
+def test_annotations_are_relative_to_the_repository(
+    project: Project, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({".git/HEAD": "", "src/a.cu": MISTAKE})
+    monkeypatch.chdir("src")
+    assert check("--format", "github", "a.cu").out.startswith("::error file=src/a.cu,line=5,")
+
+
+def test_json_is_valid_and_comes_back(project: Project) -> None:
+    schema = json.loads(report.SCHEMA_FILE.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    part = NotChecked(file="a.cu", first=1, last=2, why="w")
+    found = made(FINDING, unused_ignores=(ignore(),), not_checked=(part,), unread=(Unread(file="x", why="w"),))
+    document = json.loads(rendered(found, "json"))
+    validator.validate(document)
+    assert msgspec.convert(document, CheckReport) == found
+    del document["findings"][0]["fingerprint"]
+    assert not validator.is_valid(document)
+
+
+def test_the_checked_in_schema_is_that_of_the_types() -> None:
+    tool = runpy.run_path(str(Path(__file__).parents[3] / "tools/generate_schema.py"))
+    kind, version = tool["SCHEMAS"][report.SCHEMA_FILE]
+    assert tool["schema"](kind, version) == report.SCHEMA_FILE.read_text()
