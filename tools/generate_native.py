@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuvet.catalog import (
+    LIBRARY_DESCRIPTORS,
+    LIBRARY_HANDLES,
     NOT_SHARED_BETWEEN_THREADS,
+    OF_CONTEXT,
     Catalog,
     EntryPoint,
     Kind,
@@ -126,43 +129,6 @@ AFTER = {
 RANK = ("DESTROYS", "RESETS", "STREAM", "RECORDS", "LAUNCHES", "TOUCHES", "USES")
 OF_DEVICES = {"RETAINS", "RELEASES", "RESETS"}
 
-# What the driver frees when the context ends in which it was created. The shim says "not alive" of these afterwards; what that
-# means is the model's business.
-IN_CONTEXT = {
-    Kind.STREAM,
-    Kind.EVENT,
-    Kind.MEMORY,
-    Kind.HOST_MEMORY,
-    Kind.ARRAY,
-    Kind.MIPMAPPED_ARRAY,
-    Kind.TEXTURE_OBJECT,
-    Kind.SURFACE_OBJECT,
-    Kind.MODULE,
-    Kind.FUNCTION,
-    Kind.EXTERNAL_MEMORY,
-    Kind.EXTERNAL_SEMAPHORE,
-    Kind.GRAPHICS_RESOURCE,
-}
-
-# Objects of libraries that belong to the device, or context, they were created for.
-OF_DEVICE = {
-    Kind.CUDNN_HANDLE,
-    Kind.CUBLAS_HANDLE,
-    Kind.CUBLASLT_HANDLE,
-    Kind.CUFFT_PLAN,
-    Kind.CUSPARSE_HANDLE,
-    Kind.CUSOLVER_HANDLE,
-    Kind.CURAND_GENERATOR,
-    Kind.NCCL_COMMUNICATOR,
-}
-# Frameworks make these, and destroy them, for each operation.
-TRANSIENT = {
-    Kind.CUDNN_DESCRIPTOR,
-    Kind.CUDNN_BACKEND_DESCRIPTOR,
-    Kind.CUBLASLT_DESCRIPTOR,
-    Kind.CUSPARSE_DESCRIPTOR,
-    Kind.CUSOLVER_DESCRIPTOR,
-}
 # The emulated device has none of these; they work without a GPU.
 NOT_EMULATED = {"nvrtc", "nvjitlink"}
 
@@ -237,10 +203,10 @@ def role_fields(catalog: Catalog, row: Row, role: Role, action: str) -> dict[str
     if sets and role.size:
         count = index[role.size]
     if action in ("USES", "DESTROYS"):
-        flags += ["OF_DEVICE"] * (kind in OF_DEVICE) + ["EXCLUSIVE"] * (kind in NOT_SHARED_BETWEEN_THREADS)
+        flags += ["OF_DEVICE"] * (kind in LIBRARY_HANDLES) + ["EXCLUSIVE"] * (kind in NOT_SHARED_BETWEEN_THREADS)
     if creates and "stream-ordered" in role.variant:
         flags.append("STREAM_ORDERED")
-    elif creates and parent is None and kind in IN_CONTEXT:
+    elif creates and parent is None and kind in OF_CONTEXT:
         flags.append("IN_CONTEXT")
     return {
         "action": action,
@@ -359,7 +325,7 @@ def library_flags(row: Row, before: list[dict[str, object]], after: list[dict[st
         flags.append("PROBING")
     if entry_point.api not in NOT_EMULATED:
         flags.append("EMULATED")
-    if any(fields["action"] == "CREATES" and fields["kind"] in TRANSIENT for fields in after):
+    if any(fields["action"] == "CREATES" and fields["kind"] in LIBRARY_DESCRIPTORS for fields in after):
         flags.append("MAKES_TRANSIENT")
     sets_stream = any(fields["action"] == "SETS_STREAM" for fields in after)
     if sets_stream and any(fields["kind"] is Kind.CUBLAS_HANDLE for fields in before):

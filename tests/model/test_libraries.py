@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cuvet.catalog import Kind, driver, libraries
+from cuvet.catalog.roles import LIBRARY_OBJECTS
 from cuvet.model import Allocation, Call, Context, Model, Outcome
-from cuvet.model.library import OBJECTS
 from cuvet.model.objects import LibraryObject
 
 from .driving import Drive, drive
@@ -33,7 +33,7 @@ def handle(model: Model, word: int, kind: Kind = Kind.CUBLAS_HANDLE) -> LibraryO
 
 
 def test_every_kind_of_a_library_s_object_is_one() -> None:
-    assert min(OBJECTS) == Kind.CUDNN_HANDLE and max(OBJECTS) == max(Kind)
+    assert min(LIBRARY_OBJECTS) == Kind.CUDNN_HANDLE and max(LIBRARY_OBJECTS) == max(Kind)
 
 
 def test_a_handle_belongs_to_the_context_that_is_current(cu: Drive) -> None:

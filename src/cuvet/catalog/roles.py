@@ -96,6 +96,70 @@ _NOUNS = {
     Kind.NCCL_COMMUNICATOR: "NCCL communicator",
 }
 
+OF_CONTEXT = frozenset(
+    {
+        Kind.STREAM,
+        Kind.EVENT,
+        Kind.MEMORY,
+        Kind.HOST_MEMORY,
+        Kind.ARRAY,
+        Kind.MIPMAPPED_ARRAY,
+        Kind.TEXTURE_OBJECT,
+        Kind.SURFACE_OBJECT,
+        Kind.MODULE,
+        Kind.FUNCTION,
+        Kind.EXTERNAL_MEMORY,
+        Kind.EXTERNAL_SEMAPHORE,
+        Kind.GRAPHICS_RESOURCE,
+    }
+)
+"""What the driver frees when the context ends in which it was created."""
+
+OWNED = frozenset(
+    {
+        Kind.STREAM,
+        Kind.EVENT,
+        Kind.MEMORY,
+        Kind.HOST_MEMORY,
+        Kind.MEMORY_POOL,
+        Kind.ARRAY,
+        Kind.MIPMAPPED_ARRAY,
+        Kind.TEXTURE_OBJECT,
+        Kind.SURFACE_OBJECT,
+        Kind.GRAPH,
+        Kind.GRAPH_EXEC,
+    }
+)
+"""What who makes it has to end. Modules, libraries and contexts are left to the end of the process on purpose."""
+
+LIBRARY_OBJECTS = frozenset(kind for kind in Kind if kind >= Kind.CUDNN_HANDLE)
+"""What CUDA's libraries make."""
+
+LIBRARY_HANDLES = frozenset(
+    {
+        Kind.CUDNN_HANDLE,
+        Kind.CUBLAS_HANDLE,
+        Kind.CUBLASLT_HANDLE,
+        Kind.CUFFT_PLAN,
+        Kind.CUSPARSE_HANDLE,
+        Kind.CUSOLVER_HANDLE,
+        Kind.CURAND_GENERATOR,
+        Kind.NCCL_COMMUNICATOR,
+    }
+)
+"""Objects of libraries that belong to a device, or a context of it, and cannot be made without."""
+
+LIBRARY_DESCRIPTORS = frozenset(
+    {
+        Kind.CUDNN_DESCRIPTOR,
+        Kind.CUDNN_BACKEND_DESCRIPTOR,
+        Kind.CUBLASLT_DESCRIPTOR,
+        Kind.CUSPARSE_DESCRIPTOR,
+        Kind.CUSOLVER_DESCRIPTOR,
+    }
+)
+"""Objects of libraries that say what a call shall do. Frameworks make them, and destroy them, for each operation."""
+
 NOT_SHARED_BETWEEN_THREADS = frozenset(
     {
         Kind.CUDNN_HANDLE,

@@ -5,25 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import OF_CONTEXT, Kind, Verb
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call
 
-_MADE_IN_CONTEXT = frozenset(
-    {
-        Kind.STREAM,
-        Kind.EVENT,
-        Kind.MEMORY,
-        Kind.HOST_MEMORY,
-        Kind.ARRAY,
-        Kind.MIPMAPPED_ARRAY,
-        Kind.TEXTURE_OBJECT,
-        Kind.SURFACE_OBJECT,
-        Kind.MODULE,
-    }
-)
+_MADE_IN_CONTEXT = OF_CONTEXT - {
+    Kind.FUNCTION,
+    Kind.EXTERNAL_MEMORY,
+    Kind.EXTERNAL_SEMAPHORE,
+    Kind.GRAPHICS_RESOURCE,
+}
+"""The last three were not tried without a context."""
 _MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.REGISTERS})
 _ENDED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
 """Kinds whose handles are numbers that only a context makes sense of."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.catalog.roles import LIBRARY_HANDLES, LIBRARY_OBJECTS, Kind, Role, Verb
 from cuvet.model.objects import Allocation, Context, LibraryObject, Stream
 
 if TYPE_CHECKING:
@@ -19,23 +19,6 @@ if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
     from cuvet.rules.rule import Violation
-
-OBJECTS = frozenset(kind for kind in Kind if kind >= Kind.CUDNN_HANDLE)
-"""Kinds of objects that libraries make."""
-
-WITH_CONTEXT = frozenset(
-    {
-        Kind.CUDNN_HANDLE,
-        Kind.CUBLAS_HANDLE,
-        Kind.CUBLASLT_HANDLE,
-        Kind.CUFFT_PLAN,
-        Kind.CUSPARSE_HANDLE,
-        Kind.CUSOLVER_HANDLE,
-        Kind.CURAND_GENERATOR,
-        Kind.NCCL_COMMUNICATOR,
-    }
-)
-"""Those that are not made without CUDA."""
 
 NULL_STATUS = {
     Kind.CUDNN_HANDLE: (2000,),
@@ -73,13 +56,13 @@ _RESETS_WORKSPACE = frozenset({"cublasSetStream"})
 def observe(model: Model, call: Call, outcome: Outcome) -> None:
     """``call`` of a library was made and ended so. A failed one changes nothing; one that did not return counts as made."""
     for role in call.entry_point.roles:
-        if role.verb is Verb.CREATES and role.kind in OBJECTS:
+        if role.verb is Verb.CREATES and role.kind in LIBRARY_OBJECTS:
             _create(model, call, outcome, role)
         elif outcome.status:
             continue
-        elif role.verb is Verb.REGISTERS and role.kind in OBJECTS:
+        elif role.verb is Verb.REGISTERS and role.kind in LIBRARY_OBJECTS:
             model.create(LibraryObject, role.kind, call.arg(role.parameter), call, outcome, role.parameter, None)
-        elif role.verb is Verb.DESTROYS and role.kind in OBJECTS:
+        elif role.verb is Verb.DESTROYS and role.kind in LIBRARY_OBJECTS:
             for found in model.objects_named(call, role):
                 model.end(found, call)
         elif role.verb is Verb.SETS_STREAM:
@@ -143,7 +126,7 @@ def not_made(model: Model, call: Call) -> Mapping[Kind, tuple[Call, int]]:
 
 def of_library(violation: Violation) -> Violation:
     """What is known of a violation by a call of a library: a rule of the driver does not know what the library returns."""
-    if violation.rule.kinds is not None and violation.rule.kinds <= OBJECTS:
+    if violation.rule.kinds is not None and violation.rule.kinds <= LIBRARY_OBJECTS:
         return violation
     return replace(violation, outcomes=(), undefined=True)
 
@@ -166,13 +149,13 @@ def cuda_missing(entry_point: EntryPoint) -> int:
 @cache
 def needs_cuda(entry_point: EntryPoint) -> bool:
     """Whether its calls are about objects that are not made without CUDA."""
-    return any(role.kind in WITH_CONTEXT for role in entry_point.roles)
+    return any(role.kind in LIBRARY_HANDLES for role in entry_point.roles)
 
 
 @cache
 def makes_handle(entry_point: EntryPoint) -> bool:
     """Whether its calls make a handle or plan that is not made without CUDA."""
-    return any(role.verb is Verb.CREATES and role.kind in WITH_CONTEXT for role in entry_point.roles)
+    return any(role.verb is Verb.CREATES and role.kind in LIBRARY_HANDLES for role in entry_point.roles)
 
 
 def outputs(model: Model, call: Call) -> dict[int, int]:

@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
-from cuvet.catalog.roles import Kind, Verb
-from cuvet.model.library import OBJECTS
+from cuvet.catalog.roles import LIBRARY_HANDLES, LIBRARY_OBJECTS, Kind, Verb
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.lifecycle import Named, named
 
@@ -17,20 +16,7 @@ if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
-HANDLES = frozenset(
-    {
-        Kind.CUDNN_HANDLE,
-        Kind.CUBLAS_HANDLE,
-        Kind.CUBLASLT_HANDLE,
-        Kind.CUFFT_PLAN,
-        Kind.CUSPARSE_HANDLE,
-        Kind.CUSOLVER_HANDLE,
-        Kind.CURAND_GENERATOR,
-        Kind.NVRTC_PROGRAM,
-        Kind.NVJITLINK_HANDLE,
-        Kind.NCCL_COMMUNICATOR,
-    }
-)
+HANDLES = LIBRARY_HANDLES | {Kind.NVRTC_PROGRAM, Kind.NVJITLINK_HANDLE}
 """Kinds without which a library does nothing: never optional, as some descriptors are."""
 
 _SETTING = re.compile(r"Set|Get|Query|Create|Destroy|Estimate|bufferSize|Logger")
@@ -62,7 +48,7 @@ def handles_used(call: Call, model: Model, kinds: frozenset[Kind]) -> Iterator[t
 
 def dead_unseen(call: Call, model: Model, verbs: frozenset[Verb]) -> Iterator[Named]:
     """Objects that the shim saw made and destroyed, but of which the recording does not tell."""
-    for kind in sorted(OBJECTS):
+    for kind in sorted(LIBRARY_OBJECTS):
         for use in named(call, model, kind, verbs):
             seen = call.seen.get(use.argument)
             if use.object is None and seen is not None and seen.generation and not seen.alive:

@@ -12,7 +12,7 @@ from cuvet.rules.source.leak import SourceLeak
 from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
 from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
 from cuvet.rules.source.overwritten import SourceOverwritten
-from cuvet.source.calls import OWNED
+from cuvet.source.calls import LOST
 from cuvet.source.effects import ends_place
 from cuvet.source.program import Call, Function, Return
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def rule_broken(left: Left, function: Function) -> type[Rule] | None:
     """The rule that leaving the object behind breaks; None if it may be in order."""
-    if left.object.kind not in OWNED or (isinstance(left.object, HostMemory) and left.object.registered):
+    if left.object.kind not in LOST or (isinstance(left.object, HostMemory) and left.object.registered):
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None

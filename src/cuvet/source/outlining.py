@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cuvet.findings import Frame
-from cuvet.source.calls import OWNED, meaning, symbols
+from cuvet.source.calls import LOST, meaning, symbols
 from cuvet.source.languages.cpp import Class, Found, name_of
 from cuvet.source.ownership import HEAP, ends, takes_over
 from cuvet.source.parsing import Source
@@ -201,7 +201,7 @@ def _of_call(call: Call, summaries: Summaries) -> Iterator[tuple[str, str, str, 
                 yield place, "gives", "", call.name
         return
     for at, role in found.made:
-        if at < len(call.arguments) and role.kind in OWNED:
+        if at < len(call.arguments) and role.kind in LOST:
             value = call.arguments[at]
             if isinstance(value, Address | Inside):
                 yield value.place, "makes", role.kind.noun, call.name
@@ -228,7 +228,7 @@ def _of_summary(call: Call, summary: Summary) -> Iterator[tuple[str, str, str, s
 
 def _owned(api: str) -> bool:
     found = meaning(api)
-    return found is not None and found.made[0][1].kind in OWNED
+    return found is not None and found.made[0][1].kind in LOST
 
 
 def _kind(api: str, made: bool) -> str:

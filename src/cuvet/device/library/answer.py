@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog import recorded as recorded_entry_points
+from cuvet.catalog.roles import LIBRARY_OBJECTS
 from cuvet.device.invocation import MOST_ARRAY, BadAddress, read, write_word
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
 from cuvet.device.runtime.call import RuntimeCall
 from cuvet.device.runtime.device import ensure_context
 from cuvet.model import Call, Outcome
-from cuvet.model.library import OBJECTS, cuda_missing, makes_handle
+from cuvet.model.library import cuda_missing, makes_handle
 
 _FAULT_ADDRESS = 8
 _NEWEST_RUNTIME = 13
@@ -78,7 +79,7 @@ def _make(call: Call, thread: Thread) -> Steps[dict[int, int]]:
     """The new objects that the call hands out, by parameter; of an array of them, the first."""
     made = {}
     for role in call.entry_point.roles:
-        if role.verb is not Verb.CREATES or role.kind not in OBJECTS or not call.arg(role.parameter):
+        if role.verb is not Verb.CREATES or role.kind not in LIBRARY_OBJECTS or not call.arg(role.parameter):
             continue
         count = call.arg(role.count) if role.count else 1
         handles = [thread.process.handles.issue(role.kind) for _ in range(min(count, _MOST_MADE))]
@@ -108,7 +109,7 @@ def _counts(entry_point: EntryPoint) -> Iterator[int]:
 def _retire(call: Call, thread: Thread) -> None:
     """Let handles that the call ended be given out again."""
     for role in call.entry_point.roles:
-        if role.verb is Verb.DESTROYS and role.kind in OBJECTS:
+        if role.verb is Verb.DESTROYS and role.kind in LIBRARY_OBJECTS:
             for found in thread.process.model.objects_named(call, role):
                 if not found.alive:
                     thread.process.handles.retire(role.kind, found.handle)

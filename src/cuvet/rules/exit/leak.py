@@ -3,27 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import OWNED, Kind, Verb
 from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
-
-_KINDS = (
-    Kind.MEMORY,
-    Kind.HOST_MEMORY,
-    Kind.ARRAY,
-    Kind.MIPMAPPED_ARRAY,
-    Kind.STREAM,
-    Kind.EVENT,
-    Kind.MEMORY_POOL,
-    Kind.TEXTURE_OBJECT,
-    Kind.SURFACE_OBJECT,
-    Kind.GRAPH,
-    Kind.GRAPH_EXEC,
-)
 
 
 class LeakedAtExit(Rule):
@@ -102,7 +88,7 @@ cu.cuStreamSynchronize(stream)
 
 def leaks(model: Model) -> Iterator[Violation]:
     """What is alive at the end of the process, each at the call that made it."""
-    for kind in _KINDS:
+    for kind in sorted(OWNED):
         for found in model.objects(kind):
             if found.created_by is None or _given(found):
                 continue

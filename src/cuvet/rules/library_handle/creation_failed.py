@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
-from cuvet.catalog.roles import Kind, Verb
-from cuvet.model.library import WITH_CONTEXT
+from cuvet.catalog.roles import LIBRARY_HANDLES, Kind, Verb
 from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.library_handles import returned
 from cuvet.rules.lifecycle import place
@@ -138,7 +137,7 @@ def kind_not_made(call: Call, status: int) -> Kind | None:
     if call.name.startswith(_PLANS):
         return Kind.CUFFT_PLAN
     made = (role.kind for role in call.entry_point.roles if role.verb is Verb.CREATES)
-    return next((kind for kind in made if kind in WITH_CONTEXT), None)
+    return next((kind for kind in made if kind in LIBRARY_HANDLES), None)
 
 
 def _failed_inside(call: Call, model: Model) -> tuple[Call, int] | None:

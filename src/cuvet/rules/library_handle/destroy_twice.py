@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind
-from cuvet.model.library import OBJECTS
+from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import ENDS, DestroyTwice, a
@@ -36,7 +35,7 @@ class LibraryHandleDestroyTwice(DestroyTwice):
     severity = "error"
     summary = "a handle of a library is destroyed twice"
     help = "let one owner destroy the handle, and clear the variable afterwards"
-    kinds = OBJECTS
+    kinds = LIBRARY_OBJECTS
     libraries = True
     evidence = (
         measured(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.model.library import OBJECTS
+from cuvet.catalog.roles import LIBRARY_OBJECTS
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
@@ -35,7 +35,7 @@ class LibraryHandleUseAfterDestroy(UseAfterDestroy):
     severity = "error"
     summary = "a destroyed handle of a library is used"
     help = "destroy the handle after its last use, or clear the variable that still holds it"
-    kinds = OBJECTS
+    kinds = LIBRARY_OBJECTS
     libraries = True
     evidence = (
         measured(

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
-from cuvet.model.library import OBJECTS
+from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind, Verb
 from cuvet.rules.evidence import documented
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
@@ -44,7 +43,7 @@ class LibraryHandleWorkspaceFreed(Rule):
     summary = "a library computes in a workspace that was freed"
     help = "free the workspace after its last use by the library, or give the handle another one before"
     libraries = True
-    kinds = OBJECTS
+    kinds = LIBRARY_OBJECTS
     evidence = (
         documented(
             "cublasSetWorkspace() sets a buffer of the user's that all subsequent calls use; cublasSetStream() sets it back",
@@ -107,7 +106,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
         yield from cls._passed(call, model)
         if not works(call.entry_point):
             return
-        for use, handle in handles_used(call, model, OBJECTS):
+        for use, handle in handles_used(call, model, LIBRARY_OBJECTS):
             memory, since = handle.workspace, handle.workspace_set_by
             if memory is not None and since is not None and _was_freed(memory, model):
                 yield Violation(
