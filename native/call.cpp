@@ -5,7 +5,6 @@
 #include "driver.h"
 #include "inputs.h"
 #include "kernel_arguments.h"
-#include "library_handles.h"
 #include "liveness.h"
 #include "process.h"
 #include "stacks.h"
@@ -19,7 +18,6 @@ namespace {
 
 constexpr uint32_t SUCCESS = 0;
 constexpr uint32_t NOT_READY = 600;
-constexpr uint64_t LAST_BUILTIN_STREAM = 2;  // 0 default, 1 CU_STREAM_LEGACY, 2 CU_STREAM_PER_THREAD
 constexpr int MOST_OBJECTS = 96;
 constexpr int MOST_OUTPUTS = 16;
 constexpr uint64_t MOST_ELEMENTS = 64;
@@ -61,7 +59,7 @@ void each_handle(Thread* thread, const Role& role, const uint64_t* words, Visit 
     for (uint64_t i = 0; i < count; i++) visit(load(memory + i * role.bytes, role.bytes));
 }
 
-bool is_builtin(Kind kind, uint64_t handle) { return kind == Kind::STREAM && handle <= LAST_BUILTIN_STREAM; }
+bool is_builtin(Kind kind, uint64_t handle) { return kind == Kind::STREAM && is_builtin_stream(handle); }
 
 // Of cuFFT's plans, which are numbers, 0 may be one.
 bool is_null(Kind kind, uint64_t handle) { return !handle && kind != Kind::CUFFT_PLAN; }
@@ -74,6 +72,20 @@ bool is_surely_a_handle(const Role& role) {
     if (is_of_library(role.kind)) return false;
     if (role.action == Action::DESTROYS) return true;
     return !is_memory(role.kind) && !((role.flags & IN_STRUCT) && (role.flags & NULLABLE));
+}
+
+// Whether there is nothing to say of what the role names: it lives, or nothing need be there, or nothing is known of
+// it.
+bool is_sound(const Role& role, uint64_t word, Object** object) {
+    if (role.action == Action::TOUCHES) {
+        const Object* memory = word ? find_object(Kind::MEMORY, word) : nullptr;
+        return !memory || !memory->state.load(std::memory_order_relaxed) || is_alive(memory);
+    }
+    if (is_builtin(role.kind, word)) return true;
+    if (is_null(role.kind, word)) return role.flags & NULLABLE;
+    *object = find_named(role.kind, word);
+    if (!*object || !(*object)->state.load(std::memory_order_relaxed)) return !is_surely_a_handle(role);
+    return is_alive(*object);
 }
 
 bool gives_object(const Role& role) {
@@ -192,6 +204,45 @@ void fill_output(Thread* thread, const EntryPoint& entry_point, const uint64_t* 
 
 }  // namespace
 
+bool QuietCall::enter(const EntryPoint& entry_point, const uint64_t* words, bool untold) {
+    constexpr uint16_t CHANGES = ORDER | ORDER_ON_SUCCESS | CHANGES_CURRENT | BEGINS_CAPTURE | ENDS_CAPTURE;
+    if (entry_point.flags & CHANGES) return false;
+    ended_ = nullptr;
+    for (int i = 0; i < entry_point.before_count; i++) {
+        const Role& role = entry_point.roles[i];
+        Object* object = nullptr;
+        if (role.flags & IN_STRUCT || role.count != NO_PARAMETER) return false;
+        if (!is_sound(role, words[role.parameter], &object)) return false;
+        if (role.action != Action::DESTROYS) continue;
+        if (!object || !(object->state.load(std::memory_order_relaxed) & UNTOLD)) return false;
+        ended_ = object;
+    }
+    for (int i = 0; i < entry_point.after_count; i++) {
+        const Action action = entry_point.roles[entry_point.before_count + i].action;
+        const bool sets = action == Action::SETS_STREAM || action == Action::SETS_WORKSPACE;
+        if (!sets && !(action == Action::CREATES && untold)) return false;
+    }
+    if (ended_) state_ = kill(ended_);
+    return true;
+}
+
+void QuietCall::succeed(const EntryPoint& entry_point, const uint64_t* words) const {
+    for (int i = 0; i < entry_point.after_count; i++) {
+        const Role& role = entry_point.roles[entry_point.before_count + i];
+        const uint64_t handle = role.action == Action::CREATES ? output_of(role, words) : 0;
+        Object* object = handle ? add_object(role.kind, handle) : nullptr;
+        if (!object) continue;
+        give_birth(object, object->state.load(std::memory_order_relaxed), parent_of(role, words, 0), 0, UNTOLD);
+        forget_settings(role.kind, handle);
+    }
+}
+
+void QuietCall::fail() const {
+    if (ended_) revive(ended_, state_);
+}
+
+bool arguments_matter() { return stream_ordered_memory_exists.load(std::memory_order_relaxed); }
+
 uint64_t current_context(Thread* thread) {
     const bool remembers = is_emulated();  // asking it is a round trip
     if (remembers && thread->context_known) return thread->context;
@@ -218,14 +269,17 @@ Call::Call(uint32_t symbol, const uint64_t* words, const Blob* structs)
     enter();
 }
 
-Call::Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Thread* thread, bool untold)
+Call::Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Thread* thread, bool untold,
+           const Entry& entry)
     : entry_point_(entry_point), words_(words), structs_(structs), thread_(thread), flags_(0), untold_(untold) {
-    const Busy busy(thread_);
+    if (entry.suspect) flags_ |= CALL_SUSPECT;
+    if (entry.sets || (entry_point_.flags & LIFECYCLE && !untold && !entry.untold)) flags_ |= CALL_LIFECYCLE;
+    if (entry.overlap.thread) write_overlap(thread_, entry.overlap, thread_->calls + 1);
     enter();
 }
 
 void Call::enter() {
-    if (entry_point_.flags & LIFECYCLE) flags_ |= CALL_LIFECYCLE;
+    if (entry_point_.flags & LIFECYCLE && !(entry_point_.flags & LIBRARY)) flags_ |= CALL_LIFECYCLE;
     entered_ = flags_ & CALL_LIFECYCLE || record_everything ? ticks() : 0;
     number_ = ++thread_->calls;
     thread_->depth++;
@@ -233,17 +287,10 @@ void Call::enter() {
     unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = false;
     killed_count_ = pointer_count_ = 0;
 
-    slot_ = slot_of(thread_, number_);
-    slot_->number = 0;
-    slot_->entry_point = entry_point_.id;
-    slot_->status = NOT_RETURNED;
-    slot_->entered = entered_;
-    for (int i = 0; i < 5 && i < entry_point_.parameter_count; i++) slot_->arguments[i] = words_[i];
-    __atomic_store_n(&slot_->number, number_, __ATOMIC_RELEASE);
-    thread_->ring->calls = number_;
+    slot_ = fill_slot(thread_, entry_point_, words_, entered_, number_);
 
     look_at_handles();
-    if (entry_point_.flags & (LIBRARY | COPIES_ARGUMENTS)) look_at_more();
+    if (entry_point_.flags & COPIES_ARGUMENTS && arguments_matter()) look_at_arguments();
 
     if (entry_point_.flags & ORDER && (first_record_ || record_everything || order_matters())) flags_ |= CALL_ORDER;
     const bool with_stack = (flags_ & (CALL_LIFECYCLE | CALL_SUSPECT)) || other_stream_;
@@ -280,6 +327,8 @@ __attribute__((always_inline)) inline void Call::look_at(const Role& role, uint6
         if (is_surely_a_handle(role)) {
             unknown_handle_ = true;
             flags_ |= CALL_SUSPECT;
+        } else if (record_everything && is_of_library(role.kind)) {
+            flags_ |= CALL_SUSPECT;
         }
         return;
     }
@@ -291,21 +340,6 @@ __attribute__((always_inline)) inline void Call::look_at(const Role& role, uint6
     if (role.kind == Kind::MEMORY) memory_has_died();
     const uint64_t bytes = role.kind == Kind::HOST_MEMORY && is_alive(object) ? object->bytes.load() : 0;
     if (bytes) explain_unregistration(thread_, handle, bytes, number_);
-}
-
-// Apart, as few calls need it.
-__attribute__((noinline)) void Call::look_at_more() {
-    if (entry_point_.flags & LIBRARY) look_at_library_handles();
-    if (entry_point_.flags & COPIES_ARGUMENTS && stream_ordered_memory_exists.load(std::memory_order_relaxed))
-        look_at_arguments();
-}
-
-void Call::look_at_library_handles() {
-    const Entry entry = enter_with_handles(thread_, entry_point_, words_);
-    if (entry.sets) flags_ |= CALL_LIFECYCLE;
-    if (untold_ || entry.untold) flags_ &= static_cast<uint16_t>(~CALL_LIFECYCLE);
-    if (entry.suspect) flags_ |= CALL_SUSPECT;
-    if (entry.overlap.thread) write_overlap(thread_, entry.overlap, number_);
 }
 
 // Only an exact hit on the start of an allocation counts: interior pointers are the model's business.
@@ -338,7 +372,7 @@ __attribute__((noinline)) uint64_t Call::stream() const {
         each_handle(thread_, role, words_, [&](uint64_t handle) { stream = handle; });
         return stream;
     }
-    return flags_ & CALL_PER_THREAD ? LAST_BUILTIN_STREAM : 0;
+    return flags_ & CALL_PER_THREAD ? PER_THREAD_STREAM : 0;
 }
 
 void Call::kill_primary_context(uint64_t device) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backend.h"
+#include "library_handles.h"
 #include "recorder.h"
 
 namespace cuvet {
@@ -18,8 +19,9 @@ class Call {
   public:
     // Of a driver function.
     Call(uint32_t symbol, const uint64_t* words, const Blob* structs);
-    // Of a library's function, on a thread that is not busy. `untold`: what it creates need not be stored.
-    Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Thread* thread, bool untold);
+    // Of a library's function, whose thread is busy with it. `untold`: what it creates need not be stored.
+    Call(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, Thread* thread, bool untold,
+         const Entry& entry);
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
@@ -28,8 +30,6 @@ class Call {
 
   private:
     void enter();
-    void look_at_more();
-    void look_at_library_handles();
     void mark_recorded();
     void look_at_handles();
     void look_at_all(const Role& role);
@@ -74,6 +74,23 @@ class Call {
     } killed_[MOST_KILLED];
     uint64_t pointers_[16];
 };
+
+// A library's call that leaves no trace if it succeeds: it names only what lives, and the recording need not tell of
+// what it makes or ends.
+class QuietCall {
+  public:
+    // False: it is to be a Call. `untold`: what it creates need not be stored.
+    bool enter(const EntryPoint& entry_point, const uint64_t* words, bool untold);
+    void succeed(const EntryPoint& entry_point, const uint64_t* words) const;
+    void fail() const;
+
+  private:
+    Object* ended_;
+    uint64_t state_;  // of it, before
+};
+
+// Whether the memory that a kernel's arguments name is to be looked at.
+bool arguments_matter();
 
 // The context that is current on this thread, as the driver tells; 0 none.
 uint64_t current_context(Thread* thread);

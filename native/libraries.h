@@ -32,9 +32,10 @@ extern const char library_entry_point_names[];  // canonical, each with its NUL;
 
 // One place of the program that calls one symbol.
 struct CallSite {
-    std::atomic<void*> function;   // what is called there without the shim; null if there is none
-    std::atomic<uint64_t> state;   // unloads() when it was found, and WATCHED; 0: not found yet
-    std::atomic<uint32_t> stored;  // calls that made something transient
+    std::atomic<void*> function;        // what is called there without the shim; null if there is none
+    std::atomic<uint64_t> state;        // unloads() when it was found, and WATCHED; 0: not found yet
+    std::atomic<uint32_t> stored;       // calls that made something transient
+    std::atomic<uint32_t> stack_words;  // of the arguments, and 1; 0: not counted yet
 };
 
 constexpr uint32_t NO_LIBRARY_SYMBOL = ~0u;

@@ -34,7 +34,10 @@ static_assert(LIBRARY_SYMBOL_COUNT < ASKED);
 struct Frame {
     uint64_t integers[INTEGER_REGISTERS];
     uint64_t floating[FLOATING_REGISTERS];
-    Thread* thread;  // null: the call is not recorded
+    Thread* thread;  // null: the call is not looked at
+    bool emulated;   // the emulated device answers
+    bool is_quiet;   // `quiet` stands for it, else `call`
+    QuietCall quiet;
     EntryPoint entry_point;
     uint64_t words[MOST_PARAMETERS];
     Blob structs[MOST_STRUCTS + 1];
@@ -76,8 +79,11 @@ int read_arguments(const char* passing, const uint64_t* stack, Frame* frame) {
     Blob* structure = frame->structs;
     uint64_t* word = frame->words;
     for (const char* letter = passing; *letter; letter++, word++) {
+        if (__builtin_expect(*letter == 'w', 1)) {
+            *word = *arguments.integer();
+            continue;
+        }
         *word = 0;
-        if (*letter == 'w') *word = *arguments.integer();
         if (*letter == 'i') *word = static_cast<uint64_t>(static_cast<int32_t>(*arguments.integer()));
         if (*letter == 'b') *word = static_cast<uint64_t>(static_cast<int8_t>(*arguments.integer()));
         if (*letter == 'u') *word = low_half(*arguments.integer());
@@ -103,11 +109,40 @@ bool is_worth_storing(CallSite* site) {
     return record_everything || !site || site->stored.fetch_add(1, std::memory_order_relaxed) < MOST_TRANSIENT;
 }
 
-void record(Thread* thread, CallSite* site, Frame* frame) {
-    const bool untold = frame->entry_point.flags & MAKES_TRANSIENT && !is_worth_storing(site);
+void enter(Thread* thread, CallSite* site, Frame* frame) {
+    const EntryPoint& entry_point = frame->entry_point;
+    const bool untold = entry_point.flags & MAKES_TRANSIENT && !is_worth_storing(site);
     frame->thread = thread;
-    __atomic_store_n(&thread->library_call, frame->entry_point.id, __ATOMIC_RELAXED);
-    new (frame->call) Call(frame->entry_point, frame->words, frame->structs, thread, untold);
+    __atomic_store_n(&thread->library_call, entry_point.id, __ATOMIC_RELAXED);
+    const Busy busy(thread);
+    const Entry entry = enter_with_handles(thread, entry_point, frame->words);
+    frame->is_quiet =
+        !thread->sees_all && !entry.suspect && !entry.sets && frame->quiet.enter(entry_point, frame->words, untold);
+    if (!frame->is_quiet) new (frame->call) Call(entry_point, frame->words, frame->structs, thread, untold, entry);
+}
+
+void leave_quietly(Frame* frame) {
+    const Busy busy(frame->thread);
+    frame->thread->calls++;
+    frame->quiet.succeed(frame->entry_point, frame->words);
+    leave_with_handles(frame->thread, frame->entry_point, frame->words, true, false);
+}
+
+// It was not worth storing, but for that it failed.
+void look_again(Frame* frame) {
+    const Busy busy(frame->thread);
+    frame->quiet.fail();
+    const bool untold = frame->entry_point.flags & MAKES_TRANSIENT;
+    new (frame->call) Call(frame->entry_point, frame->words, frame->structs, frame->thread, untold, Entry{});
+}
+
+void leave(Frame* frame, uint32_t status) {
+    if (frame->is_quiet) {
+        if (frame->thread->busy) return;  // this is the child of a callback that forked
+        if (status == 0) return leave_quietly(frame);
+        look_again(frame);
+    }
+    reinterpret_cast<Call*>(frame->call)->leave(status);
 }
 
 }  // namespace
@@ -122,29 +157,34 @@ extern "C" __attribute__((visibility("hidden"), used)) Passage cuvet_library_ent
                                                                                    const uint64_t* stack,
                                                                                    const void* caller) {
     const uint32_t number = entrance & ~ASKED;
-    const LibrarySymbol& symbol = library_symbols[number];
-    const LibraryShape& shape = library_shapes[symbol.shape];
-    frame->entry_point = shape.entry_point;
-    frame->entry_point.id = static_cast<uint16_t>(entry_point_count + symbol.entry_point);
-    frame->thread = nullptr;
     Thread* thread = current_thread ? current_thread : start_thread();
-    const int on_stack = read_arguments(shape.passing, stack, frame);
+    frame->thread = nullptr;
+    frame->emulated = false;
     CallSite* site = call_site(number, caller);
+    const LibraryShape& shape = library_shapes[library_symbols[number].shape];
+    const bool emulated = asks_device(shape.entry_point);
     RealFunction real = {nullptr, true};
-    if (!asks_device(frame->entry_point)) {
+    if (!emulated) {
         real = entrance & ASKED ? asked_function(number) : bound_function(site, number, caller);
         if (!real.address) real.address = reinterpret_cast<void*>(&answer_not_found);
     }
-    const bool nested = thread->busy || thread->library_call;
-    if (real.watched && !nested) record(thread, site, frame);
-    return {real.address, static_cast<uint64_t>(on_stack)};
+    const bool is_looked_at = real.watched && !thread->busy && !thread->library_call;
+    const uint32_t known = site ? site->stack_words.load(std::memory_order_relaxed) : 0;
+    if (!is_looked_at && !emulated && known) return {real.address, known - 1};
+    const uint32_t on_stack = static_cast<uint32_t>(read_arguments(shape.passing, stack, frame));
+    if (site) site->stack_words.store(on_stack + 1, std::memory_order_relaxed);
+    frame->entry_point = shape.entry_point;
+    frame->entry_point.id = static_cast<uint16_t>(entry_point_count + library_symbols[number].entry_point);
+    frame->emulated = emulated;
+    if (is_looked_at) enter(thread, site, frame);
+    return {real.address, on_stack};
 }
 
 extern "C" __attribute__((visibility("hidden"), used)) uint32_t cuvet_library_leave(Frame* frame, uint32_t status) {
-    if (asks_device(frame->entry_point))
+    if (frame->emulated)
         status = static_cast<uint32_t>(cuvet_emulate(frame->entry_point, frame->words, frame->structs, false));
     if (!frame->thread) return status;
-    reinterpret_cast<Call*>(frame->call)->leave(status);
+    leave(frame, status);
     __atomic_store_n(&frame->thread->library_call, 0, __ATOMIC_RELAXED);
     return status;
 }
@@ -207,6 +247,8 @@ cuvet_library_call:
     testq %rax, %rax
     jz 1f
     movq %rax, %r11
+    testq %rdx, %rdx
+    jz 2f
     movq %rdx, %rcx
     leaq 15(,%rdx,8), %rax
     andq $-16, %rax
@@ -214,7 +256,7 @@ cuvet_library_call:
     leaq 16(%rbp), %rsi
     movq %rsp, %rdi
     rep movsq
-    movq -CUVET_FRAME(%rbp), %rdi
+2:  movq -CUVET_FRAME(%rbp), %rdi
     movq 8-CUVET_FRAME(%rbp), %rsi
     movq 16-CUVET_FRAME(%rbp), %rdx
     movq 24-CUVET_FRAME(%rbp), %rcx

@@ -99,11 +99,12 @@ void release(Handle* handle, const Thread* thread) {
     handle->user.compare_exchange_strong(user, 0);
 }
 
-// Calls `visit` with the objects of libraries that the call uses or destroys, and what is known of them.
+// Calls `visit` with the objects of libraries that the call ends, or uses in a role with one of `flags`.
 template <class Visit>
-void each_object(const EntryPoint& entry_point, const uint64_t* words, Visit visit) {
+void each_object(const EntryPoint& entry_point, const uint64_t* words, uint8_t flags, Visit visit) {
     for (int i = 0; i < entry_point.before_count; i++) {
         const Role& role = entry_point.roles[i];
+        if (!(role.flags & flags) && role.action != Action::DESTROYS) continue;
         if (!is_of_library(role.kind) || role.flags & IN_STRUCT || role.count != NO_PARAMETER) continue;
         const uint64_t word = words[role.parameter];
         if (const Object* object = find_named(role.kind, word)) visit(role, word, object);
@@ -122,7 +123,7 @@ bool is_foreign(Thread* thread, const Object* object, Handle* handle) {
 
 Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const uint64_t* words) {
     Entry entry = {};
-    each_object(entry_point, words, [&](const Role& role, uint64_t word, const Object* object) {
+    const auto look = [&](const Role& role, uint64_t word, const Object* object) {
         if (role.action == Action::DESTROYS && object->state.load(std::memory_order_relaxed) & UNTOLD)
             entry.untold = true;
         if (!(role.flags & (OF_DEVICE | EXCLUSIVE))) return;
@@ -133,7 +134,8 @@ Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const ui
         Overlap overlap = {0, 0, role.parameter};
         if (role.flags & EXCLUSIVE && !take(handle, thread, &overlap) && !is_told(handle, entry_point, overlap))
             entry.overlap = overlap;
-    });
+    };
+    each_object(entry_point, words, OF_DEVICE | EXCLUSIVE, look);
     for (int i = 0; i < entry_point.after_count; i++) {
         const Role& role = entry_point.roles[entry_point.before_count + i];
         Handle* handle = sets(role) ? handles.find(key_of(role.parent_kind, words[role.parent])) : nullptr;
@@ -147,7 +149,7 @@ Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const ui
 // order: as long as both are the same, nothing has changed, and nothing is stored.
 void leave_with_handles(const Thread* thread, const EntryPoint& entry_point, const uint64_t* words, bool success,
                         bool stored) {
-    each_object(entry_point, words, [&](const Role& role, uint64_t word, const Object*) {
+    each_object(entry_point, words, EXCLUSIVE, [&](const Role& role, uint64_t word, const Object*) {
         Handle* handle = role.flags & EXCLUSIVE ? handles.find(key_of(role.kind, word)) : nullptr;
         if (handle) release(handle, thread);
     });

@@ -7,6 +7,23 @@ namespace cuvet {
 namespace {
 
 Table<Object> objects;
+std::atomic<uint64_t> endings;  // of objects that others belong to
+
+void end_family(uint64_t state) {
+    if (state & PARENT) endings.fetch_add(1);
+}
+
+bool belongs_to_living(const Object* object) {
+    for (int depth = 0; depth < 4; depth++) {
+        const Object* parent = object->parent.load(std::memory_order_relaxed);
+        if (!parent) return true;
+        const uint64_t state = parent->state.load(std::memory_order_acquire);
+        if (!(state & ALIVE)) return false;
+        if (generation_of(state) != object->parent_generation.load(std::memory_order_relaxed)) return false;
+        object = parent;
+    }
+    return true;
+}
 
 }  // namespace
 
@@ -15,29 +32,28 @@ Object* find_object(Kind kind, uint64_t handle) { return objects.find(key_of(kin
 Object* add_object(Kind kind, uint64_t handle) { return objects.insert(key_of(kind, handle)); }
 
 bool is_alive(const Object* object) {
-    for (int depth = 0; depth < 4; depth++) {
-        if (!(object->state.load(std::memory_order_acquire) & ALIVE)) return false;
-        const Object* parent = object->parent.load(std::memory_order_relaxed);
-        if (!parent) return true;
-        if (generation_of(parent->state.load(std::memory_order_relaxed)) !=
-            object->parent_generation.load(std::memory_order_relaxed))
-            return false;
-        object = parent;
-    }
+    if (!(object->state.load(std::memory_order_acquire) & ALIVE)) return false;
+    const uint64_t now = endings.load(std::memory_order_acquire) + 1;
+    if (object->seen_alive.load(std::memory_order_relaxed) == now) return true;
+    if (!belongs_to_living(object)) return false;
+    object->seen_alive.store(now, std::memory_order_relaxed);
     return true;
 }
 
 void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags) {
     const uint32_t last = generation_of(seen);
+    const uint64_t parent_state = parent ? parent->state.load(std::memory_order_relaxed) : 0;
+    object->seen_alive.store(0, std::memory_order_relaxed);
     object->parent.store(parent, std::memory_order_relaxed);
-    object->parent_generation.store(parent ? generation_of(parent->state.load(std::memory_order_relaxed)) : 0,
-                                    std::memory_order_relaxed);
+    object->parent_generation.store(generation_of(parent_state), std::memory_order_relaxed);
     object->context.store(context, std::memory_order_relaxed);
     object->last_stream.store(0, std::memory_order_relaxed);
     object->bytes.store(0, std::memory_order_relaxed);
+    if (parent && !(parent_state & PARENT)) parent->state.fetch_or(PARENT);
     const uint64_t born = uint64_t{last + 1} << 32 | ALIVE | flags;
     while (generation_of(seen) == last && !object->state.compare_exchange_weak(seen, born)) {
     }
+    end_family(seen);
 }
 
 void adopt(Object* object) {
@@ -45,7 +61,11 @@ void adopt(Object* object) {
     object->state.compare_exchange_strong(never_seen, ALIVE);
 }
 
-uint64_t kill(Object* object) { return object->state.fetch_and(~ALIVE); }
+uint64_t kill(Object* object) {
+    const uint64_t before = object->state.fetch_and(~ALIVE);
+    end_family(before);
+    return before;
+}
 
 void revive(Object* object, uint64_t state_before) {
     uint64_t now = object->state.load(std::memory_order_relaxed);

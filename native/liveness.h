@@ -19,16 +19,23 @@ struct Object {
     std::atomic<uint64_t> context;      // in which it was created; for a device: its primary context
     std::atomic<uint64_t> last_stream;  // stream-ordered memory: where it was used last
     std::atomic<uint64_t> bytes;        // registered memory: its size
+    mutable std::atomic<uint64_t>
+        seen_alive;  // how many objects with children had ended, and 1, when it last was alive
 };
 
 constexpr uint64_t ALIVE = 1;
 constexpr uint64_t ORDERED = 2;   // stream-ordered memory
 constexpr uint64_t RECORDED = 4;  // event
 constexpr uint64_t UNTOLD = 8;    // its creation is not in the recording
+constexpr uint64_t PARENT = 16;   // others belong to it
 
 inline uint32_t generation_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 
 inline bool is_of_library(Kind kind) { return kind >= Kind::CUDNN_HANDLE; }
+
+constexpr uint64_t PER_THREAD_STREAM = 2;  // CU_STREAM_PER_THREAD; 0 is the default stream, 1 CU_STREAM_LEGACY
+
+inline bool is_builtin_stream(uint64_t stream) { return stream <= PER_THREAD_STREAM; }
 
 inline uint64_t key_of(Kind kind, uint64_t handle) { return handle ^ (static_cast<uint64_t>(kind) << 56); }
 

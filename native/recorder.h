@@ -7,13 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "entry_points.h"
+
 namespace cuvet {
 
 constexpr uint32_t HEADER_BYTES = 4096;
 constexpr uint32_t CHUNK_BYTES = 65536;
 constexpr uint32_t CHUNK_HEADER_BYTES = 64;
 constexpr uint32_t CHUNK_MAGIC = 0x4b4e4843;
-constexpr uint32_t RING_SLOTS = 512;
+constexpr uint32_t RING_SLOTS = 256;
 constexpr uint32_t NOT_RETURNED = 0xffffffff;
 constexpr uint64_t NOT_ASKED = ~uint64_t{0};
 constexpr uint32_t MOST_GPUS = 64;
@@ -169,6 +171,20 @@ class Uncancellable {
 
 inline Slot* slot_of(Thread* thread, uint64_t number) {
     return reinterpret_cast<Slot*>(thread->ring + 1) + number % RING_SLOTS;
+}
+
+// A call that has not returned. `ticks`: when it was entered; 0 not taken.
+inline Slot* fill_slot(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t ticks,
+                       uint64_t number) {
+    Slot* slot = slot_of(thread, number);
+    slot->number = 0;
+    slot->entry_point = entry_point.id;
+    slot->status = NOT_RETURNED;
+    slot->entered = ticks;
+    for (int i = 0; i < 5 && i < entry_point.parameter_count; i++) slot->arguments[i] = words[i];
+    __atomic_store_n(&slot->number, number, __ATOMIC_RELEASE);
+    thread->ring->calls = number;
+    return slot;
 }
 
 inline uint64_t ticks() {

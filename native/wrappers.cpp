@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "driver.h"
+#include "inputs.h"
 #include "liveness.h"
 #include "process.h"
 #include "symbols.h"
@@ -25,7 +26,6 @@ struct Bytes {
 };
 
 constexpr Blob NO_STRUCTS[] = {{0, 0, nullptr}};
-constexpr uint64_t PER_THREAD_STREAM = 2;
 constexpr uint64_t ASK_PER_THREAD = 2;  // flag of cuGetProcAddress
 constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500;
 constexpr uint32_t NOT_MADE = ~0u;  // no status of the driver
@@ -56,8 +56,19 @@ uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Argum
 }
 
 bool lives(Kind kind, uint64_t handle) {
-    const Object* object = find_object(kind, handle);
+    const Object* object = find_named(kind, handle);
     return object && is_alive(object);
+}
+
+bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(Kind::STREAM, stream); }
+
+// The stream is so many bytes behind the pointer.
+bool stream_lives(uint64_t structure, uint16_t offset) {
+    Thread* thread = current_thread;
+    if (!structure || !thread || !is_readable(thread, structure + offset, sizeof(uint64_t))) return false;
+    uint64_t stream;
+    memcpy(&stream, reinterpret_cast<const char*>(structure) + offset, sizeof stream);
+    return stream_lives(stream);
 }
 
 // A call that ends and makes no object and, if `quiet`, names only living ones: it is counted, and stored only if it
@@ -73,6 +84,22 @@ __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t
     if (__builtin_expect(status != 0, 0)) return look(status);
     thread->calls++;
     return status;
+}
+
+// The same for a launch, which leaves a slot in the flight recorder.
+template <class Look, class... Arguments>
+__attribute__((always_inline)) inline uint32_t pass_launch(bool quiet, uint32_t symbol, const uint64_t* words,
+                                                           Look look, Arguments... arguments) {
+    Thread* thread = current_thread;
+    void* function = real_functions[symbol].load(std::memory_order_relaxed);
+    const bool unseen = quiet && function && thread && !thread->busy && !thread->sees_all;
+    if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE);
+    Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, words, 0, ++thread->calls);
+    const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
+    slot->status = status;
+    if (__builtin_expect(status == 0, 1)) return status;
+    thread->calls--;  // the closer look counts it again
+    return look(status);
 }
 
 template <class... Arguments>

@@ -133,9 +133,9 @@ def flight_slot(entry_point: str, status: int, number: int, *, entered: int = 0,
 
 def flight(slots: dict[int, bytes], *, thread: int = 1) -> bytes:
     """The ring of a thread; ``slots`` by call number."""
-    ring = bytearray(512 * 64)
+    ring = bytearray(256 * 64)
     for number, slot in slots.items():
-        ring[number % 512 * 64 : number % 512 * 64 + 64] = slot
+        ring[number % 256 * 64 : number % 256 * 64 + 64] = slot
     return chunk(bytes(ring), thread=thread, kind=2)
 
 

@@ -35,6 +35,35 @@ _ASKING = frozenset(
 )
 """They hand out objects, but only such as the program has already."""
 
+FOLLOWED = frozenset(
+    {
+        "cuCtxAttach",
+        "cuCtxDetach",
+        "cuCtxDisablePeerAccess",
+        "cuCtxEnablePeerAccess",
+        "cuDevicePrimaryCtxSetFlags",
+        "cuDeviceSetMemPool",
+        "cuGraphAddDependencies",
+        "cuGraphConditionalHandleCreate",
+        "cuGraphEventRecordNodeSetEvent",
+        "cuGraphEventWaitNodeSetEvent",
+        "cuGraphExecEventRecordNodeSetEvent",
+        "cuGraphExecEventWaitNodeSetEvent",
+        "cuGraphExecNodeSetParams",
+        "cuGraphExecUpdate",
+        "cuGraphReleaseUserObject",
+        "cuGraphRemoveDependencies",
+        "cuGraphRetainUserObject",
+        "cuIpcGetEventHandle",
+        "cuLinkComplete",
+        "cuMemPoolSetAccess",
+        "cuMemSetAccess",
+        "cuMemSetMemPool",
+        "cuStreamAttachMemAsync",
+    }
+)
+"""They make and end no object, but change what the model knows of one: calls of them are stored too."""
+
 _SELDOM = ("cuCheckpoint", "cuProfiler", "cuCoredump", "cudaProfiler", "__cudaRegister", "__cudaUnregister")
 
 
@@ -43,6 +72,8 @@ def is_hot(api: str, name: str, roles: tuple[Role, ...]) -> bool:
     if name in _ASKING:
         return True
     lifetime = LIFETIME if api in ("driver", "runtime") else LIFETIME - {Verb.RETURNS}
-    return not name.startswith(_SELDOM) and not any(
-        role.verb in lifetime or role.variant == "counted" for role in roles
+    return (
+        name not in FOLLOWED
+        and not name.startswith(_SELDOM)
+        and not any(role.verb in lifetime or role.variant == "counted" for role in roles)
     )
