@@ -6,6 +6,7 @@ program, and its finding is dropped and counted (``stats["contradicted"]``).
 
 from __future__ import annotations
 
+import math
 import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -87,6 +88,7 @@ class ProcessAnalysis:
         self._held: list[CallRecord | Fork] = []
         self._unknown: Counter[str] = Counter()
         self._faults_in_calls: set[int] = set()
+        self._told_until: dict[int, float] = {}
 
     def advance(self, *, running: bool, death: int | None = None) -> None:
         """Judge what is new. ``death`` is the signal that ended the process, if somebody saw it."""
@@ -130,12 +132,14 @@ class ProcessAnalysis:
             self._unknown[self._ordering.entry_points.name(record.entry_point)] += 1
             return
         call = self._call(entry_point, record)
-        outcome = call.outcome = self._outcome(record, death)
+        outcome = call.outcome = self._outcome(record, death, call)
         if outcome.status not in _ORDINARY:
             self._note_failure(call, record, outcome.status)
+        of_library = entry_point.api != "driver"
         try:
-            judged = is_notable(record) or entry_point.api != "driver"
-            explained = judged and self._predict(model, call, outcome)
+            explained = not of_library and record.entered < self._told_until.get(record.thread, 0)
+            if not explained and (is_notable(record) or of_library):
+                explained = self._predict(model, call, outcome)
             model.observe(call, outcome)
             if not explained and outcome.status not in _ORDINARY:
                 explained = self._explain(model, call, outcome)
@@ -143,6 +147,8 @@ class ProcessAnalysis:
             self.stats["internal_errors"] += 1
             self._say(f"{call.name} (call {call.number} of thread {call.thread}) could not be judged: {error!r}")
             return
+        if of_library and explained:  # what goes wrong inside follows from it
+            self._told_until[record.thread] = record.returned or math.inf
         if outcome.signal and not explained:
             site = site_of(call)
             self._say_died(f"{site.api}{at(site)}", outcome.signal, call.thread)
@@ -163,7 +169,7 @@ class ProcessAnalysis:
         if outcome.status == DEINITIALIZED and call.entry_point.api == "driver" and not model.shutdown_by:
             model.shutdown()
         lost = model.sticky_error(call)
-        if lost is not None and outcome.status == lost[1]:
+        if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
         standing = [each for each in model.predict(call).violations if self._stands(each, outcome)]
         for violation in [each for each in standing if each.rule.of_process] or standing:
@@ -225,9 +231,9 @@ class ProcessAnalysis:
             call.site = make_site(call, self._sites.api(record.stack))
         return call
 
-    def _outcome(self, record: CallRecord, death: int | None) -> Outcome:
+    def _outcome(self, record: CallRecord, death: int | None, call: RecordedCall) -> Outcome:
         if record.status is None:
-            return Outcome(None, signal=self._signal_in(record, death))
+            return Outcome(None, signal=self._signal_in(record, death, call))
         if record.status:
             return Outcome(record.status)
         return Outcome(
@@ -238,11 +244,14 @@ class ProcessAnalysis:
             },
         )
 
-    def _signal_in(self, record: CallRecord, death: int | None) -> int | None:
-        """The signal of which the process died in this call that did not return."""
+    def _signal_in(self, record: CallRecord, death: int | None, call: RecordedCall) -> int | None:
+        """The signal of which the process died in this call that did not return. A call without a stack gets the fault's."""
         for number, fault in enumerate(self.recording.faults):
             if fault.thread == record.thread and fault.ticks >= record.entered and fault.signal in CRASHES:
                 self._faults_in_calls.add(number)
+                if fault.stack and not call.stack:
+                    call.stack = fault.stack
+                    call.site = make_site(call, self._sites.api(fault.stack))
                 return fault.signal
         return death if death in CRASHES and not self.recording.faults else None
 
@@ -447,6 +456,11 @@ def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:
                 _KINDS.get(each.kind, Kind.NONE), each.handle, each.generation if each.known else 0, each.alive
             )
     return seen
+
+
+def _is_cleaning_up(call: RecordedCall, outcome: Outcome) -> bool:
+    """Whether a call in a lost context fails in a way of its own: it is often given a handle that could not be made."""
+    return call.entry_point.api == "driver" and outcome.status not in _ORDINARY
 
 
 def _plural(kind: Kind) -> str:

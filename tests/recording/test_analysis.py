@@ -248,6 +248,34 @@ def test_a_crash_in_a_call_that_was_not_stored_is_known_from_the_flight_recorder
     assert found.not_checked == ("process 1000 died of SIGSEGV in cuLaunchKernel (thread 1): no rule says why",)
 
 
+def test_a_call_without_a_stack_that_crashed_is_where_the_fault_was(tmp_path: Path) -> None:
+    t = Thread()
+    stacks = w.python_code(1, "/home/me/train.py", "main") + w.stack(1, (), [(1, 10)])
+    records = stacks + t.setup() + t.create() + t.destroy() + t.synchronize(alive=False, status=w.PENDING)
+    found = report(tmp_path, records + w.fault(11, 1, stack=1, ticks=t.at + 1), end=0)
+    assert rules(found) == ["stream-use-after-destroy"]
+    assert found.findings[0].site.frames[0].file == "/home/me/train.py"
+
+
+def test_what_goes_wrong_inside_a_library_is_told_with_the_librarys_call(tmp_path: Path) -> None:
+    """cuBLAS launches on the stream that it was given: one mistake, one finding; after its return the next is told."""
+    t = Thread()
+    handle = (0, Kind.CUBLAS_HANDLE, 3, 1, 0x7000, CONTEXT)
+    gone = [(8, Kind.STREAM, 2, 1, STREAM, CONTEXT)]
+    records = w.every_entry_point() + t.setup() + t.create()
+    records += t.call("cublasCreate", 1, outputs=[(0, Kind.CUBLAS_HANDLE, 1, 0x7000)])
+    records += t.call("cublasSetStream", 0x7000, STREAM, objects=[handle, (1, Kind.STREAM, 3, 1, STREAM, CONTEXT)])
+    records += t.destroy()
+    records += t.call(
+        "cublasSscal", 0x7000, 4, 1, 0xD000, 1, objects=[handle], flags=w.SUSPECT, returned=t.at + 150, status=13
+    )
+    launch = (0xF000, 1, 1, 1, 1, 1, 1, 0, STREAM, 0, 0)
+    records += t.call("cuLaunchKernel", *launch, at=t.at + 10, objects=gone, flags=w.SUSPECT, status=400)
+    assert rules(report(tmp_path, records)) == ["library-handle-stream-destroyed"]
+    records += t.synchronize(alive=False, status=400, at=t.at + 200)
+    assert rules(report(tmp_path, records)) == ["library-handle-stream-destroyed", "stream-use-after-destroy"]
+
+
 def test_what_was_not_seen_is_said(tmp_path: Path) -> None:
     records = Thread().setup() + w.note(1, "/opt/libcuda.so.1")
     broken = records + b"\x0c\0\0\0\x01\0\0\0\0\0\0\0"
@@ -288,6 +316,14 @@ def test_failures_after_a_sticky_error_are_one_finding(tmp_path: Path) -> None:
     assert rules(found) == ["error-sticky"]
     assert found.findings[0].repeats == 5
     assert found.findings[0].site.call == 5
+
+
+def test_a_lost_context_refuses_what_could_not_be_made(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + t.create() + t.synchronize(status=700, stack=5)
+    garbage = [(0, Kind.STREAM, 0, 0, 0xFFFF, 0)]
+    destroyed = t.call("cuStreamDestroy", 0xFFFF, objects=garbage, flags=w.LIFECYCLE | w.SUSPECT, status=400)
+    assert rules(report(tmp_path, records + destroyed)) == ["error-sticky"]
 
 
 def test_the_driver_that_died_of_text_without_an_end(tmp_path: Path) -> None:
