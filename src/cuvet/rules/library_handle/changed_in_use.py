@@ -81,15 +81,21 @@ cu.cusparse.cusparseDestroy(handle)
     )
     INVALID = (
         Example(
-            "stream set by two threads",
+            "stream set while another thread computes",
             """
-handle = cu.cublas.cublasCreate()
-first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+handle, stream = cu.cublas.cublasCreate(), cu.cuStreamCreate(0)
+memory, factor = cu.cuMemAlloc(1 << 20), cu.host(4)
 
-def work(stream):
-    cu.cublas.cublasSetStream(handle, stream)  # warning: [library-handle-changed-in-use]
+def scale():
+    cu.cuCtxSetCurrent(context)
+    for _ in range(2000):
+        cu.cublas.cublasSscal(handle, 1 << 18, factor, memory, 1)
 
-cu.in_threads(lambda: work(first), lambda: work(second), times=500)
+def change():
+    for number in range(2000):
+        cu.cublas.cublasSetStream(handle, stream if number % 2 else 0)  # warning: [library-handle-changed-in-use]
+
+cu.in_threads(scale, change)
 """,
         ),
     )
