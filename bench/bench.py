@@ -1,7 +1,7 @@
 """What cuvet costs, measured on this machine: paired, interleaved runs, medians with quartiles.
 
 Every round runs each mode once, in shuffled order, so that drift of the machine meets all modes alike; differences are taken
-within a round. PyTorch's processes live side by side and take turns.
+within a round. PyTorch's processes live side by side and take turns; two of them are bare, to see what two processes differ by themselves.
 
 Modes: ``bare`` (no shim), ``passing`` (the shim without a recording), ``checked`` (`--record lifecycle`), ``full``.
 """
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import images
@@ -61,18 +62,27 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
     return found
 
 
-def pairs(command: list[str], processes: int, chunks: int, driver: str) -> list[dict[str, dict[str, float]]]:
-    """As ``rounds``, bare and checked, with processes that live at the same time and take turns, ``chunks`` times each pair of them."""
+def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, dict[str, float]]]:
+    """As ``rounds``, but each round's processes live at the same time and take ``TURNS`` turns; a figure is its median over them.
+    ``bare again`` is a second process without cuvet: what two processes differ by themselves."""
+    modes = ["bare", "bare again", "checked"]
     found = []
-    for number in range(processes):
+    for number in range(sets):
         with tempfile.TemporaryDirectory() as trace:
-            running = {mode: start(command, environment(mode, driver, trace)) for mode in ("bare", "checked")}
-            for chunk in range(chunks):
-                order = list(running) if (chunk + number) % 2 else list(running)[::-1]
-                found.append({mode: turn(running[mode]) for mode in order})
+            order = modes[number % 3 :] + modes[: number % 3]
+            running = {mode: start(command, environment(mode.split()[0], driver, trace)) for mode in order}
+            turns = []
+            for chunk in range(TURNS):
+                random.Random(TURNS * number + chunk).shuffle(order)
+                turns.append({mode: turn(running[mode]) for mode in order})
             for process in running.values():
                 process.communicate()
-        print(f"  processes {number + 1} of {processes}", file=sys.stderr)
+        medians = {
+            mode: {what: statistics.median(each[mode][what] for each in turns) for what in turns[0][mode]}
+            for mode in modes
+        }
+        found.append(medians)
+        print(f"  processes {number + 1} of {sets}", file=sys.stderr)
     return found
 
 
@@ -105,6 +115,20 @@ def table(found: list[dict[str, dict[str, float]]], compare: Callable[[float, fl
     return lines
 
 
+def ratios(found: list[dict[str, dict[str, float]]]) -> list[str]:
+    """A row a figure: without cuvet, the second process without it over the first, and with it over both."""
+    lines = ["| | bare | bare again | checked | standard error |", "|---|---|---|---|---|"]
+    for what in found[0]["bare"]:
+        bare = spread([row["bare"][what] for row in found], ".1f")
+        again = spread([row["bare again"][what] / row["bare"][what] for row in found], ".3f")
+        checked = [2 * row["checked"][what] / (row["bare"][what] + row["bare again"][what]) for row in found]
+        error = statistics.stdev(checked) / len(checked) ** 0.5
+        lines.append(
+            f"| {what} | {bare} | {again} | {spread(checked, '.3f')}, mean {statistics.mean(checked):.3f} | {error:.3f} |"
+        )
+    return lines
+
+
 def analysis_rate(command: list[str], driver: str, repeats: int) -> str:
     """Calls of a full recording judged in a second, by one process."""
     with tempfile.TemporaryDirectory() as trace:
@@ -118,39 +142,55 @@ def analysis_rate(command: list[str], driver: str, repeats: int) -> str:
     return f"Analysis of a full recording of it, {calls:,} calls: {spread(rates, ',.0f')} calls a second"
 
 
-def report(calls_rounds: int, torch_processes: int) -> list[str]:
-    driver = real_driver.find(dict(os.environ)).path or "libcuda.so.1"
-    gpu = subprocess.run(
-        ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True
-    ).stdout.splitlines()[0]
-    lines = [f"{gpu}; {calls_rounds} paired rounds; median [quartiles]", ""]
+def single_calls(count: int, driver: str) -> Iterator[str]:
+    yield f"Nanoseconds per call, {count} paired rounds; the modes as difference to bare:\n"
     with tempfile.TemporaryDirectory() as folder:
         calls = str(Path(folder, "calls"))
         subprocess.run(["nvcc", "-O2", "-std=c++17", "-arch=sm_90", "-o", calls, str(HERE / "calls.cu")], check=True)
-        lines += ["Nanoseconds per call; the modes as difference to bare:", ""]
-        lines += table(rounds([calls], MODES, calls_rounds, driver), lambda a, b: a - b, "+.1f")
-        lines += ["", "64 threads, nanoseconds per call of all together; the modes as difference to bare:", ""]
-        lines += table(rounds([calls, "64"], MODES, calls_rounds, driver), lambda a, b: a - b, "+.1f")
-    turns = f"{torch_processes} pairs of processes that take turns, {TURNS} each"
-    lines += ["", f"PyTorch; the modes as ratio to bare ({turns}):", ""]
-    found = pairs([sys.executable, str(HERE / "torch_step.py")], torch_processes, TURNS, driver)
-    lines += table(found, lambda a, b: a / b, ".3f")
-    return [*lines, "", analysis_rate([sys.executable, str(HERE / "torch_step.py")], driver, 5), "", *images.table()]
+        yield from table(rounds([calls], MODES, count, driver), lambda a, b: a - b, "+.1f")
+        yield "\n64 threads, nanoseconds per call of all together; the modes as difference to bare:\n"
+        yield from table(rounds([calls, "64"], MODES, count, driver), lambda a, b: a - b, "+.1f")
+
+
+def torch(sets: int, driver: str) -> Iterator[str]:
+    command = [sys.executable, str(HERE / "torch_step.py")]
+    yield f"PyTorch, {sets} times three processes that take {TURNS} turns each; as ratio to bare:\n"
+    yield from ratios(in_turns(command, sets, driver))
+    yield "\n" + analysis_rate(command, driver, 5)
+
+
+def report(part: str, count: int, sets: int) -> Iterator[str]:
+    """The lines, each as soon as it is known."""
+    driver = real_driver.find(dict(os.environ)).path or "libcuda.so.1"
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    yield subprocess.run(query, capture_output=True, text=True).stdout.splitlines()[0] + "; median [quartiles]\n"
+    if part in ("all", "calls"):
+        yield from single_calls(count, driver)
+        yield ""
+    if part in ("all", "torch"):
+        yield from torch(sets, driver)
+        yield ""
+    if part in ("all", "images"):
+        yield from images.table()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what cuvet costs on this machine's GPU.")
     parser.add_argument("--rounds", type=int, default=7, help="paired rounds of the single calls")
-    parser.add_argument("--torch-processes", type=int, default=9, help="pairs of processes of PyTorch")
+    parser.add_argument(
+        "--torch-processes", type=int, default=9, help="times that PyTorch's three processes are started"
+    )
+    parser.add_argument("--only", choices=("calls", "torch", "images"), default="all", help="one part")
     parser.add_argument("--output", type=Path, help="also write the tables to this file")
     args = parser.parse_args()
     if not shutil.which("nvcc") or not shutil.which("nvidia-smi"):
         print("make bench needs nvcc and an NVIDIA GPU: nothing was measured", file=sys.stderr)
         return 1
-    text = "\n".join(report(args.rounds, args.torch_processes)) + "\n"
-    print(text)
-    if args.output:
-        args.output.write_text(text)
+    with args.output.open("w") if args.output else nullcontext() as file:
+        for line in report(args.only, args.rounds, args.torch_processes):
+            print(line, flush=True)
+            if file:
+                print(line, file=file, flush=True)
     return 0
 
 
