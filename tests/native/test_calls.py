@@ -160,8 +160,8 @@ def test_hot_calls_on_live_objects_are_not_stored_but_in_the_flight_recorder(ben
         }""")
     assert not run.trace.named("cuLaunchKernel")
     (slots,) = run.trace.recording.flight().values()
-    assert len(slots) == 512
-    assert slots["number"].tolist() == list(range(3005 - 511, 3006))
+    assert len(slots) == 256
+    assert slots["number"].tolist() == list(range(3005 - 255, 3006))
     assert run.trace.recording.entry_points[int(slots["entry_point"][-1])] == "cuLaunchKernel"
     assert set(slots["status"].tolist()) == {0}
     assert int(run.trace.header["calls"]) == 3005
@@ -202,6 +202,44 @@ def test_a_hot_call_that_fails_is_stored_with_its_stack(bench: Bench) -> None:
     call = run.trace.one("cuMemcpyAsync")
     assert call.flags == FAILED and call.status == 700 and call.stack
     assert call.args == (1 << 20, 2 << 20, 3, run.trace.one("cuStreamCreate").outputs[0].value)
+
+
+def test_a_launch_that_fails_is_stored_and_counted_once(bench: Bench) -> None:
+    run = bench.run(
+        """int main(void) {
+            handle s, m, f;
+            start();
+            cuStreamCreate(&s, 1);
+            cuModuleLoadData(&m, "image");
+            cuModuleGetFunction(&f, m, "kernel");
+            for (int i = 0; i < 3; i++) CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, i, s, 0, 0) == 719);
+            return 0;
+        }""",
+        NULL_DRIVER_FAIL="cuLaunchKernel=719",
+    )
+    launches = run.trace.named("cuLaunchKernel")
+    assert [(call.flags, call.status, call.number, bool(call.stack)) for call in launches] == [
+        (FAILED, 719, number, True) for number in (6, 7, 8)
+    ]
+    assert int(run.trace.header["calls"]) == 8
+
+
+def test_what_was_seen_alive_dies_with_its_context_too(bench: Bench) -> None:
+    """A context that was made again under the same handle brings nothing back."""
+    run = bench.run("""
+        int main(void) {
+            handle e, again;
+            start();
+            cuEventCreate(&e, 0);
+            for (int i = 0; i < 3; i++) cuEventQuery(e);
+            cuCtxDestroy_v2(context);
+            cuCtxCreate_v2(&again, 0, 0);
+            CHECK(again == context);
+            cuEventQuery(e);
+            return 0;
+        }""")
+    event = run.trace.one("cuEventQuery")
+    assert event.flags & SUSPECT and not event.objects[0].alive
 
 
 def test_what_belongs_to_a_context_dies_with_it(bench: Bench) -> None:

@@ -28,8 +28,8 @@ int cublasSgemm_v2(uint64_t handle, int a, int b, int m, int n, int k, float *al
     return work();
 }
 int cublasLtMatmulDescCreate(uint64_t *handle, int type, int scale) { return make(handle); }
-int cublasLtMatmulDescDestroy(uint64_t handle) { next = 0; return 0; }
-int cublasLtMatmulDescSetAttribute(uint64_t handle, int which, void *value, size_t bytes) { return 0; }
+int cublasLtMatmulDescDestroy(uint64_t handle) { return status ? status : (next = 0); }
+int cublasLtMatmulDescSetAttribute(uint64_t handle, int which, void *value, size_t bytes) { return status; }
 int curandCreateGenerator(uint64_t *handle, int type) { return make(handle); }
 int curandGenerateNormalDouble(uint64_t handle, double *at, size_t count, double mean, double deviation) {
     printf("%d: %zu %g %g\n", TAG, count, mean, deviation);

@@ -215,6 +215,33 @@ def test_a_handle_in_another_context_is_told_once(bench: Bench, fakes: Fakes) ->
     assert (call.context, call.objects[0].context) == (second, first)
 
 
+def test_of_descriptors_that_are_not_stored_what_fails_is(bench: Bench, fakes: Fakes) -> None:
+    """What the library refuses to end lives on."""
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t d;
+            for (int i = 0; i < 300; i++) {
+                cublasLtMatmulDescCreate(&d, 0, 0);
+                if (i < 299) cublasLtMatmulDescDestroy(d);
+            }
+            answer_12(7);
+            cublasLtMatmulDescSetAttribute(d, 1, 0, 0);
+            cublasLtMatmulDescDestroy(d);
+            answer_12(0);
+            cublasLtMatmulDescSetAttribute(d, 2, 0, 0);
+            cublasLtMatmulDescDestroy(d);
+            cublasLtMatmulDescSetAttribute(d, 3, 0, 0);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    used = done.trace.named("cublasLtMatmulDescSetAttribute")
+    assert [(call.args[1], call.status, is_suspect(call)) for call in used] == [(1, 7, False), (3, 0, True)]
+    assert [call.status for call in done.trace.named("cublasLtMatmulDescDestroy")[256:]] == [7]
+
+
 def test_of_descriptors_the_first_of_each_place_are_stored(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,
