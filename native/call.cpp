@@ -214,7 +214,7 @@ bool QuietCall::enter(const EntryPoint& entry_point, const uint64_t* words, bool
         if (role.flags & IN_STRUCT || role.count != NO_PARAMETER) return false;
         if (!is_sound(role, words[role.parameter], &object)) return false;
         if (role.action != Action::DESTROYS) continue;
-        if (!object || !(object->state.load(std::memory_order_relaxed) & UNTOLD)) return false;
+        if (ended_ || !object || !(object->state.load(std::memory_order_relaxed) & UNTOLD)) return false;
         ended_ = object;
     }
     for (int i = 0; i < entry_point.after_count; i++) {

@@ -44,7 +44,7 @@ struct Frame {
     alignas(Call) char call[sizeof(Call)];
 };
 constexpr uint64_t FRAME_BYTES = 1536;  // as the assembly below has it
-static_assert(sizeof(Frame) <= FRAME_BYTES);
+static_assert(sizeof(Frame) <= FRAME_BYTES && alignof(Frame) <= 16);
 
 struct Arguments {
     const Frame* frame;

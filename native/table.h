@@ -50,7 +50,7 @@ class Table {
     // Forgets everything. No other thread may use the table meanwhile.
     void clear() {
         for (int i = 0; i < LEVELS; i++)
-            if (Bucket* level = levels_[i].exchange(nullptr)) munmap(level, bytes(i));
+            if (Bucket* level = levels_[i].exchange(nullptr)) release(level, i);
     }
 
   private:
@@ -67,17 +67,31 @@ class Table {
     static constexpr uint64_t bytes(int level) { return sizeof(Bucket) << bits(level); }
     static uint64_t place(uint64_t key, int level) { return (key * 0x9E3779B97F4A7C15u) >> (64 - bits(level)); }
 
+    // The first level is there from the start: memory that is mapped in the middle of a run can come to lie in a hole
+    // that the program has left.
     Bucket* add_level(int i) {
-        void* memory =
-            mmap(nullptr, bytes(i), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* memory = first_;
+        if (i > 0)
+            memory =
+                mmap(nullptr, bytes(i), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) return nullptr;
         Bucket* expected = nullptr;
         if (levels_[i].compare_exchange_strong(expected, static_cast<Bucket*>(memory)))
             return static_cast<Bucket*>(memory);
-        munmap(memory, bytes(i));
+        if (i > 0) munmap(memory, bytes(i));
         return expected;
     }
 
+    void release(Bucket* level, int i) {
+        if (i > 0)
+            munmap(level, bytes(i));
+        else
+            madvise(level, bytes(i), MADV_DONTNEED);  // reads as zero from now on
+    }
+
+    static constexpr uint64_t PAGE_BYTES = 4096;
+
+    alignas(PAGE_BYTES) Bucket first_[1 << FIRST_BITS];
     std::atomic<Bucket*> levels_[LEVELS];
 };
 

@@ -94,11 +94,13 @@ __attribute__((always_inline)) inline uint32_t pass_launch(bool quiet, uint32_t 
     void* function = real_functions[symbol].load(std::memory_order_relaxed);
     const bool unseen = quiet && function && thread && !thread->busy && !thread->sees_all;
     if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE);
-    Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, words, 0, ++thread->calls);
+    const uint64_t number = ++thread->calls;
+    Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, words, 0, number);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
-    slot->status = status;
+    if (thread->busy) return status;  // this is the child of a callback that forked
+    if (slot->number == number) slot->status = status;
     if (__builtin_expect(status == 0, 1)) return status;
-    thread->calls--;  // the closer look counts it again
+    if (thread->calls == number) thread->calls--;  // the closer look counts it again
     return look(status);
 }
 

@@ -33,6 +33,7 @@ from cuvet.rules import model_rules
 from cuvet.rules.error import explain_failure
 from cuvet.rules.exit.leak import leaks as leaks_of
 from cuvet.rules.library_handle.creation_failed import kind_not_made
+from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
 from cuvet.rules.rule import Violation
 
@@ -89,6 +90,7 @@ class ProcessAnalysis:
         self._unknown: Counter[str] = Counter()
         self._faults_in_calls: set[int] = set()
         self._told_until: dict[int, float] = {}
+        """By thread: the ticks at which the last call of a library returned that a rule said something about; infinite if it did not."""
 
     def advance(self, *, running: bool, death: int | None = None) -> None:
         """Judge what is new. ``death`` is the signal that ended the process, if somebody saw it."""
@@ -459,8 +461,9 @@ def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:
 
 
 def _is_cleaning_up(call: RecordedCall, outcome: Outcome) -> bool:
-    """Whether a call in a lost context fails in a way of its own: it is often given a handle that could not be made."""
-    return call.entry_point.api == "driver" and outcome.status not in _ORDINARY
+    """Whether a call in a lost context fails to end an object: it is often one that could not be made."""
+    ends = any(role.verb in ENDS for role in call.entry_point.roles)
+    return ends and call.entry_point.api == "driver" and outcome.status not in _ORDINARY
 
 
 def _plural(kind: Kind) -> str:
