@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEMO := build/demo
+CORPUS ?= build/corpus
 NATIVE_SOURCES = git ls-files --cached --others --exclude-standard 'native/*.cpp' 'native/*.h' 'examples/*.cpp'
 
 .DEFAULT_GOAL := help
@@ -74,8 +75,9 @@ docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 wheel: $(INSTALLED) ## sdist, the wheel built from it, its manylinux tag: in dist/
 	$(BIN)/python tools/build_wheel.py dist
 
-bench: setup ## what a call costs with and without cuvet (needs a GPU)
-	$(BIN)/python bench/bench.py
+bench: setup ## what a call costs with and without cuvet (on a GPU), and what checking the code in CORPUS takes
+	@if command -v nvidia-smi >/dev/null; then $(BIN)/python bench/bench.py; else echo "no GPU: the cost of calls was not measured" >&2; fi
+	$(BIN)/python bench/check.py $(CORPUS)
 
 hardware: setup ## run every known program and image on this machine's GPUs; writes docs/hardware.md
 	$(BIN)/python tests/hardware/run.py

@@ -34,20 +34,9 @@ class Run(NamedTuple):
 def measure(folder: Path, jobs: int, options: tuple[str, ...], environment: dict[str, str]) -> Run:
     with tempfile.TemporaryDirectory() as place:
         report = Path(place, "report.json")
-        command = [
-            sys.executable,
-            "-m",
-            "cuvet",
-            "check",
-            "--format",
-            "json",
-            "--output",
-            str(report),
-            "--jobs",
-            str(jobs),
-        ]
+        command = [sys.executable, "-m", "cuvet", "check", "--format", "json", "--output", str(report)]
         begun = time.perf_counter()
-        process = subprocess.Popen([*command, *options, str(folder)], env=environment)
+        process = subprocess.Popen([*command, "--jobs", str(jobs), *options, str(folder)], env=environment)
         peak = 0
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             peak = max(peak, memory(process.pid))

@@ -1,4 +1,4 @@
-"""The sources of each rule of source code: exactly the marked lines are found."""
+"""The sources of each rule: exactly the marked lines are found."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cuvet.rules import source_rules
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
+from cuvet.rules import all_rules
+from cuvet.rules.sources import Source, sources
 from cuvet.source import check_project, check_source
 
 _ENDINGS = {"cuda": ".cu", "c++": ".cpp", "python": ".py", "c#": ".cs"}
@@ -17,15 +16,14 @@ _HABITS = ("source-status-dropped", "source-launch-unchecked")
 """Rules that most examples of others break: they do not check statuses, to be short."""
 _EVERY = [
     pytest.param(example, rule.name, wrong, id=f"{rule.name}: {example.name}")
-    for rule in source_rules()
+    for rule in all_rules()
     for wrong, examples in ((False, rule.VALID), (True, rule.INVALID))
-    for example in examples
+    for example in sources(examples)
 ]
 
 
-def found(example: Example, rule: str) -> list[tuple[int, str, str]]:
+def found(example: Source, rule: str) -> list[tuple[int, str, str]]:
     """(line, severity, rule) of each finding in the example, in order."""
-    assert isinstance(example, Source)
     path = Path(f"example{_ENDINGS[example.language]}")
     file = check_source(path, example.program.encode())
     findings = (
@@ -34,7 +32,7 @@ def found(example: Example, rule: str) -> list[tuple[int, str, str]]:
     return sorted((finding.site.frames[0].line or 0, finding.severity, finding.name) for finding in findings)
 
 
-def marked(example: Example) -> list[tuple[int, str, str]]:
+def marked(example: Source) -> list[tuple[int, str, str]]:
     """What the example's comments say is found."""
     return sorted(
         (number, severity, name)
@@ -44,6 +42,6 @@ def marked(example: Example) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.parametrize(("example", "rule", "wrong"), _EVERY)
-def test_the_marked_lines_are_found(example: Example, rule: str, wrong: bool) -> None:
+def test_the_marked_lines_are_found(example: Source, rule: str, wrong: bool) -> None:
     assert found(example, rule) == marked(example)
     assert wrong == any(name == rule for _, _, name in marked(example))

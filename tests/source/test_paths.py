@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cuvet.findings import Finding
 from cuvet.source import check_project, check_source
 from cuvet.source.result import FileResult
 
@@ -183,6 +184,10 @@ def names(*results: FileResult) -> list[str]:
     return [finding.name for finding in found if finding.name not in HABITS]
 
 
+def findings(text: str) -> list[Finding]:
+    return [finding for finding in check(text).findings if finding.name not in HABITS]
+
+
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_what_may_be_in_order_is_silent(text: str) -> None:
     assert names(check(text)) == []
@@ -194,7 +199,7 @@ def test_what_one_decision_is_enough_for_is_found(rule: str, text: str) -> None:
 
 
 def test_a_finding_tells_how_it_is_reached() -> None:
-    (finding,) = [each for each in check(FOUND["stream-use-after-destroy"]).findings if each.name not in HABITS]
+    (finding,) = findings(FOUND["stream-use-after-destroy"])
     frame = finding.site.frames[0]
     assert (frame.line, frame.column, frame.end_column, frame.function) == (4, 35, 36, "f")
     assert [(step.frame.line, step.text) for step in finding.path] == [
@@ -203,6 +208,49 @@ def test_a_finding_tells_how_it_is_reached() -> None:
         (4, "cudaStreamSynchronize is called with it here"),
     ]
     assert finding.message == "stream `s` was destroyed before this call"
+
+
+def test_what_ended_with_another_object_tells_how_that_ended() -> None:
+    (finding,) = findings("""
+        void f(const char *path, CUstream s) {
+            CUmodule module;
+            CUfunction kernel;
+            cuModuleLoad(&module, path);
+            cuModuleGetFunction(&kernel, module, "kernel");
+            cuModuleUnload(module);
+            cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, s, 0, 0);
+        }""")
+    assert finding.name == "function-use-after-unload"
+    assert [step.text for step in finding.path] == [
+        "`kernel` is made here",
+        "module `module` is unloaded here",
+        "cuLaunchKernel is called with it here",
+    ]
+
+
+def test_an_object_of_another_kind_has_its_name() -> None:
+    (finding,) = findings("""
+        void f(void) {
+            cudaStream_t s;
+            cudaStreamCreate(&s);
+            cudaEventDestroy((cudaEvent_t)s);
+        }""")
+    assert (finding.name, finding.message) == ("event-never-created", "this is stream `s`, not an event")
+
+
+def test_what_cuda_refuses_changes_nothing_on_any_path() -> None:
+    (finding,) = findings("""
+        void f(size_t n, bool quick) {
+            float *p;
+            cudaMallocHost(&p, n);
+            cudaHostRegister(p, n, 0);
+            if (quick) {
+                cudaFreeHost(p);
+                return;
+            }
+            cudaFreeHost(p);
+        }""")
+    assert finding.name == "host-memory-register-pinned"
 
 
 def test_a_class_is_put_together_from_header_and_source() -> None:
@@ -239,3 +287,12 @@ def test_hostile_text_neither_crashes_nor_hangs(text: bytes) -> None:
 
 def test_a_file_without_cuda_is_not_read() -> None:
     assert check("int main() { return strlen(name); }").stats.get("functions", 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("src/scale-cuda/main.cu", 1), ("src/scale-hip/main.cu", 0), ("hip/scale.cu", 0), ("common/cuda_hip/scale.cu", 1)],
+)
+def test_launches_in_a_folder_of_hip_are_not_cudas(path: str, found: int) -> None:
+    text = b"void scale(float *values, int n) { multiply<<<n, 256>>>(values); }"
+    assert [each.name for each in check_source(Path(path), text).findings] == ["source-launch-unchecked"] * found

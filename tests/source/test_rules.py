@@ -1,4 +1,4 @@
-"""What every rule of source code promises, beside what ``tests/rules`` asks of all rules."""
+"""What the rules that source code can show promise, beside what ``tests/rules`` asks of all rules."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from cuvet.rules import rule_called, source_rules
+from cuvet.rules import model_rules, rule_called, source_rules
 from cuvet.rules.rule import Rule
-from cuvet.rules.sources import Source
+from cuvet.rules.sources import Source, sources
+from cuvet.source.judging import seen_in_source
 
 every_rule = pytest.mark.parametrize("rule", source_rules(), ids=lambda rule: rule.name)
 
@@ -24,6 +25,14 @@ def test_it_is_found_by_name_and_code(rule: type[Rule]) -> None:
 @every_rule
 def test_it_has_sources_of_both_sorts(rule: type[Rule]) -> None:
     assert all(isinstance(example, Source) for example in (*rule.VALID, *rule.INVALID))
+
+
+@pytest.mark.parametrize("rule", model_rules(), ids=lambda rule: rule.name)
+def test_a_rule_of_the_model_has_sources_in_cpp_where_source_code_shows_it(rule: type[Rule]) -> None:
+    for examples in (rule.VALID, rule.INVALID):
+        languages = {source.language for source in sources(examples)}
+        assert bool(languages & {"cuda", "c++"}) == seen_in_source(rule)
+        assert bool(languages) == seen_in_source(rule)
 
 
 @every_rule

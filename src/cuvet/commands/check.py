@@ -35,7 +35,7 @@ FORMATS = (*reports.REPORT_FORMATS, "concise", "github")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", type=Path, help="source file, or directory with those below it"
+        "paths", metavar="PATH", nargs="+", type=_path, help="source file, or directory with those below it"
     )
     reports.add_arguments(parser, FORMATS)
     parser.add_argument(
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="report these rules only: name, code, or pattern as 'stream-*'",
     )
     parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
-    parser.add_argument("--baseline", metavar="FILE", type=Path, help="leave out the findings that FILE lists")
+    parser.add_argument("--baseline", metavar="FILE", type=_path, help="leave out the findings that FILE lists")
     parser.add_argument("--write-baseline", action="store_true", help="list all present findings in --baseline FILE")
     parser.add_argument("--diff", metavar="REV", help="report only what touches lines changed since git revision REV")
     parser.add_argument("--fix", action="store_true", help="edit the files where a mend is mechanical and safe")
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             baseline=args.baseline,
             write_baseline=args.write_baseline,
             diff=args.diff,
-            cuda=configuration.release(args.cuda) if args.cuda else None,
+            cuda=configuration.release(args.cuda) if args.cuda is not None else None,
             processes=args.jobs,
             cached=not args.no_cache,
         )
@@ -128,6 +128,12 @@ def _progress(files: int) -> Iterator[Callable[[int], None]]:
             progress.refresh()
 
         yield tell
+
+
+def _path(text: str) -> Path:
+    if not text:  # of a variable that is not set; Path("") would be the working directory
+        raise argparse.ArgumentTypeError("'' is not a path")
+    return Path(text)
 
 
 def _jobs(text: str) -> int:

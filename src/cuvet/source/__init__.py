@@ -11,9 +11,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cuvet.findings import Finding
-from cuvet.source.result import FileResult, NotChecked, Options, Outline
+from cuvet.source.result import FileResult, NotChecked, Options, Outline, Summaries
 
-__all__ = ["SUFFIXES", "FileResult", "NotChecked", "Options", "Outline", "check_project", "check_source"]
+__all__ = [
+    "SUFFIXES",
+    "FileResult",
+    "NotChecked",
+    "Options",
+    "Outline",
+    "Summaries",
+    "check_project",
+    "check_source",
+    "link",
+]
 
 SUFFIXES = {
     **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hxx", ".hh", ".inl", ".inc"), "c++"),
@@ -23,15 +33,25 @@ SUFFIXES = {
 """Languages by the end of a file's name."""
 
 
-def check_source(path: Path, text: bytes, options: Options | None = None) -> FileResult:
-    """Check one file, which is not opened: ``text`` is what it holds, ``path`` names it in findings and says its language.
+def check_source(
+    path: Path, text: bytes, options: Options | None = None, callees: Summaries | None = None
+) -> FileResult:
+    """Check one file, which is not opened: ``text`` is what it holds, ``path`` names it in findings and says its language. ``callees``
+    is what ``link`` says of the file.
 
     CuvetError if tree-sitter or the language's grammar is not installed. A file that is not valid in any way is no error:
     what could not be read is in ``not_checked``.
     """
     from cuvet.source.check import check_file
 
-    return check_file(path, text, options or Options())
+    return check_file(path, text, options or Options(), callees or {})
+
+
+def link(files: Sequence[FileResult]) -> dict[str, Summaries]:
+    """By name of the file: what functions of other files do for it. Such files are to be checked once more, with this in mind."""
+    from cuvet.source.linking import linked
+
+    return linked([file.outline for file in files if file.outline is not None])
 
 
 def check_project(files: Sequence[FileResult]) -> tuple[Finding, ...]:

@@ -79,7 +79,7 @@ def _pageable(copies: list[Written], body: Body) -> Iterator[Finding]:
 
 
 def _is_own(name: str, body: Body) -> bool:
-    """Whether it is declared in the function, once, as a value, an array or a vector."""
+    """Whether it is declared in the function, once, as a value, an array or a vector; ``std::vector<int> name(n)`` reads as a function."""
     declared = 0
     for offset in body.words(name):
         node = body.at(offset)
@@ -89,7 +89,7 @@ def _is_own(name: str, body: Body) -> bool:
         if parent.type in ("pointer_declarator", "reference_declarator", "parameter_declaration"):
             return False
         if (
-            parent.type in ("array_declarator", "init_declarator", "declaration")
+            parent.type in ("array_declarator", "init_declarator", "declaration", "function_declarator")
             and parent.child_by_field_name("declarator") == node
         ):
             declared += 1

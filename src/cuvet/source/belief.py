@@ -13,12 +13,14 @@ from cuvet.source.calls import meaning
 from cuvet.source.effects import Guards, SourceCall
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths import Path, Taken
-from cuvet.source.program import Address, Assign, Call, Escape, Operation, Return
+from cuvet.source.program import Address, Assign, Call, Escape, Inside, Operation, Return
 
 
-def believable(path: Path, calls: list[SourceCall], until: int, place: str, end: Guards | None = None) -> bool:
+def believable(
+    path: Path, calls: list[SourceCall], until: int, place: str, end: Guards | None = None, on_devices: bool = False
+) -> bool:
     """``calls`` are those that the finding is about, the first first; ``until`` is the step at which it is seen, ``end`` the branches
-    around that if it is no call."""
+    around that if it is no call. With ``on_devices`` it depends on the current device too."""
     if any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls):
         return False
     chain = [_free(path, guards) for guards in (*(call.guards for call in calls), *(() if end is None else (end,)))]
@@ -33,7 +35,9 @@ def believable(path: Path, calls: list[SourceCall], until: int, place: str, end:
             return False  # it may be decided otherwise each time
         if taken.condition is not None and place in taken.condition.names:
             return False  # it asks about the object itself
-        chain.append((*_free(path, path.function.blocks[taken.block].guards), (taken.block, taken.arm)))
+        chain.append(_way_to(path, taken))
+    if on_devices:
+        chain += [_way_to(path, taken) for taken in path.taken if taken.step < until and _switches(path, taken)]
     chain.sort(key=len)
     return all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(chain))
 
@@ -45,6 +49,22 @@ def passes_by(path: Path, taken: Taken, place: str) -> bool:
         place in _places(operation)
         for block in path.function.blocks
         if other in block.guards
+        for operation in block.operations
+    )
+
+
+def _way_to(path: Path, taken: Taken) -> Guards:
+    """The decision, after those that lead to it."""
+    return (*_free(path, path.function.blocks[taken.block].guards), (taken.block, taken.arm))
+
+
+def _switches(path: Path, taken: Taken) -> bool:
+    """Whether nothing is known of the decision, and an arm of it makes another device current."""
+    arms = {(taken.block, 0), (taken.block, 1)}
+    return taken.free and any(
+        isinstance(operation, Call) and (found := meaning(operation.name)) is not None and found.switches
+        for block in path.function.blocks
+        if not arms.isdisjoint(block.guards)
         for operation in block.operations
     )
 
@@ -75,7 +95,9 @@ def _free(path: Path, guards: Guards) -> Guards:
 def _places(operation: Operation) -> set[str]:
     """Places that an operation may change, end or give away."""
     if isinstance(operation, Assign):
-        return {operation.place, operation.value if isinstance(operation.value, str) else ""}
+        value = operation.value
+        within = value.place.split("[")[0] if isinstance(value, Address | Inside) else value
+        return {operation.place, within if isinstance(within, str) else ""}
     if isinstance(operation, Escape):
         return {operation.place}
     if isinstance(operation, Return):

@@ -8,7 +8,7 @@ from functools import cache
 
 from cuvet.catalog import LIBRARY_OBJECTS, OWNED, Catalog, EntryPoint, Kind, Role, Verb, driver, libraries, runtime
 from cuvet.device.runtime.forward import DRIVER_NAMES
-from cuvet.source.handles import NOWHERE, SIZE
+from cuvet.source.handles import FIRST, NOWHERE, SIZE
 from cuvet.source.program import Value
 
 _ALIKE = {
@@ -36,6 +36,9 @@ _ALIKE = {
     "cudaMemsetAsync": "cuMemsetD8Async",
     "cudaMemcpyPeer": "cuMemcpyPeer",
     "cudaMemcpyPeerAsync": "cuMemcpyPeerAsync",
+    "cudaGraphAddKernelNode": "cuGraphAddKernelNode",
+    "cudaGraphAddMemcpyNode": "cuGraphAddMemcpyNode",
+    "cudaGraphAddMemsetNode": "cuGraphAddMemsetNode",
 }
 """Entry points of the runtime that the emulated runtime answers with more than one call of the driver, and the one of these that
 says what becomes of the objects. Parameters correspond by their roles (``cuvet.catalog.authored.runtime``)."""
@@ -54,6 +57,8 @@ LOST = (
     }
 )
 """Kinds of objects that are missed if nobody ends them. The last three were not tried on public code."""
+LOST_OF_SEVERAL = LOST | {Kind.MODULE}
+"""Also those that end with their context: they are missed where others of the kind are ended."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +75,17 @@ class Meaning:
     named: tuple[tuple[int, Role], ...]
     sizes: frozenset[int]
     """Parameters of ``told`` that are the size of memory: they are not followed."""
+    flags: frozenset[int]
+    """Those that are flags: none are set where they are not known."""
 
     @property
     def sets_device(self) -> bool:
         return any(role.verb is Verb.SETS_CURRENT and role.kind is Kind.DEVICE for role in self.entry_point.roles)
+
+    @property
+    def switches(self) -> bool:
+        """Whether another device or context may be current afterwards."""
+        return not {Verb.SETS_CURRENT, Verb.PUSHES, Verb.POPS}.isdisjoint(role.verb for role in self.entry_point.roles)
 
     @property
     def resets(self) -> bool:
@@ -82,10 +94,11 @@ class Meaning:
     def words(self, given: Sequence[Value], word: Callable[[Value], int]) -> tuple[int, ...]:
         """What is passed for each parameter of ``told``, where ``word`` gives a value's word. Arguments left out are zero."""
         made = {at for at, _ in self.made}
-        return tuple(
+        words = (
             SIZE if index in self.sizes else NOWHERE if at in made else word(given[at]) if 0 <= at < len(given) else 0
             for index, at in enumerate(self.taken)
         )
+        return tuple(0 if index in self.flags and found >= FIRST else found for index, found in enumerate(words))
 
     def with_argument(self, argument: int, word: int) -> tuple[int, ...]:
         """What is passed for each parameter of ``told`` where nothing but one argument is known."""
@@ -114,11 +127,17 @@ def meaning(name: str) -> Meaning | None:
         own,
         told,
         _taken(own, told),
-        made=tuple((at, role) for at, role in roles if role.verb in MAKES),
+        made=tuple((at, role) for at, role in roles if _makes(role)),
         ended=tuple((at, role) for at, role in roles if role.verb in ENDS),
-        named=tuple((at, role) for at, role in roles if role.verb not in MAKES and role.verb not in ENDS),
+        named=tuple((at, role) for at, role in roles if not _makes(role) and role.verb not in ENDS),
         sizes=frozenset(told.index[role.size] for role in told.roles if role.size),
+        flags=frozenset(at for at, parameter in enumerate(told.parameters) if parameter.name.lower() == "flags"),
     )
+
+
+def _makes(role: Role) -> bool:
+    """Whether the handle that comes back is a new one: also one of a module's functions, which nobody ends by itself."""
+    return role.verb in MAKES or (role.verb is Verb.RETURNS and role.kind in (Kind.FUNCTION, Kind.KERNEL))
 
 
 @cache
@@ -138,7 +157,12 @@ def _names(catalog: Catalog) -> set[str]:
     return {entry.name for entry in catalog.entry_points} | set(catalog.by_symbol)
 
 
+_MACROS = {"cuGraphInstantiate": "cuGraphInstantiateWithFlags"}
+"""Names that cuda.h defines as others, with other parameters than the function of that name (since CUDA 12.0)."""
+
+
 def _entry_point(name: str) -> tuple[EntryPoint, EntryPoint] | None:
+    name = _MACROS.get(name, name)
     if name in runtime() or name in runtime().by_symbol:
         own = runtime()[name] if name in runtime() else runtime().by_symbol[name]
         same = DRIVER_NAMES.get(own.name) or _ALIKE.get(own.name, "")
@@ -153,7 +177,7 @@ def _entry_point(name: str) -> tuple[EntryPoint, EntryPoint] | None:
     return None
 
 
-_LEFT_OUT = frozenset({Kind.GRAPH_NODE, Kind.FUNCTION, Kind.KERNEL, Kind.ADDRESS_RANGE, Kind.MEMORY_HANDLE})
+_LEFT_OUT = frozenset({Kind.ADDRESS_RANGE, Kind.MEMORY_HANDLE})
 """Kinds of objects that are not followed in source code."""
 
 

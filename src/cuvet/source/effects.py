@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cuvet.catalog import EntryPoint, Kind, Role, Verb, driver
+from cuvet.catalog import OF_CONTEXT, EntryPoint, Kind, Role, Verb, driver
 from cuvet.model import Call as ModelCall
 from cuvet.model import Model, Object, Outcome
 from cuvet.model.objects import Allocation, Event, Graph, GraphExec, HostMemory, MemoryPool, Stream
 from cuvet.rules.rule import Violation
 from cuvet.source.calls import Meaning, meaning
 from cuvet.source.handles import FIRST, NOWHERE, SIZE, SOME_FUNCTION, Handles
-from cuvet.source.judging import SOME_DEVICE, given_to_heap, judge
-from cuvet.source.ownership import HEAP, holds_no_handle, takes_over
+from cuvet.source.judging import SOME_DEVICE, ended_after_context, given_to_heap, is_refused, judge
+from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
 from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return, Value
-from cuvet.source.summaries import Ending, Summaries, Summary
+from cuvet.source.result import Ending, Summaries, Summary
+from cuvet.source.summaries import summary_of
 
 _CLASSES: dict[Kind, type[Object]] = {
     Kind.STREAM: Stream,
@@ -77,13 +79,17 @@ class Left:
 
 class Effects:
     """The state of a path. ``failing`` are the calls that fail on it. ``origins`` and ``doubtful`` name, by place, the call whose status
-    it holds, and the one whose status some function made its value of. Nothing is reported before ``judging`` is True."""
+    it holds, and the one whose status some function made its value of. Nothing is reported before ``judging`` is True; until then
+    ``refused`` has the steps of the calls that break a rule for which CUDA refuses them, later on they are added."""
 
-    def __init__(self, function: Function, summaries: Summaries, failing: frozenset[Key]) -> None:
+    def __init__(
+        self, function: Function, summaries: Summaries, failing: frozenset[Key], refused: Iterable[int] = ()
+    ) -> None:
         self.function = function
         self.handles = Handles(function)
-        self.model = Model()
+        self.model = Model(symbols=True)
         self.failing = failing
+        self.refused = set(refused)
         self.judging = True
         self.origins: dict[str, Key] = {}
         self.doubtful: dict[str, Key] = {}
@@ -94,24 +100,28 @@ class Effects:
         self.left: list[Left] = []
         self._summaries = summaries
         self._lent: dict[str, set[int]] = {}
-        """By result of a function that is not CUDA's: what it was given."""
+        """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
+        self._views: set[str] = set()
         self._devices: dict[int, int] = {}
+        self._context_ended: SourceCall | None = None
+        """The call that destroyed a context that was not seen made, while no other was made current."""
         self._use_device(SOME_DEVICE)
 
     def operate(self, operation: Operation, here: Here) -> None:
         if isinstance(operation, Assign):
             self._assign(operation, here)
         elif isinstance(operation, Escape):
-            self.handles.give(operation.place, operation.written)
+            self._give(operation.place, operation.written)
         elif isinstance(operation, Return):
             self._end(operation, here)
         elif operation.launch:
             self._launch(operation, here)
         elif (found := meaning(operation.name)) is not None:
             self._cuda(operation, found, here)
-        elif (summary := self._summaries.get((operation.name, len(operation.arguments)))) is not None:
+        elif (summary := summary_of(operation, self._summaries)) is not None:
             self._summarised(operation, summary, here)
         else:
+            self._context_ended = None
             self._other(operation, here)
 
     # Variables.
@@ -123,19 +133,31 @@ class Effects:
         old = handles.words.get(place)
         if isinstance(value, Inside) and value.place == place and old is not None:
             handles.escaped.add(old)  # the start can be found again
-        if "[*]" in place or (isinstance(value, str) and not handles.is_local(place)):
-            handles.give(value)
+        if isinstance(value, str | Address | Inside) and ("[*]" in place or not handles.is_local(place)):
+            self._give(value)
+        elif isinstance(value, Inside) or (isinstance(value, Address) and "[" in value.place):
+            self._point_into(place, value.place.split("[")[0])
         if not operation.declared and old is not None and old != word:
             self._lost(place, old, operation, here)
         handles.set(place, word)
         if word is not None and handles.places.get(word, "")[:1] == "%":
             handles.places[word] = place
 
+    def _point_into(self, place: str, start: str) -> None:
+        """A local pointer points into the memory that another place holds the start of: whoever keeps it can find the start."""
+        word = self.handles.words.get(start)
+        if word is not None:
+            self._views.add(place)
+            self._lent[place] = {word}
+
     def _follow_status(self, operation: Assign) -> None:
         """The place may hold a status now, or what a function made of what it was lent."""
         place, value = operation.place, operation.value
         name = value if isinstance(value, str) else ""
-        if name in self._lent and not holds_no_handle(operation.kind or self.function.locals.get(place, "")):
+        if name in self._views and self.handles.is_local(place):
+            self._views.add(place)
+            self._lent[place] = self._lent[name]
+        elif name in self._lent and not holds_no_handle(operation.kind or self.function.locals.get(place, "")):
             self.handles.escaped |= self._lent[name]
         origin = self.origins.get(name)
         doubt = self.origins.get(name[:-1]) if name.endswith("?") else self.doubtful.get(name)
@@ -145,6 +167,12 @@ class Effects:
             else:
                 statuses[place] = key
 
+    def _give(self, value: Value, written: bool = False) -> None:
+        """The value is known elsewhere from now on, and what it is a view of."""
+        self.handles.give(value, written)
+        if isinstance(value, str) and value in self._views:
+            self.handles.escaped |= self._lent[value]
+
     def _lost(self, place: str, old: int, by: Assign | Call, here: Here) -> None:
         """The place gets another value: what it held may have been its last."""
         if all(name == place for name in self.handles.holders(old)):
@@ -153,7 +181,7 @@ class Effects:
     def _end(self, operation: Return, here: Here) -> None:
         if operation.how == "exit":
             return
-        self.handles.give(operation.value)
+        self._give(operation.value)
         for word in tuple(self.handles.words.values()):
             self._leave(word, operation, here, overwritten=False)
 
@@ -195,7 +223,9 @@ class Effects:
         if self.judging and not outcome.status:
             for violation in judge(call, self.model):
                 self._report(violation, call)
-        self.model.observe(call, outcome)
+                if is_refused(violation):
+                    self.refused.add(call.step)
+        self.model.observe(call, Outcome(FAILED) if call.step in self.refused else outcome)
 
     def _report(self, violation: Violation, call: SourceCall) -> None:
         self.broken.append(Broken(violation, call))
@@ -226,11 +256,39 @@ class Effects:
         words = found.words(given, self.handles.word)
         self._prepare(operation, found, fails)
         outputs = {index: made[at] for index, at in enumerate(found.taken) if at in made}
-        self._observe(self._told(found.told, words, operation, here), Outcome(FAILED if fails else 0, outputs))
+        call = self._told(found.told, words, operation, here)
+        self._observe(call, Outcome(FAILED if fails else 0, outputs))
+        self._follow_context(call, found, here)
         if found.told.name == "cuGraphLaunch":
             self._forget_unseen()
         for at, word in made.items():
             self._made(given[at] if at < len(given) else None, word, operation, here)
+
+    def _follow_context(self, call: SourceCall, found: Meaning, here: Here) -> None:
+        """What is ended after the context, and was not seen made, was made in it."""
+        kinds = {role.kind for _, role in found.ended}
+        first, operation = self._context_ended, call.written
+        assert operation is not None
+        if Kind.CONTEXT in kinds:
+            unseen = call.args[found.taken.index(found.ended[0][0])] not in self.made_by
+            self._context_ended = call if unseen and here.key[2] == 0 else None
+        elif not kinds & OF_CONTEXT or operation.name.startswith("cuda"):
+            self._context_ended = None
+        elif first is not None and first.written is not None and first.written.start < operation.start:
+            (at, role), *_ = found.ended
+            place = operation.arguments[at] if at < len(operation.arguments) else None
+            ended = self.model.find(role.kind, call.args[found.taken.index(at)])
+            if ended is None or ended.created_by is not None or not isinstance(place, str):
+                return
+            around = tuple(guard for guard in here.guards if not self._asks_about(guard, place))
+            before = tuple(guard for guard in first.guards if not self._asks_about(guard, _named_by(first)))
+            if self.judging and around[: len(before)] == before:
+                self._report(ended_after_context(ended, call, first), call)
+
+    def _asks_about(self, guard: tuple[int, int], place: Value) -> bool:
+        """Whether the branch asks what the place holds."""
+        condition = self.function.blocks[guard[0]].edges[0].condition
+        return condition is not None and condition.place == place
 
     def _prepare(self, operation: Call, found: Meaning, fails: bool) -> None:
         """What the call ends is there; what it gets the address of is known to CUDA."""
@@ -269,7 +327,7 @@ class Effects:
     def _adopt(self, role: Role, word: int) -> None:
         """What is ended but was never seen made is there from now on, so that its end can be seen."""
         model, kind = self.model, role.kind
-        if word < FIRST or word not in self.handles.places or model.find(kind, word) is not None:
+        if word < FIRST or word not in self.handles.places or model.kinds_of(word):
             return
         if kind in (Kind.MEMORY, Kind.HOST_MEMORY):
             if model.allocation_at(word) is not None or model.host_memory_at(word) is not None:
@@ -303,6 +361,8 @@ class Effects:
                 self._made_by(operation, summary.makes[at], target, here)
             elif at in summary.keeps or isinstance(value, Address):
                 self.handles.give(value, written=True)
+            elif at in summary.references and isinstance(value, str):
+                self._forget_constant(value)
         result = operation.result
         if summary.makes and result:
             self.doubtful[result] = here.key
@@ -338,22 +398,42 @@ class Effects:
     def _other(self, operation: Call, here: Here) -> None:
         """It may change variables whose address it gets, or which it takes by reference; its name tells whether it keeps a handle."""
         handles = self.handles
-        if operation.name in HEAP and operation.arguments:
+        if operation.name in HEAP | UNMAPS and operation.arguments:
             self._heap(operation, here)
-        takes = takes_over(operation.name)
         given: set[int] = set()
         for value in operation.arguments:
+            word = handles.known(value) or 0
+            takes = self._may_take(operation.name, word)
+            if self._uses_dead_stream(operation, word):
+                self._observe(self._told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))
             if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):
-                handles.give(value, written=True)
+                self._give(value, written=True)
             elif isinstance(value, str):
                 handles.give_parts(value)
+                self._forget_constant(value)
             elif takes:
-                handles.give(value)
-            given.add(handles.known(value) or 0)
+                self._give(value)
+            given.add(word)
         handles.give(operation.receiver, written=True)
         if operation.result:
             handles.words[operation.result] = handles.fresh()
             self._lent[operation.result] = given - {0}
+            if is_view(operation.name):
+                self._views.add(operation.result)
+
+    def _forget_constant(self, place: str) -> None:
+        """A function that is given the variable may set it: its parameter may be a reference. Statuses are only looked at."""
+        word = self.handles.words.get(place)
+        if word is not None and word < FIRST and place not in self.origins and place not in self.doubtful:
+            self.handles.set(place, None)
+
+    def _may_take(self, name: str, word: int) -> bool:
+        return takes_over(name) and not (works_on_stream(name) and self.model.find(Kind.STREAM, word) is not None)
+
+    def _uses_dead_stream(self, operation: Call, word: int) -> bool:
+        held = [each for each in self.model.kinds_of(word) if each.kind is Kind.STREAM]
+        several = len(operation.arguments) > 1 and uses_stream(operation.name)
+        return several and bool(held) and not any(each.alive for each in held)
 
     def _is_dead(self, place: str) -> bool:
         """Whether what the place holds has ended: who passes it on then wants it to be made anew."""
@@ -361,10 +441,12 @@ class Effects:
         return word is not None and any(not held.alive for held in self.model.kinds_of(word))
 
     def _heap(self, operation: Call, here: Here) -> None:
-        """free or delete."""
+        """free or delete; or munmap, which matters for registered memory alone."""
         word = self.handles.known(operation.arguments[0]) or 0
         memory: Object | None = self.model.host_memory_at(word) or self.model.allocation_at(word)
         if memory is None or not memory.alive or memory.handle != word or memory.created_by is None:
+            return
+        if operation.name in UNMAPS and not (isinstance(memory, HostMemory) and memory.registered):
             return
         if self.judging:
             self._report(given_to_heap(memory), self._told(driver()["cuMemFree"], (word,), operation, here))
@@ -383,6 +465,11 @@ class Effects:
         handle = (1 << 40) + (device << 8)
         self.model.observe(ModelCall(retain, (1, device)), Outcome(0, {0: handle}))
         self.model.observe(ModelCall(current, (handle,)), Outcome(0))
+
+
+def _named_by(call: SourceCall) -> Value:
+    """The first argument, as it is written."""
+    return call.written.arguments[0] if call.written is not None and call.written.arguments else None
 
 
 def pointed_at(value: Value) -> str:

@@ -40,15 +40,21 @@ class Builder:
         if self.current >= 0:
             self.edge(self.current, target, kind)
 
-    def branch(self, condition: Condition | None, yes: int, no: int) -> None:
-        """Leave the block for one of two. None: always ``yes``."""
+    def branch(self, condition: Condition | None, yes: int, no: int, truth: bool = True) -> None:
+        """Leave the block for one of two: for ``yes`` if the condition is ``truth``. None: always ``yes``."""
         if self.current < 0:
             return
         self.last_decision = self.current
         edges = self.blocks[self.current].edges
-        edges.append(Edge(yes, condition, True))
+        edges.append(Edge(yes, condition, truth))
         if condition is not None:
-            edges.append(Edge(no, condition, False))
+            edges.append(Edge(no, condition, not truth))
+
+    def leave_last(self, after: int) -> None:
+        """Of decisions that can end a loop, the arm that does so comes last."""
+        for block in self.blocks:
+            if len(block.edges) == 2 and block.edges[0].target == after:
+                block.edges.reverse()
 
     def enter(self, block: int, decided: int, arm: int) -> None:
         """Go on in a block that the decision of ``decided`` leads to: by its edge ``arm``, or by another if it was negated."""

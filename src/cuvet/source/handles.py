@@ -38,7 +38,8 @@ class Handles:
         if isinstance(value, Address):
             return self.word(f"&{value.place}")
         if isinstance(value, Inside):
-            return self.word(value.place) + _INSIDE if "[*]" not in value.place else self.fresh()
+            start = self.word(value.place)
+            return start + _INSIDE if start >= FIRST and "[*]" not in value.place else self.fresh()
         if value is None or "[*]" in value or value[-1:] == "?":
             return self.fresh()
         found = self.words.get(value)

@@ -40,14 +40,23 @@ _ALSO = frozenset(
         "host-memory-register-device-memory",
         "host-memory-unregistered-twice",
         "host-memory-unregister-pinned",
+        "graph-node-use-after-graph-destroy",
+        "exit-leak",
     }
 )
+_NOT = frozenset({"library-handle-never-created"})
+"""It takes all of a process's calls to say so."""
 
 
 def seen_in_source(rule: type[Rule]) -> bool:
     """Whether a path through source code can show that the rule is broken. The others need sizes, flags, order between streams, or
     what other code did."""
-    return rule.name in _ALSO or rule.name.endswith(_FAMILIES)
+    return rule.name in _ALSO or (rule.name.endswith(_FAMILIES) and rule.name not in _NOT)
+
+
+def is_about_devices(rule: type[Rule]) -> bool:
+    """Whether it depends on which device or context is current."""
+    return rule.name.endswith(_ABOUT_DEVICES)
 
 
 @cache
@@ -61,14 +70,33 @@ def judge(call: Call, model: Model) -> Iterator[Violation]:
     """Violations by the call that are about an object that was seen: what is not visible is never wrong."""
     for rule in _rules(call.entry_point):
         for violation in rule.check(call, model):
-            if violation.objects and not (rule.name.endswith(_ABOUT_DEVICES) and _somewhere(violation, model, call)):
-                yield violation
+            if not violation.objects or (is_about_devices(rule) and _somewhere(violation, model, call)):
+                continue
+            if rule.name == "host-memory-registered-twice" and violation.objects[0].handle not in call.args:
+                continue  # ranges of which the sizes are not known
+            yield violation
+
+
+def is_refused(violation: Violation) -> bool:
+    """Whether CUDA returns an error, and nothing changes."""
+    return bool(violation.outcomes) and violation.outcomes[0] > 0 and not violation.undefined
 
 
 def _somewhere(violation: Violation, model: Model, call: Call) -> bool:
     """Whether it is not known of which device one of the objects is, or which device is current."""
     contexts = [each.context or each for each in violation.objects] + [model.current_context(call)]
     return any(each is None or each.device is None or each.device >= SOME_DEVICE for each in contexts)
+
+
+def ended_after_context(ended: Object, call: Call, first: Call) -> Violation:
+    """The call ends an object after its context, which ``first`` destroyed."""
+    from cuvet.rules.lifecycle import ending, place
+    from cuvet.rules.rule import Violation
+    from cuvet.rules.source.destroy_after_context import SourceDestroyAfterContext
+
+    text = f"{ended.name} is {ending(call)} after the context that it was made in"
+    because = (f"the context was destroyed by {place(first)}",)
+    return Violation(rule=SourceDestroyAfterContext, message=text, objects=(ended,), argument=0, because=because)
 
 
 def given_to_heap(memory: Object) -> Violation:

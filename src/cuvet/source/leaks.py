@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 def rule_broken(left: Left, function: Function) -> type[Rule] | None:
     """The rule that leaving the object behind breaks; None if it may be in order."""
+    if left.place.startswith("%"):
+        return None  # what has no name, as `v.at(0)`, is somebody else's too
     if left.object.kind not in LOST or (isinstance(left.object, HostMemory) and left.object.registered):
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.findings import Finding, Site
+from cuvet.findings import Finding
 from cuvet.rules.source.removed_entry_point import SourceRemovedEntryPoint
 from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
 from cuvet.rules.source.wrong_argument_count import SourceWrongArgumentCount
 from cuvet.source.calls import symbols
+from cuvet.source.languages.cpp_text import BEFORE_CALLS
 from cuvet.source.parsing import Source
 from cuvet.source.result import Options
+from cuvet.source.sites import frame, site
 from cuvet.source.spellings import IN_HEADERS, arguments, nearest, removed
-from cuvet.source.written import Body, called_names, frame
+from cuvet.source.written import Body, called_names
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,10 +24,6 @@ if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
 
 _MACRO = re.compile(rb"\b(?!NULL\b)_*[A-Z][A-Z0-9_]{2,}\b|\.\.\.")
-_NO_TYPES = frozenset(
-    (b"return", b"else", b"throw", b"case", b"do", b"goto", b"new", b"delete", b"co_return", b"and", b"or", b"not")
-)
-"""Words that stand before a call, and not before a declaration."""
 
 
 def names(root: Node, source: Source, options: Options) -> Iterator[Finding]:
@@ -55,7 +53,7 @@ def argument_counts(body: Body, root: Node, options: Options) -> Iterator[Findin
     """Calls with more or fewer arguments than the function takes."""
     for call in body.calls:
         allowed = arguments(call.name, options.cuda)
-        if allowed is None or allowed[0] <= len(call.arguments) <= allowed[1]:
+        if allowed is None or allowed[0] <= len(call.arguments) <= allowed[1] or _is_in_namespace(call.node):
             continue
         listed = call.node.child_by_field_name("arguments")
         if (
@@ -74,13 +72,23 @@ def argument_counts(body: Body, root: Node, options: Options) -> Iterator[Findin
         yield body.finding(SourceWrongArgumentCount, call.node, message, api=call.name)
 
 
+def _is_in_namespace(call: Node) -> bool:
+    """Whether the function is called as somebody's, ``memory::cudaMallocAsync``: CUDA's have no namespace."""
+    function = call.child_by_field_name("function")
+    return (
+        function is not None
+        and function.type == "qualified_identifier"
+        and function.child_by_field_name("scope") is not None
+    )
+
+
 def _declared_here(name: str, source: Source) -> bool:
     """Whether the file declares, defines or imports something of that name: then the name is the program's own."""
     word = re.escape(name.encode())
-    if re.search(rb"#\s*define\s+" + word + rb"\b|\busing\s[^;]*\b" + word + rb"\b", source.text):
+    if re.search(rb"#\s*define\s+" + word + rb"\b|\busing\s[^;]{0,300}?\b" + word + rb"\b", source.text):
         return True
     before = (match[1] for match in re.finditer(rb"(\w{1,80})[\s*&]{0,20}[\s*&]" + word + rb"\s*\(", source.text))
-    return any(each not in _NO_TYPES for each in before)
+    return any(each not in BEFORE_CALLS for each in before)
 
 
 def _guarded(root: Node, offset: int, source: Source) -> bool:
@@ -124,7 +132,7 @@ def _finding(rule: type[Rule], source: Source, offset: int, name: str, message: 
         severity=rule.severity,
         message=message,
         api=name,
-        site=Site(api=name, call=at.line or 0, process=0, thread=0, time_ns=0, frames=(at,)),
+        site=site(name, at),
         help=rule.help,
         evidence=rule.evidence,
     )

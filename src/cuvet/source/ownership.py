@@ -7,6 +7,8 @@ from functools import lru_cache
 
 HEAP = frozenset({"free", "std::free", "delete", "_aligned_free"})
 """Functions that free memory of the host's heap."""
+UNMAPS = frozenset({"munmap", "shmdt", "UnmapViewOfFile", "VirtualFree"})
+"""Functions that take pages of the host away."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ENDS = frozenset(
     "free destroy release delete del dealloc deallocate clean cleanup dispose recycle close unregister reset clear finalize "
@@ -17,10 +19,18 @@ _KEEPS = frozenset(
     "manage guard keep assign init initialize create ctor construct exchange give take transfer track cache hold defer later blob "
     "tie tuple pool alloc allocate realloc reallocate resize grow ensure reserve".split()
 )
+_NOUNS = frozenset({"cache", "pool"})
+"""Of these words, those that are things as often as deeds: ``with_cache`` only uses one."""
+_INTO = frozenset({"", "to", "in", "into"})
+_CALLS_BACK = frozenset({"invoke", "callback", "callable", "closure", "functor"})
+_VIEWS = frozenset({"view", "span", "mdspan"})
+_ON_STREAM = frozenset("async allocate deallocate alloc dealloc memcpy memset launch synchronize".split())
 _ALWAYS_BORROWS = re.compile(
     r"^(?:cublas|cudnn|cufft|curand|cusparse|cusolver|nccl|MPI_|nvtx|nvjpeg|npp[isc]?|nvshmem|cutensor)(?!\w*(?:Create|Init))|"
     r"^(?:f|s|sn|v)?printf$|^std::(?:fill|copy|cout)|^thrust::|^cub::|^(?:mem(?:cpy|set|cmp|move)|assert)$|^(?:checkCuda|gpuErrchk|CUDA_CHECK)"
 )
+_ADOPTS = re.compile(r"(?i)adopt|attach|take|own|wrap|from|__init__")
+_OWNS = re.compile(r"(?i)own|extern|foreign|user|borrow")
 _ARITHMETIC = re.compile(
     r"^(?:const\s+)?(?:static\s+)?(?:unsigned\s*|signed\s*)?(?:int|long|short|char|bool|float|double|size_t|u?int\d+_t|void|auto_|\w*[Ss]tatus\w*|"
     r"\w*[Ee]rror\w*|\w*[Rr]esult\w*|CUresult|half|__half|clock_t|time_t)(?:\s+\w+)*$"
@@ -38,9 +48,38 @@ def takes_over(name: str) -> bool:
     """Whether it may end or keep what it is given. A function that only computes with it does not."""
     if not name:
         return True
-    if _ALWAYS_BORROWS.search(name):
+    if _ALWAYS_BORROWS.search(name) or is_view(name):
         return False
-    return not (_ENDS | _KEEPS).isdisjoint(_words(name))
+    found = _words(name)
+    return any(
+        word in _ENDS or (word in _KEEPS and (word not in _NOUNS or before in _INTO))
+        for before, word in zip(("", *found), found, strict=False)
+    )
+
+
+@lru_cache(maxsize=4096)
+def is_view(name: str) -> bool:
+    """Whether a class, or the result of a function, of that name only refers to memory of somebody else."""
+    found = _words(name.split("<")[0])
+    return bool(found) and found[-1] in _VIEWS
+
+
+@lru_cache(maxsize=4096)
+def works_on_stream(name: str) -> bool:
+    """Whether a function of that name sounds as if it did its work on a stream that it is given."""
+    return "async" in _words(name)
+
+
+@lru_cache(maxsize=4096)
+def uses_stream(name: str) -> bool:
+    """Whether a function of that name is certain to use a stream that it is given beside other things."""
+    return not _ON_STREAM.isdisjoint(_words(name))
+
+
+@lru_cache(maxsize=4096)
+def calls_back(name: str) -> bool:
+    """Whether a function of that name sounds as if it ran code of somebody else."""
+    return not _CALLS_BACK.isdisjoint(_words(name))
 
 
 def holds_no_handle(kind: str) -> bool:
@@ -48,5 +87,16 @@ def holds_no_handle(kind: str) -> bool:
     return bool(_ARITHMETIC.match(kind.strip()))
 
 
-def _words(name: str) -> set[str]:
-    return {part.lower() for part in _PARTS.findall(name.split("::")[-1])}
+def adopts(name: str) -> bool:
+    """Whether a member function of that name sets members to what it takes over; constructors of owners do."""
+    return _ADOPTS.search(name) is not None
+
+
+def says_who_owns(text: str) -> bool:
+    """Whether a name in the text sounds as if it told whose an object is."""
+    return _OWNS.search(text) is not None
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """The words that a name is made of, in lower case."""
+    return tuple(part.lower() for part in _PARTS.findall(name.split("::")[-1]))

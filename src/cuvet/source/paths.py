@@ -8,12 +8,13 @@ a finding is about.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cuvet.source.effects import Effects, Here, Key
 from cuvet.source.handles import FIRST
 from cuvet.source.program import Condition, Edge, Function, Return
-from cuvet.source.summaries import Summaries
+from cuvet.source.result import Summaries
 
 MOST_PATHS = 64
 MOST_STEPS, MOST_STEPS_OF_FUNCTION = 4_000, 40_000
@@ -53,14 +54,20 @@ class Alternative:
 
 
 class Path:
-    """One path through a function. With an ``alternative`` that decision is taken so, and what comes before is not judged again."""
+    """One path through a function. With an ``alternative`` that decision is taken so, and what comes before is not judged again: the calls
+    that CUDA refuses there are at the steps ``refused``."""
 
     def __init__(
-        self, function: Function, summaries: Summaries, exits: Arms, alternative: Alternative | None = None
+        self,
+        function: Function,
+        summaries: Summaries,
+        exits: Arms,
+        alternative: Alternative | None = None,
+        refused: Iterable[int] = (),
     ) -> None:
         self.function = function
         self.alternative = alternative
-        self.effects = Effects(function, summaries, alternative.failing if alternative else frozenset())
+        self.effects = Effects(function, summaries, alternative.failing if alternative else frozenset(), refused)
         self.effects.judging = alternative is None or bool(alternative.failing)
         self.taken: list[Taken] = []
         self.alternatives: list[Alternative] = []
@@ -93,6 +100,8 @@ class Path:
             return len(edges) - 1
         condition = edges[0].condition
         known = self._known(condition, at)
+        if at in self.loops and count > 1 and known is edges[0].truth:
+            known = None  # what ends the loop may be in an arm that the path does not take
         forced = self.alternative is not None and self.alternative.decision == (at, count)
         if forced and self.alternative is not None:
             arm = self.alternative.arm
@@ -176,7 +185,7 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
     for alternative in alternatives:
         if len(paths) >= MOST_PATHS or steps > MOST_STEPS_OF_FUNCTION:
             return paths, False
-        path = Path(function, summaries, exits, alternative)
+        path = Path(function, summaries, exits, alternative, () if alternative.failing else first.effects.refused)
         path.run()
         paths.append(path)
         steps += path.steps

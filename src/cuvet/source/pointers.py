@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.device_memory_on_host import SourceDeviceMemoryOnHost
+from cuvet.rules.source.device_pointer_unregistered import SourceDevicePointerUnregistered
 from cuvet.source.parsing import text_of
 from cuvet.source.written import Body, Written
 
@@ -18,9 +19,16 @@ if TYPE_CHECKING:
 _DEVICE = frozenset({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "cudaMallocFromPoolAsync"})
 _PINNED = frozenset({"cudaMallocHost", "cudaHostAlloc"})
 _POINTER = re.compile(rb"&\s*([A-Za-z_]\w*)\s*\)?$")
+_VARIABLE = re.compile(rb"(?:\([\w\s*]+\)\s*)?([A-Za-z_]\w*)")
+"""A variable, or one that is cast."""
+_MAPS = frozenset({"cudaHostGetDevicePointer", "cuMemHostGetDevicePointer"})
+_RELEASES = frozenset(
+    {"cudaHostUnregister", "cudaFree", "cudaFreeHost", "cuMemHostUnregister", "cuMemFree", "cuMemFreeHost"}
+)
 _UNEVALUATED = frozenset(
     {"sizeof_expression", "decltype", "alignof_expression", "noexcept", "lambda_expression", "template_argument_list"}
 )
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _ON_HOST = {
     "memcpy": (0, 1), "std::memcpy": (0, 1), "memmove": (0, 1), "std::memmove": (0, 1), "memset": (0,), "std::memset": (0,),
     "memcmp": (0, 1), "std::memcmp": (0, 1), "std::copy_n": (0, 2), "std::fill_n": (0,), "std::fill": (0,), "std::copy": (0, 2),
@@ -31,7 +39,7 @@ _ON_HOST = {
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A pointer variable that the calls ``made`` of CUDA set. ``kind`` is ``device`` or ``pinned``."""
+    """A pointer variable that the calls ``made`` of CUDA set. ``kind`` is ``device``, ``pinned`` or ``mapped``."""
 
     name: str
     kind: str
@@ -91,6 +99,32 @@ def _identifiers(name: str, body: Body) -> Iterator[Node]:
 def _sets(value: Node | None) -> bool:
     """Whether the value is more than NULL."""
     return value is not None and value.text not in (b"NULL", b"nullptr", b"0", b"{}", b"{nullptr}")
+
+
+def device_pointers_unregistered(body: Body) -> Iterator[Finding]:
+    """The device's pointers to host memory that are unregistered or freed."""
+    for call in body.calls:
+        target = (
+            _POINTER.search(call.arguments[0].text or b"") if call.name in _MAPS and len(call.arguments) > 1 else None
+        )
+        if target is None or target[1] in _WORD.findall(call.arguments[1].text or b""):
+            continue
+        name = target[1].decode()
+        release = next((each for each in body.calls if each.start > call.end and _releases(each, name)), None)
+        if release is None or not is_sound(Buffer(name, "mapped", (call,)), body):
+            continue
+        line = body.line(call.node)
+        message = f"{release.name} is given `{name}`, the device's pointer to host memory ({call.name} in line {line})"
+        path = (
+            body.step(call.node, f"`{name}` is the device's pointer from here on"),
+            body.step(release.node, f"{release.name} is called with it here"),
+        )
+        yield body.finding(SourceDevicePointerUnregistered, release.node, message, api=release.name, path=path)
+
+
+def _releases(call: Written, name: str) -> bool:
+    given = _VARIABLE.fullmatch(call.arguments[0].text or b"") if call.name in _RELEASES and call.arguments else None
+    return given is not None and given[1] == name.encode()
 
 
 def host_uses(body: Body) -> Iterator[Finding]:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cuvet.findings import Finding, Frame, Severity, Site, Step
+from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.source.fork_after_use import SourceForkAfterUse
 from cuvet.source.calls import meaning
 from cuvet.source.languages.python import PythonDefinition, own_calls
 from cuvet.source.parsing import Source, text_of
+from cuvet.source.sites import frame, site
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -128,13 +129,13 @@ def _finding(
 ) -> Finding:
     at, api = inside
     where = fork.child if isinstance(fork.child, PythonDefinition) else definition
-    site = _frame(source, where, at, api)
+    in_child = _frame(source, where, at, api)
     steps = (
         Step(frame=_frame(source, definition, *used), text="CUDA is used before the fork here"),
         Step(
             frame=_frame(source, definition, fork.node.start_byte, text_of(fork.node)), text="the child is forked here"
         ),
-        Step(frame=site, text=f"{api} is called in the child here"),
+        Step(frame=in_child, text=f"{api} is called in the child here"),
     )
     rule = SourceForkAfterUse
     by_default = "" if fork.severity == "error" else " (multiprocessing forks on Linux up to Python 3.13)"
@@ -145,7 +146,7 @@ def _finding(
         severity=fork.severity,
         message=f"{api} is called in a forked child, after {parent}{by_default}",
         api=api,
-        site=Site(api=api, call=source.line(at), process=0, thread=0, time_ns=0, frames=(site,)),
+        site=site(api, in_child),
         path=steps,
         help=rule.help,
         evidence=rule.evidence,
@@ -153,12 +154,4 @@ def _finding(
 
 
 def _frame(source: Source, definition: PythonDefinition, at: int, written: str) -> Frame:
-    end = min(at + len(written.encode()), source.line_end(at))
-    return Frame(
-        function=source.function_name(definition.owner, definition.name),
-        file=str(source.path),
-        line=source.line(at),
-        column=source.column(at),
-        end_column=source.column(end),
-        language=source.language,
-    )
+    return frame(source, at, at + len(written.encode()), source.function_name(definition.owner, definition.name))

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 from cuvet.catalog import Kind
 from cuvet.findings import Finding, Frame, ObjectReport, Site, Step
 from cuvet.model import Object
-from cuvet.rules.lifecycle import ending
+from cuvet.rules.lifecycle import ending, root
 from cuvet.source.belief import believable, passes_by
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.effects import Broken, Guards, Left, SourceCall
 from cuvet.source.handles import SIZE
-from cuvet.source.judging import SOME_DEVICE
+from cuvet.source.judging import SOME_DEVICE, is_about_devices
 from cuvet.source.leaks import also, message, rule_broken
 from cuvet.source.parsing import Source
 from cuvet.source.paths import Path, Taken
 from cuvet.source.program import Call, Function, Return
+from cuvet.source.sites import frame
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
@@ -40,16 +41,7 @@ class Reporter:
         self.source = source
 
     def frame(self, start: int, end: int) -> Frame:
-        source = self.source
-        end = min(end, source.line_end(start))
-        return Frame(
-            function=source.function_name(self.function.owner, self.function.name),
-            file=str(source.path),
-            line=source.line(start),
-            column=source.column(start),
-            end_column=source.column(end),
-            language=source.language,
-        )
+        return frame(self.source, start, end, self.source.function_name(self.function.owner, self.function.name))
 
     def site(self, call: Call, start: int | None = None, end: int | None = None) -> Site:
         at = self.frame(call.start if start is None else start, call.end if end is None else end)
@@ -60,16 +52,14 @@ class Reporter:
         written = call.written
         assert written is not None
         first = violation.objects[0]
-        involved = [each for each in (_ended_before(first, call), call) if each is not None]
+        ended = _ended_before(first, call)
         place = path.effects.handles.places.get(first.handle, "")
-        if not believable(path, involved, call.step, place):
+        involved = [call] if ended is None else [ended, call]
+        made = [it.created_by for it in violation.objects if _ended_before(it, call) is None]
+        since = sorted((each for each in made if isinstance(each, SourceCall)), key=lambda each: each.step)
+        if not believable(path, [*since, *involved], call.step, place, on_devices=is_about_devices(violation.rule)):
             return None
-        if (
-            len(involved) > 1
-            and place
-            and not path.effects.handles.is_local(place)
-            and self._may_change(involved[0], call)
-        ):
+        if ended is not None and place and not path.effects.handles.is_local(place) and self._may_change(ended, call):
             return None
         rule = violation.rule
         argument = _argument(call, violation.argument)
@@ -153,6 +143,7 @@ class Reporter:
     def reword(self, text: str, objects: tuple[Object, ...], path: Path) -> str:
         """In the model's words objects have numbers; here they have the names of variables, and calls have lines."""
         for each in objects:
+            text = text.replace(f"{each.handle:#x} is {each.name}", f"this is {_called(each, path)}")
             text = text.replace(each.name, _called(each, path))
         text = _CONTEXT.sub("the device's context", text)
         text = _PLACE.sub(lambda match: f" in line {self.source.line(int(match[1]))}", text)
@@ -173,21 +164,17 @@ class Reporter:
         steps: list[tuple[int, Step]] = []
         name = path.effects.handles.places.get(it.handle, "")
         place = f"`{name}`" if name else f"the {it.kind.noun}"
-        for each, verb in ((it.created_by, "made"), (_ended_before(it, call), None)):
-            if isinstance(each, SourceCall) and each.written is not None:
-                steps.append(
-                    (
-                        each.step,
-                        Step(
-                            frame=self.frame(each.written.start, each.written.end),
-                            text=f"{place} is {verb or ending(each)} here",
-                        ),
-                    )
-                )
-        since = it.created_by.step if isinstance(it.created_by, SourceCall) else 0
-        calls = tuple(
-            each.guards for each in (it.created_by, _ended_before(it, call), call) if isinstance(each, SourceCall)
+        ended = _ended_before(it, call)
+        how = (
+            ""
+            if ended is None
+            else f"{place if it.killed_by is None else _called(root(it), path)} is {ending(ended)} here"
         )
+        for each, text in ((it.created_by, f"{place} is made here"), (ended, how)):
+            if isinstance(each, SourceCall) and each.written is not None:
+                steps.append((each.step, Step(frame=self.frame(each.written.start, each.written.end), text=text)))
+        since = it.created_by.step if isinstance(it.created_by, SourceCall) else 0
+        calls = tuple(each.guards for each in (it.created_by, ended, call) if isinstance(each, SourceCall))
         steps += self._decisions(path, name, calls, since, call.step)
         assert call.written is not None
         steps.append(
@@ -217,13 +204,13 @@ def _ended_before(it: Object, call: SourceCall) -> SourceCall | None:
 
 
 def _called(it: Object, path: Path) -> str:
-    if it.kind is Kind.CONTEXT:
+    name = path.effects.handles.places.get(it.handle, "")
+    if it.kind is Kind.CONTEXT and not name:
         return (
             f"the context of device {it.device}"
             if it.device is not None and it.device < SOME_DEVICE
             else "the device's context"
         )
-    name = path.effects.handles.places.get(it.handle, "")
     return f"{it.kind.noun} `{name}`" if name else it.kind.noun
 
 

@@ -22,16 +22,49 @@ class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+class Ending(msgspec.Struct, frozen=True):
+    """``api`` ends what the parameter names; with ``through`` what it points to. ``always``: whatever happens in the function."""
+
+    api: str
+    through: bool
+    always: bool
+
+
+class Summary(msgspec.Struct):
+    """What a function does with its parameters: ``ends``, ``makes`` and ``keeps`` by their positions. ``makes`` and ``returns`` name the
+    entry point that made it."""
+
+    ends: dict[int, Ending] = {}
+    makes: dict[int, str] = {}
+    keeps: set[int] = set()
+    references: set[int] = set()
+    """Parameters that are the caller's own variables."""
+    returns: str = ""
+    scopes: tuple[str, ...] | None = None
+    """Namespaces around a function of another file: a call that names another one is of another function. None: not known."""
+
+    @property
+    def matters(self) -> bool:
+        """Whether a caller's objects are made or ended by it."""
+        return bool(self.ends or self.makes or self.returns)
+
+
+Summaries = dict[str, dict[int, Summary]]
+"""By name, and by number of parameters."""
+
+
 class ClassOutline(msgspec.Struct, frozen=True, kw_only=True):
-    """A class as its definition shows it. ``members`` maps data members to their types; ``declared`` has its functions' names
-    (``__init__``, ``__del__``), ``undefined`` those without a body in the class. ``copies``: it says itself how it is copied, or that
-    it cannot be."""
+    """A class as its definition shows it. ``members`` maps data members to their types, ``shared`` the static ones; ``declared`` has its
+    functions' names (``__init__``, ``__del__``), ``undefined`` those without a body in the class. ``copies``: it says itself how it is
+    copied, or that it cannot be; ``defaulted``: it says that the compiler copies it."""
 
     name: str
     members: dict[str, str]
+    shared: dict[str, str] = {}
     declared: tuple[str, ...]
     undefined: tuple[str, ...]
     copies: bool
+    defaulted: bool = False
     bases: bool
     initialised: tuple[str, ...]
     """Data members with a value in the class."""
@@ -41,8 +74,10 @@ class ClassOutline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function does with a member of a class. ``verb``: ``makes``, ``ends``, ``sets``, ``clears``, ``tests`` or ``gives`` (to
-    somebody of whom nothing is known). ``kind`` is the noun of the object's kind, ``api`` the function that was called."""
+    """What a function does with a member of a class. ``verb``: ``makes``, ``ends``, ``sets``, ``clears``, ``tests``, ``shows`` (returns
+    it), ``gives`` (to somebody of whom nothing is known), ``borrows`` (sets it to a parameter of the function), or ``calls``: what a
+    destructor calls of CUDA, which is about no member. A member ``stream()`` is what the function of that name shows. ``kind`` is the
+    noun of the object's kind, ``api`` the function that was called, ``value`` the member that it is set to."""
 
     owner: str
     member: str
@@ -51,8 +86,31 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     method: bool
     guarded: bool
     """It happens under a condition."""
+    under: tuple[tuple[str, bool], ...] = ()
+    """The conditions around it, and what each has to be."""
     kind: str = ""
     api: str = ""
+    value: str = ""
+    frame: Frame
+
+
+class Constructor(msgspec.Struct, frozen=True, kw_only=True):
+    """A constructor with a body: the words in it, and the names that it gives a value other than NULL, as far as the text tells."""
+
+    owner: str
+    words: frozenset[str]
+    fills: frozenset[str]
+    frame: Frame
+
+
+class StaticObject(msgspec.Struct, frozen=True, kw_only=True):
+    """A variable that lives as long as the program or, with ``thread``, as a thread."""
+
+    name: str
+    type: str
+    thread: bool
+    any_device: bool = False
+    """It is of a thread and stands in a function that mentions no device."""
     frame: Frame
 
 
@@ -63,10 +121,22 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     classes: tuple[ClassOutline, ...] = ()
     effects: tuple[Effect, ...] = ()
+    objects: tuple[StaticObject, ...] = ()
+    know_devices: tuple[str, ...] = ()
+    """Classes whose functions mention devices; only where there are ``objects`` of threads."""
+    several_devices: bool = False
+    """The file asks for devices, or switches between them."""
+    constructors: tuple[Constructor, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
     handed: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
     """Members that are made somewhere in the file, and assigned something else in it."""
+    offers: Summaries = {}
+    """Functions that other files can call, and that make or end objects for their callers."""
+    calls: tuple[str, ...] = ()
+    """Functions that the file calls and does not define."""
+    guessed: tuple[str, ...] = ()
+    """Those of them of which it was guessed what they do."""
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -170,8 +170,9 @@ _LONGEST = 80
 
 @cache
 def nearest(name: str) -> str:
-    """The entry point whose name is a slip of the pen away; empty if there is none."""
-    if len(name) > _LONGEST:
+    """The entry point whose name is a slip of the pen away; empty if there is none. ``cuInit_f`` is no slip: no function of CUDA has
+    an underscore in its name."""
+    if len(name) > _LONGEST or "_" in name:
         return ""
     most = 2 if len(name) > 13 else 1
     family = "cuda" if name.startswith("cuda") else "cu"

@@ -1,61 +1,69 @@
-"""What a function of the same file does with what it is given: ends it, makes it, returns what it made, keeps it, or only uses it."""
+"""What a function of the program does with what it is given: ends it, makes it, returns what it made, keeps it, or only uses it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping
 
 from cuvet.source.calls import meaning
 from cuvet.source.ownership import takes_over
 from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return, Value
+from cuvet.source.result import Ending, Summaries, Summary
 
-Summaries = dict[tuple[str, int], "Summary"]
-"""By name and number of parameters."""
-
-
-@dataclass
-class Ending:
-    """``api`` ends what the parameter names; with ``through`` what it points to. ``always``: whatever happens in the function."""
-
-    api: str
-    through: bool
-    always: bool
+_OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
 
 
-@dataclass
-class Summary:
-    """``ends``, ``makes`` and ``keeps`` by the parameter's position. ``makes`` and ``returns`` name the entry point that made it."""
-
-    ends: dict[int, Ending] = field(default_factory=dict)
-    makes: dict[int, str] = field(default_factory=dict)
-    keeps: set[int] = field(default_factory=set)
-    references: set[int] = field(default_factory=set)
-    """Parameters that are the caller's own variables."""
-    returns: str = ""
-
-    @property
-    def matters(self) -> bool:
-        """Whether a caller's objects are made or ended by it."""
-        return bool(self.ends or self.makes or self.returns)
-
-
-def summarise(functions: Iterable[Function]) -> Summaries:
-    """Where two functions have one name and as many parameters, of neither."""
+def summarise(functions: Iterable[Function], known: Summaries) -> Summaries:
+    """Where two functions have one name and as many parameters, of neither. ``known`` are functions that they call."""
     found: Summaries = {}
     twice: set[tuple[str, int]] = set()
     for function in functions:
-        key = (function.name, len(function.parameters))
-        if function.broken or key in twice or function.name.startswith("__"):
+        parameters = len(function.parameters)
+        if function.broken or (function.name, parameters) in twice or function.name.startswith("__"):
             continue
-        if key in found:
-            twice.add(key)
-            del found[key]
+        summaries = found.setdefault(function.name, {})
+        if parameters in summaries:
+            twice.add((function.name, parameters))
+            del summaries[parameters]
         else:
-            found[key] = _summary(function)
+            summaries[parameters] = _summary(function, known)
     return found
 
 
-def _summary(function: Function) -> Summary:
+def merged(*several: Mapping[str, dict[int, Summary]]) -> Summaries:
+    """All of them. What an earlier one says of a name holds."""
+    found: Summaries = {}
+    for summaries in several:
+        for name, by_parameters in summaries.items():
+            found.setdefault(name, by_parameters)
+    return found
+
+
+def names_that_matter(summaries: Summaries) -> frozenset[bytes]:
+    """Functions whose callers have to be read with them in mind."""
+    return frozenset(
+        name.encode() for name, found in summaries.items() if any(summary.matters for summary in found.values())
+    )
+
+
+def summary_of(call: Call, summaries: Summaries) -> Summary | None:
+    """Of the function that is called. Arguments may be left out where only one function has the name; a class or a namespace that
+    is named is one of this program, if that defines such a function."""
+    scope, _, name = call.name.rpartition("::")
+    found = summaries.get(name)
+    if found is None or _OF_LIBRARIES.match(call.name):
+        return None
+    arguments = len(call.arguments)
+    exact = found.get(arguments)
+    if exact is None:
+        others = [summary for parameters, summary in found.items() if parameters > arguments]
+        exact = others[0] if len(others) == 1 else None
+    if exact is None or exact.scopes is None:
+        return exact
+    return exact if not call.receiver and (not scope or scope.rpartition("::")[2] in exact.scopes) else None
+
+
+def _summary(function: Function, callees: Summaries) -> Summary:
     summary = Summary()
     summary.references.update(at for at, each in enumerate(function.parameters) if each.reference)
     positions = {parameter.name: at for at, parameter in enumerate(function.parameters)}
@@ -73,9 +81,48 @@ def _summary(function: Function) -> Summary:
                 for at, _ in known.made:
                     value = operation.arguments[at] if at < len(operation.arguments) else None
                     _made(value, operation.name, function, positions, summary, made)
+            elif isinstance(operation, Call) and (callee := summary_of(operation, callees)) is not None:
+                _through(operation, callee, function, positions, summary, made)
+            elif isinstance(operation, Assign) and isinstance(operation.value, str) and operation.value in made:
+                _handed_on(operation.place, made.pop(operation.value), function, positions, summary, made)
             else:
                 _other(operation, positions, summary, made)
+    for position in summary.keeps:
+        summary.makes.pop(position, None)
     return summary
+
+
+def _through(
+    call: Call,
+    callee: Summary,
+    function: Function,
+    positions: dict[str, int],
+    summary: Summary,
+    made: dict[str, str],
+) -> None:
+    """A function is called that makes or ends objects for this one."""
+    for at, value in enumerate(call.arguments):
+        if at in callee.makes:
+            target = Address(value) if at in callee.references and isinstance(value, str) else value
+            _made(target, callee.makes[at], function, positions, summary, made)
+        elif at in callee.ends:
+            position, through = _position(value, positions)
+            if position >= 0:
+                summary.ends[position] = Ending(callee.ends[at].api, through, always=False)
+        elif at in callee.keeps and isinstance(value, str) and value in positions:
+            summary.keeps.add(positions[value])
+    if callee.returns and call.result:
+        made[call.result] = callee.returns
+
+
+def _handed_on(
+    place: str, api: str, function: Function, positions: dict[str, int], summary: Summary, made: dict[str, str]
+) -> None:
+    """What was made is assigned to another variable, or to the caller's."""
+    if place in function.locals:
+        made[place] = api
+    elif place.removesuffix("[0]") in positions:
+        _made(Address(place), api, function, positions, summary, made)
 
 
 def _position(value: Value, positions: dict[str, int]) -> tuple[int, bool]:
@@ -123,8 +170,8 @@ def _other(operation: Operation, positions: dict[str, int], summary: Summary, ma
     elif isinstance(operation, Assign):
         if operation.place not in positions:
             given = [operation.value]
-        elif operation.value != 0:
-            summary.keeps.add(positions[operation.place])
+        if operation.value != 0 and (at := positions.get(operation.place.removesuffix("[0]"))) is not None:
+            summary.keeps.add(at)
         if operation.place in made:
             del made[operation.place]
     elif isinstance(operation, Escape):

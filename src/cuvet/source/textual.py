@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
-from cuvet.source import awaiting, forks, names, pointers, sizes, statics, statuses
+from cuvet.source import addresses, awaiting, captures, forks, names, pointers, sizes, statuses, threads
 from cuvet.source.languages.cpp import Found
 from cuvet.source.parsing import Source
 from cuvet.source.result import Options
@@ -25,8 +25,11 @@ def textual_findings(root: Node, defined: Found, source: Source, options: Option
         yield from statuses.unread(body)
         yield from names.argument_counts(body, root, options)
         yield from pointers.host_uses(body)
+        yield from pointers.device_pointers_unregistered(body)
         yield from awaiting.used_too_early(body)
         yield from sizes.in_elements(body)
         yield from forks.used_in_child(body)
+        yield from addresses.of_pointers(body)
+        yield from threads.lost_with_thread(body)
+        yield from captures.left_open(body)
     yield from statuses.launches(found)
-    yield from statics.static_owners(root, source, found)

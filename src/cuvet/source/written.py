@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from cuvet.findings import Finding, Frame, Severity, Site, Step
+from cuvet.findings import Finding, Severity, Step
 from cuvet.source.calls import symbols
 from cuvet.source.parsing import Source, text_of
+from cuvet.source.sites import frame, site
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from cuvet.source.languages.cpp import Definition
 
 Fate = Literal["dropped", "discarded", "assigned", "used"]
-_CALL = re.compile(rb"cu(?:da)?[A-Z]\w*(?=\s*\()")
+_CALL = re.compile(rb"cu(?<!\wcu)(?:da)?[A-Z]\w{0,100}(?=\s{0,80}\()")
 _CHECK = re.compile(rb"(?:check|err|assert|verify|safe)\w{0,80}(?:\s*\(([^()]{0,400})\)|\s*;)", re.I)
 """A call of something that is named like a check, or a macro that stands alone; without what stands before in its name."""
+_ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
+"""A macro without arguments that is the next statement after a call."""
 _WORD_END = re.compile(rb"\w*$")
 _OF_CUDA = re.compile(rb"cu|gpu|launch|kernel|last", re.I)
 _OF_HIP = re.compile(rb"\bhip(?:[A-Z]|_runtime)")
@@ -81,6 +84,10 @@ class Body:
         for match in _CHECK.finditer(self.text):
             if self._is_check(match):
                 found.append(self.body.start_byte + match.start())
+        after = {call.end for call in self.calls} | {launch.end_byte for launch in self.launches}
+        for match in _ALONE.finditer(self.text):
+            if self.body.start_byte + match.start() + 1 in after:
+                found.append(self.body.start_byte + match.end())
         return sorted(found)
 
     def _is_check(self, match: re.Match[bytes]) -> bool:
@@ -130,7 +137,7 @@ class Body:
             severity=severity or rule.severity,
             message=message,
             api=api,
-            site=Site(api=api, call=at.line or 0, process=0, thread=0, time_ns=0, frames=(at,)),
+            site=site(api, at),
             path=path,
             help=rule.help,
             evidence=rule.evidence,
@@ -164,28 +171,16 @@ def called_names(text: bytes, start: int = 0, end: int | None = None) -> Iterato
             yield match[0].decode(), match.start()
 
 
-def frame(source: Source, start: int, end: int, function: str) -> Frame:
-    end = min(end, source.line_end(start))
-    return Frame(
-        function=function,
-        file=str(source.path),
-        line=source.line(start),
-        column=source.column(start),
-        end_column=source.column(end),
-        language="cuda" if source.language == "cuda" else "c++",
-    )
-
-
 def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
     """The host functions among the definitions that call CUDA or launch kernels. Files of HIP launch with the same syntax."""
-    from cuvet.source.languages.cpp import MENTIONS_CUDA, name_of
+    from cuvet.source.languages.cpp import mentions_cuda, name_of
 
     if b"hip" in source.text and _OF_HIP.search(source.text) and not _OF_CUDA_RUNTIME.search(source.text):
         return
     for definition in definitions:
         node = definition.node
         body = node.child_by_field_name("body")
-        if body is None or not MENTIONS_CUDA.search(source.text, body.start_byte, body.end_byte):
+        if body is None or not mentions_cuda(source.text, body.start_byte, body.end_byte):
             continue
         head = source.text[node.start_byte : body.start_byte]
         if b"__global__" in head or (b"__device__" in head and b"__host__" not in head):

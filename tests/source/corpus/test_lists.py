@@ -25,6 +25,20 @@ def test_the_corpus_is_pinned() -> None:
     assert set(wanted) <= {name.split("/")[1] for name in names}
 
 
+def test_first_looks_are_judged_and_at_other_repositories() -> None:
+    known = {row["repository"] for row in json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))}
+    repositories = json.loads((HERE / "first_look.json").read_text(encoding="utf-8"))
+    names = {row["repository"] for row in repositories}
+    assert len(names) == len(repositories) and not names & known
+    assert all(COMMIT.fullmatch(row["commit"]) and row["lines"] and row["functions"] for row in repositories)
+    judged = rows("first_look.jsonl")
+    places = [(row["rule"], row["repo"], row["path"], row["line"]) for row in judged]
+    assert len(set(places)) == len(places)
+    for row in judged:
+        assert row["repo"] in names and row["severity"] in ("error", "warning")
+        assert row["verdict"] in ("true", "false", "debatable") and row["why"]
+
+
 def test_bugfix_commits_are_complete() -> None:
     commits = rows("bugfixes.jsonl")
     assert len(commits) >= 40

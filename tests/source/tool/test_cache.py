@@ -60,8 +60,47 @@ def test_an_unchanged_file_is_not_checked_again(
     assert check_one(file, Job(Options(), cached=False)).failure is not None
 
 
-def forbidden(path: Path, text: bytes, options: Options) -> FileResult:
+def forbidden(*given: object) -> FileResult:
     raise AssertionError("checked again")
+
+
+def test_an_unchanged_file_is_not_read_again(
+    project: Project, check: Check, monkeypatch: pytest.MonkeyPatch, kept: Callable[[], list[Path]]
+) -> None:
+    project.write({"a.cu": MISTAKE, "b.cu": "int main() {}\n"})
+    monkeypatch.setattr(cache, "_UNSETTLED_NS", -1)
+    first = check(".")
+    assert len(kept()) == 2, "a result, and how the two files were"
+    with monkeypatch.context() as without:
+        without.setattr("cuvet.source.tool.workers.check_one", forbidden)
+        assert check(".") == first == check("a.cu", "b.cu")
+    for path in kept():
+        path.write_bytes(b"\xc1")
+    assert check(".") == first
+    project.write({"b.cu": "int mains() {}\n"})
+    os.replace("b.cu", "c.cu")
+    assert "1 error, 0 warnings in 2 files" in check(".").out
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_change_of_the_same_size_is_seen(
+    project: Project, check: Check, monkeypatch: pytest.MonkeyPatch, restored: bool
+) -> None:
+    monkeypatch.setattr(cache, "_UNSETTLED_NS", -1)
+    project.write({"a.cu": MISTAKE})
+    before = os.stat("a.cu")
+    assert check("a.cu").code == 1
+    project.write({"a.cu": MISTAKE.replace("cudaStreamSynchronize(s", "cudaStreamSynchronize_s")})
+    if restored:
+        os.utime("a.cu", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert check("a.cu").code == 0
+
+
+def test_a_file_that_was_just_changed_is_read_again(project: Project, check: Check) -> None:
+    """Its next change could leave it with the same size and the same time."""
+    project.write({"a.cu": MISTAKE})
+    check("a.cu")
+    assert Cache(Options()).seen() == {}
 
 
 def test_results_are_readable_by_the_user_alone(project: Project, check: Check, kept: Callable[[], list[Path]]) -> None:

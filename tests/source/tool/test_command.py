@@ -50,11 +50,33 @@ def test_a_file_that_cannot_be_read_is_more_than_a_finding(project: Project, che
     ("arguments", "message"),
     [
         (("gone.cu",), "cuvet: gone.cu: No such file or directory\n"),
+        (("",), "cuvet: argument PATH: '' is not a path (see cuvet check -h)\n"),
+        (("notes.txt",), "cuvet: no source file in notes.txt (looked for .cu "),
+        (("empty",), "cuvet: no source file in empty (looked for .cu "),
         (("--cuda", "latest", "a.cu"), "cuvet: --cuda: latest is not a release of CUDA, as 12.8\n"),
+        (("--cuda", "", "a.cu"), "cuvet: --cuda: '' is not a release of CUDA, as 12.8\n"),
+        (("--cuda", "99.0", "a.cu"), "cuvet: --cuda: 99.0 is newer than 13."),
+        (("--select", "", "a.cu"), "cuvet: --select: no rule is called '' (see cuvet rules)\n"),
         (("--select", "stream-gone", "a.cu"), "cuvet: --select: no rule is called stream-gone; did you mean"),
         (("--ignore", "CV9999", "a.cu"), "cuvet: --ignore: no rule is called CV9999 (see cuvet rules)\n"),
         (("--jobs", "0", "a.cu"), "cuvet: argument --jobs: 0 is not a number from 1 to 1024 (see cuvet check -h)\n"),
         (("--error-exitcode", "256", "a.cu"), "cuvet: argument --error-exitcode: 256 is not a number from 0 to 255"),
+        (
+            ("--jobs", "many", "a.cu"),
+            "cuvet: argument --jobs: many is not a number from 1 to 1024 (see cuvet check -h)\n",
+        ),
+        (("--format", "xml", "a.cu"), "cuvet: argument --format: invalid choice: 'xml' (choose from "),
+        (("--diff", "HEAD", "a.cu"), "cuvet: --diff needs a git repository, and there is none here\n"),
+        (
+            ("--write-baseline", "a.cu"),
+            "cuvet: --write-baseline needs --baseline FILE, or baseline in the configuration\n",
+        ),
+        (("--baseline", "gone.json", "a.cu"), "cuvet: cannot read the baseline gone.json: No such file or directory; "),
+        (("--baseline", "cut.json", "a.cu"), "cuvet: cut.json is not a baseline: Input data was truncated\n"),
+        (("--baseline", "list.json", "a.cu"), "cuvet: list.json is not a baseline: Expected `object`, got `array`\n"),
+        (("--baseline", "empty", "a.cu"), "cuvet: cannot read the baseline empty: Is a directory\n"),
+        (("--baseline", "", "a.cu"), "cuvet: argument --baseline: '' is not a path (see cuvet check -h)\n"),
+        (("--output", "empty", "a.cu"), "cuvet: cannot write the report to empty: Is a directory\n"),
         (("--output", "no/where", "a.cu"), "cuvet: cannot write the report to no/where: No such file or directory\n"),
         (
             ("--baseline", "no/where", "--write-baseline", "a.cu"),
@@ -64,10 +86,38 @@ def test_a_file_that_cannot_be_read_is_more_than_a_finding(project: Project, che
     ],
 )
 def test_a_mistake_is_one_line(project: Project, check: Check, arguments: tuple[str, ...], message: str) -> None:
-    project.write({"a.cu": MISTAKE})
+    project.write({"a.cu": MISTAKE, "notes.txt": "", "cut.json": "{", "list.json": "[]"})
+    (project.root / "empty").mkdir()
     done = check(*arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(message) and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("select = ['stream-gone']", "cuvet: select: no rule is called stream-gone; did you mean"),
+        ("ignore = ['CV9999']", "cuvet: ignore: no rule is called CV9999 (see cuvet rules)\n"),
+        ("baseline = 'gone.json'", "cuvet: cannot read the baseline "),
+        ("exclude = ['!']", "cuvet: exclude: '!' is not a pattern as in .gitignore\n"),
+        ("cuda = ", "cuvet: "),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_one_line(project: Project, check: Check, text: str, message: str) -> None:
+    project.write({"a.cu": MISTAKE, ".cuvet.toml": f"[check]\n{text}\n"})
+    done = check("a.cu")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(message) and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe" + MISTAKE.encode("utf-16-le"), MISTAKE.encode("utf-16-be"), b"\x7fELF\0\0"]
+)
+def test_what_is_no_text_is_told(project: Project, check: Check, text: bytes) -> None:
+    project.write({"a.cu": text})
+    done = check("--format", "concise", "a.cu")
+    assert done.code == 0
+    assert re.search(r"^not checked: a\.cu:1.*: it is no text, or not in UTF-8$", done.out, re.M)
 
 
 def test_rules_are_selected_and_left_out(project: Project, check: Check) -> None:

@@ -11,6 +11,7 @@ import pytest
 from cuvet import CuvetError
 from cuvet.source import FileResult, Options, check_source
 from cuvet.source.tool import workers
+from cuvet.source.tool.cache import status_of
 from cuvet.source.tool.files import File
 from cuvet.source.tool.workers import Checked, Job, check_files, check_one
 
@@ -22,17 +23,17 @@ JOB = Job(Options(), cached=False)
 
 def files(project: Project, texts: dict[str, bytes]) -> list[File]:
     project.write(dict(texts))
-    return [File(name, Path(name)) for name in texts]
+    return [File(name, Path(name), status_of(Path(name).stat())) for name in texts]
 
 
-def fake(path: Path, text: bytes, options: Options) -> FileResult:
+def fake(path: Path, text: bytes, options: Options, callees: object) -> FileResult:
     """Does what the text says, in the place of the check."""
     if text.startswith(b"die"):
         os.kill(os.getpid(), signal.SIGKILL)
     if text.startswith(b"fail"):
         raise ValueError("the reason")
     if text.startswith(b"recurse"):
-        return fake(path, text, options)
+        return fake(path, text, options, callees)
     if text.startswith(b"grow"):
         bytearray(1 << 40)
     if text.startswith(b"miss"):
@@ -112,7 +113,7 @@ def test_a_file_that_is_nested_too_deeply(project: Project) -> None:
 def test_a_file_that_takes_too_much_memory(project: Project) -> None:
     done = check_files(files(project, {"a.cu": b"0123456789", "b.cu": b"grow      "}), JOB, 2)
     (part,) = done[1].result.not_checked
-    assert part.why == "it takes more than 4 GiB of memory"
+    assert part.why == "it takes more than 1 GiB of memory"
 
 
 def test_a_file_that_is_too_large(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +121,7 @@ def test_a_file_that_is_too_large(project: Project, monkeypatch: pytest.MonkeyPa
     with open(file.path, "wb") as opened:
         opened.truncate(workers.MOST_BYTES + 1)
     (part,) = check_one(file, JOB).result.not_checked
-    assert part.why == "it is larger than 64 MiB"
+    assert part.why == "it is larger than 10 MiB"
 
 
 def test_a_file_that_cannot_be_read(project: Project) -> None:
@@ -139,6 +140,8 @@ HOSTILE = {
     "ifs.cu": b"void f(int a) { cudaFree(0); " + b"if (a) {" * DEPTH + b"cudaFree(0);" + b"}" * DEPTH + b"}",
     "templates.cu": b"void f() { cudaFree(0); a" + b"<a" * 20_000 + b">" * 20_000 + b" x; }",
     "conditions.cu": b"#if A\n" * DEPTH + b"void f() { cudaFree(0); }\n" + b"#endif\n" * DEPTH,
+    "makers.cu": b"#if A\n" * DEPTH + b"void f(float **p) { cudaMalloc(p, 4); }\n" + b"#endif\n" * DEPTH,
+    "names.cu": b"void f() { cudaFree(" + b"cuA" * (LINE // 3) + b"); }",
     "brackets.py": b"from cuda.bindings import runtime\nx = "
     + b"(" * DEPTH
     + b")" * DEPTH

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import Source, SourceRule
 
 
 class SourceCopiedOwner(SourceRule):
     """
     ## What it checks
-    A class makes a member in its constructor and ends it in its destructor, and says nothing about copies, so that the
-    compiler writes them.
+    A class makes a member in its constructor and ends it in its destructor, and says nothing about copies, or that they are
+    ``= default``, so that the compiler writes them.
 
     ## Why it is wrong
     A copy has the same handle. Whichever object goes first ends it, and the other uses what is gone and ends it again.
@@ -18,7 +18,8 @@ class SourceCopiedOwner(SourceRule):
     ``std::unique_ptr`` or ``std::shared_ptr`` with a deleter.
 
     ## Limits
-    Whether the class is ever copied is not looked at. Classes with bases, and with members that cannot be copied, are left out.
+    Whether the class is ever copied is not looked at. Classes with members that cannot be copied are left out, and those with bases
+    unless they say ``= default``.
     """
 
     code = "CV857"
@@ -30,6 +31,10 @@ class SourceCopiedOwner(SourceRule):
         documented(
             "if a class has a user-declared destructor, it almost surely needs a copy constructor and a copy assignment",
             "cppreference, The rule of three/five/zero; C++ Core Guidelines, C.21",
+        ),
+        reported(
+            "a class that destroyed its pool in the destructor had defaulted copies",
+            "https://github.com/rapidsai/rmm/commit/12384bcbab9171f95092b65bd66bbc91fc9e39ff",
         ),
     )
     VALID = (
@@ -82,6 +87,21 @@ class Timer {
     ~Timer() { cudaEventDestroy(event_); }  // note: [source-copied-owner]
   private:
     cudaEvent_t event_;
+};
+""",
+        ),
+        Source(
+            "copies that the class asks the compiler for",
+            """
+class Resource : public Base {
+  public:
+    Resource() { CHECK(cudaMemPoolCreate(&pool_, &properties)); }
+    Resource(Resource const &) = default;
+    Resource &operator=(Resource const &) = default;
+    ~Resource() { CHECK(cudaMemPoolDestroy(handle())); }  // note: [source-copied-owner]
+    cudaMemPool_t handle() const { return pool_; }
+  private:
+    cudaMemPool_t pool_{};
 };
 """,
         ),

@@ -112,4 +112,17 @@ void fill(float *values, float *others, int n, cudaStream_t stream) {
 }
 """,
         ),
+        Source(
+            "a vector",
+            """
+int first(const int *labels, int n, cudaStream_t stream) {
+    std::vector<int> host(n);
+    CHECK(cudaMemcpyAsync(host.data(), labels, n * sizeof(int), cudaMemcpyDeviceToHost, stream));
+    std::map<int, int> counts;
+    for (int i = 0; i < n; ++i)
+        counts.find(host[i])->second++;  // note: [source-copy-not-awaited]
+    return counts[0];
+}
+""",
+        ),
     )

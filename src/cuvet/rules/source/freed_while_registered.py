@@ -7,7 +7,8 @@ from cuvet.rules.sources import Source, SourceRule
 class SourceFreedWhileRegistered(SourceRule):
     """
     ## What it checks
-    Host memory that was registered is given to ``free`` or ``delete`` before it is unregistered.
+    Host memory that was registered is given to ``free`` or ``delete``, or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``,
+    ``VirtualFree``), before it is unregistered.
 
     ## Why it is wrong
     The registration stays. When the heap hands the addresses out again, registering the new buffer fails, and copies from
@@ -61,6 +62,18 @@ void send(int n) {
 }
 """,
         ),
+        Source(
+            "unmapped after it",
+            """
+void send(int file, size_t n) {
+    void *buffer = mmap(nullptr, n, PROT_READ, MAP_SHARED, file, 0);
+    cudaHostRegister(buffer, n, cudaHostRegisterReadOnly);
+    upload(buffer, n);
+    cudaHostUnregister(buffer);
+    munmap(buffer, n);
+}
+""",
+        ),
     )
     INVALID = (
         Source(
@@ -71,6 +84,17 @@ void send(int n) {
     cudaHostRegister(buffer, n, cudaHostRegisterDefault);
     upload(buffer, n);
     free(buffer);  // error: [source-freed-while-registered]
+}
+""",
+        ),
+        Source(
+            "unmapped while registered",
+            """
+void send(int file, size_t n) {
+    void *buffer = mmap(nullptr, n, PROT_READ, MAP_SHARED, file, 0);
+    cudaHostRegister(buffer, n, cudaHostRegisterReadOnly);
+    upload(buffer, n);
+    munmap(buffer, n);  // error: [source-freed-while-registered]
 }
 """,
         ),

@@ -60,6 +60,18 @@ void scale(float *values, int n) {
 """,
         ),
         Source(
+            "a macro without arguments that asks",
+            """
+void scale(float *values, int n) {
+    multiply<<<n, 256>>>(values);
+    CUERR
+}
+void shift(float *values, int n) {
+    add<<<n, 256>>>(values); CUERR
+}
+""",
+        ),
+        Source(
             "a macro around the launch",
             """
 void scale(float *values, int n) {

@@ -19,8 +19,9 @@ class SourceLeak(SourceRule):
     ``std::unique_ptr`` with a deleter.
 
     ## Limits
-    Functions that are not seen may take over what they are given; then nothing is said. Objects that ``main`` makes
-    are reported as notes (``exit-leak``), because the process gives them back when it ends.
+    Functions that are not seen may take over what they are given; then nothing is said. Those that are named like one of CUDA's
+    (``my_cudaMalloc``), or create a handle, are taken at their word. Objects that ``main`` makes are reported as notes
+    (``exit-leak``), because the process gives them back when it ends.
     """
 
     code = "CV851"
@@ -40,6 +41,33 @@ class SourceLeak(SourceRule):
         ),
     )
     VALID = (
+        Source(
+            "addresses in it are kept",
+            """
+void divide(float **parts, int n, size_t each) {
+    float *whole;
+    CHECK(cudaMalloc(&whole, n * each));
+    for (int i = 0; i < n; i++) {
+        float *part = &(whole[i * each]);
+        parts[i] = part;
+    }
+}
+
+region allocate(size_t bytes) {
+    float *whole;
+    CHECK(cudaMalloc(&whole, bytes));
+    return region{as_pointer(whole), bytes};
+}
+""",
+        ),
+        Source(
+            "an element of a container",
+            """
+void fill(std::vector<void *> &buffers, size_t bytes) {
+    CHECK(cudaMalloc(&buffers.at(0), bytes));
+}
+""",
+        ),
         Source(
             "freed",
             """
@@ -75,6 +103,55 @@ void record(std::vector<cudaEvent_t> &events, cudaStream_t stream) {
 """,
         ),
         Source(
+            "a view that is given to the caller",
+            """
+span upload(const float *host, int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice);
+    auto all = make_span(values, n);
+    return all;
+}
+""",
+        ),
+        Source(
+            "a cache that takes it",
+            """
+void fill(const float *host, int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice);
+    copy_to_cache(values, n);
+}
+""",
+        ),
+        Source(
+            "freed behind a macro without arguments",
+            """
+void clear(int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float)); CUERR
+    cudaMemset(values, 0, n * sizeof(float)); CUERR
+    cudaFree(values); CUERR
+}
+""",
+        ),
+        Source(
+            "made and ended where a macro is not defined",
+            """
+void work(int n) {
+    cudaStream_t stream = nullptr;
+#ifndef CPU_ONLY
+    cudaStreamCreate(&stream);
+#endif
+    run(stream, n);
+#if !defined(CPU_ONLY)
+    cudaStreamDestroy(stream);
+#endif
+}
+""",
+        ),
+        Source(
             "Python: returned to the caller",
             """
 from cuda.bindings import runtime as cudart
@@ -88,6 +165,18 @@ def upload(host):
         ),
     )
     INVALID = (
+        Source(
+            "an address in it is used",
+            """
+void add(int n) {
+    float *values;
+    CHECK(cudaMalloc(&values, 2 * n * sizeof(float)));  // warning: [source-leak]
+    float *second = values + n;
+    add<<<1, n>>>(values, second);
+    CHECK(cudaGetLastError());
+}
+""",
+        ),
         Source(
             "memory",
             """
@@ -113,6 +202,79 @@ float timed(int n) {
     cudaEventSynchronize(end);
     cudaEventElapsedTime(&milliseconds, start, end);
     return milliseconds;
+}
+""",
+        ),
+        Source(
+            "seen through a view",
+            """
+void sum(const float *host, int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));  // warning: [source-leak]
+    auto rows = make_matrix_view<float>(values, n, 1);
+    Kokkos::View<float *, Kokkos::MemoryTraits<Kokkos::Unmanaged>> all(values, n);
+    sum_up(rows, all);
+}
+""",
+        ),
+        Source(
+            "in the block of a macro",
+            """
+void check(const Tensor &data) {
+    SWITCH_TYPE(data.type(), T, {
+        int *valid;
+        cudaMalloc(&valid, sizeof(int));  // warning: [source-leak]
+        Kernel<check_all>::Launch(data.get<T>(), valid);
+    })
+}
+""",
+        ),
+        Source(
+            "given to a function that another one finds",
+            """
+void multiply(cusparseHandle_t handle, Matrix &a) {
+    cusparseMatDescr_t description;
+    cusparseCreateMatDescr(&description);  // warning: [source-leak]
+    function_for<float>()(handle, a.rows(), description, a.values());
+}
+""",
+        ),
+        Source(
+            "a stream that work is put on, in a loop that ends when it is told to",
+            """
+void prefetch(Queue &queue) {
+#ifndef CPU_ONLY
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);  // warning: [source-leak]
+#endif
+    while (!queue.stopped()) {
+        Batch *batch = queue.pop();
+#ifndef CPU_ONLY
+        batch->async_gpu_push(stream);
+        cudaStreamSynchronize(stream);
+#endif
+    }
+}
+""",
+        ),
+        Source(
+            "used with a cache",
+            """
+void attend(Cache &cache, int n) {
+    float *keys;
+    cudaMalloc(&keys, n * sizeof(float));  // warning: [source-leak]
+    attend_with_cache(cache, keys, n);
+}
+""",
+        ),
+        Source(
+            "between macros without arguments",
+            """
+void clear(int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float)); CUERR  // warning: [source-leak]
+    set_to_zero<<<n, 256>>>(values); CUERR
+    cudaDeviceSynchronize(); CUERR
 }
 """,
         ),

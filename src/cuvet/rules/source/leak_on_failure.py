@@ -100,4 +100,23 @@ def make(n):
 """,
             language="python",
         ),
+        Source(
+            "C#: the second of two fails",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    bool Run(int size) {
+        CUdeviceptr front = new CUdeviceptr(), back = new CUdeviceptr();
+        if (MemoryManagement.cuMemAlloc_v2(ref front, size) != CUResult.Success) return false;  // note: [source-leak-on-failure]
+        if (MemoryManagement.cuMemAlloc_v2(ref back, size) != CUResult.Success) return false;
+        Launch(front, back);
+        Check(MemoryManagement.cuMemFree_v2(front));
+        Check(MemoryManagement.cuMemFree_v2(back));
+        return true;
+    }
+}
+""",
+            language="c#",
+        ),
     )

@@ -120,6 +120,49 @@ class Filler {
 """,
             language="c#",
         ),
+        Source(
+            "a lambda that returns on the device",
+            """
+void find(const int *from, int n) {
+    int *values;
+    CHECK(cudaMalloc(&values, n * sizeof(int)));
+    find_first(values, from, n, []__device__(int value) { return value == 5000; });
+    find_first(values, from, n, [=] LAMBDA_QUALIFIER (int value) { return value == n; });
+    CHECK(cudaFree(values));
+}
+""",
+        ),
+        Source(
+            "a flag that tells",
+            """
+void sum(const float *host, int n) {
+    float *values;
+    bool allocated = false;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));
+    allocated = true;
+    sum_up(host, values, n);
+    if (allocated)
+        CHECK(cudaFree(values));
+}
+""",
+        ),
+        Source(
+            "a flag that ends the loop",
+            """
+void wait(int n) {
+    bool done = false;
+    cudaEvent_t event;
+    CHECK(cudaEventCreate(&event));
+    while (!done) {
+        CHECK(cudaEventRecord(event));
+        if (n-- == 0) {
+            CHECK(cudaEventDestroy(event));
+            done = true;
+        }
+    }
+}
+""",
+        ),
     )
     INVALID = (
         Source(
@@ -184,5 +227,19 @@ class Filler {
 }
 """,
             language="c#",
+        ),
+        Source(
+            "a flag that is never set",
+            """
+void sum(const float *host, int n) {
+    float *values;
+    bool finished = false;
+    CHECK(cudaMalloc(&values, n * sizeof(float)));  // warning: [source-leak-on-return]
+    add<<<1, n>>>(host, values);
+    CHECK(cudaGetLastError());
+    if (finished)
+        CHECK(cudaFree(values));
+}
+""",
         ),
     )

@@ -18,7 +18,8 @@ class SourceMemberLeak(SourceRule):
 
     ## Limits
     All functions of the class that could end the member have to be in sight. A member that is handed to a function which is
-    not seen, and sounds as if it ended things, is left out.
+    not seen, and sounds as if it ended things, is left out, and so are classes of which an object lasts as long as the program.
+    Modules end with their context: one is missed only where the class unloads others.
     """
 
     code = "CV855"

@@ -117,4 +117,22 @@ def each(n):
 """,
             language="python",
         ),
+        Source(
+            "C#: in a loop",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(int[] sizes) {
+        CUdeviceptr values = new CUdeviceptr();
+        foreach (int size in sizes) {
+            Check(MemoryManagement.cuMemAlloc_v2(ref values, size));  // warning: [source-overwritten]
+            Launch(values);
+        }
+        Check(MemoryManagement.cuMemFree_v2(values));
+    }
+}
+""",
+            language="c#",
+        ),
     )

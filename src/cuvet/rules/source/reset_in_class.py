@@ -18,7 +18,8 @@ class SourceResetInClass(SourceRule):
     everything back.
 
     ## Limits
-    A class that stands for the whole application may do so on purpose.
+    A class that stands for the whole application may do so on purpose. Tests, files that have a ``main``, and functions that are
+    called ``reset`` are left out. In C# and Python only what ends an object is looked at.
     """
 
     code = "CV870"
@@ -63,6 +64,35 @@ class Flow {
 };
 """,
         ),
+        Source(
+            "in a test's fixture",
+            """
+class Kernels : public ::testing::Test {
+  public:
+    ~Kernels() { cudaDeviceReset(); }
+};
+""",
+        ),
+        Source(
+            "asked for by the caller",
+            """
+class Device {
+  public:
+    void reset() { cudaDeviceReset(); }
+};
+""",
+        ),
+        Source(
+            "C#: a function of the application",
+            """
+static class Renderer {
+    public static void Stop(CUdevice device) {
+        Check(cuDevicePrimaryCtxReset_v2(device));
+    }
+}
+""",
+            language="c#",
+        ),
     )
     INVALID = (
         Source(
@@ -73,5 +103,17 @@ class Flow {
     ~Flow() { cudaDeviceReset(); }  // warning: [source-reset-in-class]
 };
 """,
+        ),
+        Source(
+            "C#: when it is disposed",
+            """
+sealed class Flow : IDisposable {
+    CUdevice device;
+    public void Dispose() {
+        Check(cuDevicePrimaryCtxReset_v2(device));  // warning: [source-reset-in-class]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -7,17 +7,21 @@ from cuvet.rules.sources import Source, SourceRule
 class SourceStaticOwner(SourceRule):
     """
     ## What it checks
-    A global object, or a static one of a function, is of a class whose destructor calls CUDA.
+    A global object, a static one of a function, or one of a thread is of a class whose destructor calls CUDA, or has members of such
+    a class.
 
     ## Why it is wrong
     It is destroyed after ``main``, when the runtime may have been shut down already: its calls return
-    cudaErrorCudartUnloading, and a destructor that throws or exits on errors ends the process.
+    cudaErrorCudartUnloading, and a destructor that throws or exits on errors ends the process. Or the program has reset the device
+    before, and what the object holds is gone.
 
     ## Use instead
     Make the object in ``main``, or end it explicitly before ``main`` returns; or never destroy it.
 
     ## Limits
-    The class, its destructor and the object have to be in one file.
+    A thread_local object ends with its thread, and only that of the main thread after ``main``: a note. A global pointer or container
+    that some function of its file empties (``reset()``, ``clear()``, ``std::move``) is left out: it is taken to be empty when ``main``
+    returns. What else the program does to end the object before is not looked at.
     """
 
     code = "CV869"
@@ -34,6 +38,10 @@ class SourceStaticOwner(SourceRule):
         reported(
             "a static object owned streams and memory, and its destructors ran after main",
             "https://github.com/NVlabs/tiny-cuda-nn/commit/96ff5e4cac7875c9b234daf4cd6914a32c76a947",
+        ),
+        reported(
+            "thread_local events were destroyed after main, when the application may have reset the device",
+            "https://github.com/rapidsai/cudf/commit/8e1345faef8db194828feacd8f6446b358fc07ae",
         ),
     )
     VALID = (
@@ -68,6 +76,44 @@ Stream &shared() {
 }
 """,
         ),
+        Source(
+            "pointers to it",
+            """
+struct Stream {
+    Stream() { CHECK(cudaStreamCreate(&handle)); }
+    Stream(const Stream &) = delete;
+    ~Stream() { cudaStreamDestroy(handle); }
+    cudaStream_t handle;
+};
+cudaStream_t shared(int at) {
+    static std::vector<Stream *> streams(16);
+    if (streams[at] == nullptr)
+        streams[at] = new Stream;
+    return streams[at]->handle;
+}
+""",
+        ),
+        Source(
+            "emptied at a shutdown",
+            """
+struct Stream {
+    Stream() { CHECK(cudaStreamCreate(&handle)); }
+    Stream(const Stream &) = delete;
+    ~Stream() { cudaStreamDestroy(handle); }
+    cudaStream_t handle;
+};
+std::unique_ptr<Stream> copies;
+std::shared_ptr<Stream> kernels = nullptr;
+void start() {
+    copies = std::make_unique<Stream>();
+    kernels = std::make_shared<Stream>();
+}
+void shutdown() {
+    copies.reset();
+    auto last = std::move(kernels);
+}
+""",
+        ),
     )
     INVALID = (
         Source(
@@ -95,6 +141,72 @@ class Stream {
 Stream &shared() {
     static Stream stream;  // warning: [source-static-owner]
     return stream;
+}
+""",
+        ),
+        Source(
+            "of a thread",
+            """
+struct Stream {
+    Stream() { CHECK(cudaStreamCreate(&handle)); }
+    Stream(const Stream &) = delete;
+    ~Stream() { cudaStreamDestroy(handle); }
+    cudaStream_t handle;
+};
+cudaStream_t shared(int at) {
+    thread_local std::vector<std::unique_ptr<Stream>> streams(16);  // note: [source-static-owner]
+    if (!streams[at])
+        streams[at] = std::make_unique<Stream>();
+    return streams[at]->handle;
+}
+""",
+        ),
+        Source(
+            "by its members",
+            """
+struct Stream {
+    Stream() { CHECK(cudaStreamCreate(&handle)); }
+    Stream(const Stream &) = delete;
+    ~Stream() { cudaStreamDestroy(handle); }
+    cudaStream_t handle;
+};
+struct Streams {
+    std::map<int, std::shared_ptr<Stream>> by_device;
+};
+Streams &shared() {
+    static Streams streams;  // warning: [source-static-owner]
+    return streams;
+}
+""",
+        ),
+        Source(
+            "filled, and never emptied",
+            """
+struct Stream {
+    Stream() { CHECK(cudaStreamCreate(&handle)); }
+    Stream(const Stream &) = delete;
+    ~Stream() { cudaStreamDestroy(handle); }
+    cudaStream_t handle;
+};
+std::unique_ptr<Stream> copies = nullptr;  // warning: [source-static-owner]
+void start() {
+    copies.reset(new Stream);
+}
+""",
+        ),
+        Source(
+            "its own clear() keeps what it has",
+            """
+struct Buffer {
+    Buffer() { CHECK(cudaMalloc(&data, 1 << 20)); }
+    Buffer(const Buffer &) = delete;
+    ~Buffer() { cudaFree(data); }
+    void clear() { CHECK(cudaMemset(data, 0, 1 << 20)); }
+    float *data;
+};
+static Buffer buffer;  // warning: [source-static-owner]
+void begin() {
+    buffer.clear();
 }
 """,
         ),

@@ -94,6 +94,29 @@ def clear(values, n):
 """,
             language="python",
         ),
+        Source(
+            "a macro without arguments that asks for the last error",
+            """
+void wait(cudaStream_t stream) {
+    cudaStreamSynchronize(stream); CUERR
+}
+""",
+        ),
+        Source(
+            "C#: statuses looked at",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUdeviceptr values, byte[] host) {
+        CUResult result = SynchronousMemcpy_v2.cuMemcpyHtoD_v2(values, host, host.Length);
+        if (result != CUResult.Success) throw new CudaException(result);
+        Check(ContextManagement.cuCtxSynchronize());
+    }
+}
+""",
+            language="c#",
+        ),
     )
     INVALID = (
         Source(
@@ -125,5 +148,19 @@ def clear(values, n):
     cudart.cudaMemset(values, 0, n)  # note: [source-status-dropped]
 """,
             language="python",
+        ),
+        Source(
+            "C#: statuses thrown away",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUdeviceptr values, byte[] host) {
+        SynchronousMemcpy_v2.cuMemcpyHtoD_v2(values, host, host.Length);  // note: [source-status-dropped]
+        ContextManagement.cuCtxSynchronize();
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -42,6 +42,15 @@ void configure(int *blocks, int *threads) {
 """,
         ),
         Source(
+            "the program's own, declared elsewhere",
+            """
+void make(CUdevice *device) {
+    CHECK(cuInit_f(0));
+    CHECK(cuDeviceGet_f(device, 0));
+}
+""",
+        ),
+        Source(
             "the program's own",
             """
 cudaError_t cudaMallocs(void **memory, size_t bytes);

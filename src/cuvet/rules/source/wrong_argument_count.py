@@ -43,6 +43,14 @@ void fetch(float *values, const float *memory, size_t bytes, cudaEvent_t event, 
 """,
         ),
         Source(
+            "the function of a namespace",
+            """
+void make(void **memory, size_t bytes) {
+    CHECK(pool::cudaMallocAsync(memory, bytes));
+}
+""",
+        ),
+        Source(
             "as 12.9 and as 13.0 have it",
             """
 void move(void *memory, size_t bytes, int device, cudaMemLocation there, cudaStream_t stream) {
@@ -53,6 +61,14 @@ void move(void *memory, size_t bytes, int device, cudaMemLocation there, cudaStr
         ),
     )
     INVALID = (
+        Source(
+            "CUDA's own",
+            """
+void make(void **memory, size_t bytes) {
+    CHECK(::cudaMallocAsync(memory, bytes));  // warning: [source-wrong-argument-count]
+}
+""",
+        ),
         Source(
             "the stream is missing",
             """

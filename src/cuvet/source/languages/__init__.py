@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Language(Protocol):
-    """What a language's module has. ``MENTIONS_CUDA`` is found in every file that has to do with CUDA, ``HANDLE`` in the types of members
-    that may hold an object of CUDA."""
+    """What a language's module has. ``HANDLE`` is found in the types of members that may hold an object of CUDA."""
 
-    MENTIONS_CUDA: re.Pattern[bytes]
     HANDLE: re.Pattern[str]
+
+    def mentions_cuda(self, text: bytes) -> bool: ...
 
     def definitions(self, root: Node, text: bytes) -> Found: ...
 

@@ -7,9 +7,11 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cuvet.source.languages.cpp_text import asked, declared, goes_on, is_plain, qualified
+from cuvet.source.calls import symbols
+from cuvet.source.languages.cpp_text import adds_nothing, asked, declared, goes_on, is_plain, qualified
 from cuvet.source.languages.cpp_values import IDENTIFIER, TRANSPARENT, Expressions
-from cuvet.source.parsing import text_of
+from cuvet.source.ownership import is_view
+from cuvet.source.parsing import not_parsed, text_of
 from cuvet.source.program import Assign, Condition, Escape, Function, Return, Value
 
 if TYPE_CHECKING:
@@ -19,8 +21,12 @@ _ASSIGNS = re.compile(
     rb"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)|[(,]\s*&([A-Za-z_]\w*)"
 )
 """A variable gets another value, as far as the text shows."""
+_DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _MOST_UNREAD = 80
 """Bytes of text that could not be parsed, in one piece, of which the rest of the function does not depend."""
+
+_COMPOSED = frozenset(("initializer_list", "compound_literal_expression", "call_expression", "conditional_expression"))
+"""Expressions whose value may hold what they are made of."""
 
 
 class Lowering(Expressions):
@@ -53,18 +59,13 @@ class Lowering(Expressions):
 
     def _is_broken(self, node: Node) -> bool:
         """Whether text that could not be parsed matters: words of interest or braces in it, or something else missing than ``;``."""
-        waiting = [node]
-        while waiting:
-            each = waiting.pop()
+        for each, parent in not_parsed(node):
+            text = self.text[each.start_byte : each.end_byte]
             if each.is_missing:
-                if each.type != ";":
+                if not adds_nothing(each, parent):
                     return True
-            elif each.is_error:
-                text = self.text[each.start_byte : each.end_byte]
-                if text[:1] != b"#" and (self.hot(each) or len(text) > _MOST_UNREAD or b"{" in text or b"}" in text):
-                    return True
-            elif each.has_error:
-                waiting += each.children
+            elif text[:1] != b"#" and (self.hot(each) or len(text) > _MOST_UNREAD or b"{" in text or b"}" in text):
+                return True
         return False
 
     def _initializers(self, node: Node) -> None:
@@ -128,7 +129,12 @@ class Lowering(Expressions):
             # `T name(argument)` reads as a function; it is a variable when the argument is one of ours.
             for inner in node.named_children:
                 if inner.type == "parameter_list" and self.hot(inner):
-                    self._escape_words(inner)
+                    if is_view(kind):
+                        self.locals[name] = kind
+                        result = self.view(kind, node, [text_of(each) for each in inner.named_children])
+                        self.emit(Assign(name, result, node.start_byte, node.end_byte, declared=True, kind=kind))
+                    else:
+                        self._escape_words(inner)
             return
         local = not static and not shape.startswith("&")
         if local:
@@ -141,6 +147,8 @@ class Lowering(Expressions):
                     value = self.value(given[0])
                 elif not given:
                     value = 0
+                elif is_view(kind):
+                    value = self.view(kind, value_node, [self.value(each) for each in given])
                 else:
                     self._take_all(given)
             else:
@@ -204,6 +212,7 @@ class Lowering(Expressions):
             self.condition(condition, inside, after)
         else:
             builder.branch(None if node.type == "for_statement" else goes_on(node), inside, after)
+        builder.leave_last(after)
         decided = builder.last_decision
         builder.loops.append((after, again))
         builder.enter(inside, decided, 0)
@@ -266,10 +275,24 @@ class Lowering(Expressions):
         value: Value = None
         for child in node.named_children:
             value = self.value(child)
-            if child.type in ("initializer_list", "call_expression", "conditional_expression"):
-                self._escape_words(child)
+            if child.type in _COMPOSED:
+                self._escape_returned(child)
         self.emit(Return(node.start_byte, node.end_byte, value=value))
         self.builder.stop()
+
+    def _escape_returned(self, node: Node) -> None:
+        """What is returned may hold what it is made of. What CUDA returns is a status, and what is known of other functions is known."""
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if function is None:
+            self._escape_words(node)
+            return
+        name = text_of(function).rpartition("::")[2]
+        if name in symbols() or name.encode() in self.wrappers:
+            return
+        self._escape_words(function)
+        arguments = node.child_by_field_name("arguments")
+        for each in arguments.named_children if arguments is not None else ():
+            self._escape_returned(each)
 
     def throw(self, node: Node) -> None:
         for child in node.named_children:
@@ -344,9 +367,9 @@ class Lowering(Expressions):
                 self.preprocessor(otherwise)
             return
         inside, other, after = builder.new(), builder.new(), builder.new()
-        builder.branch(
-            Condition(f"#if {name}", (), node.start_byte, self.source.line_end(node.start_byte)), inside, other
-        )
+        name, defined = _macro(name, node)
+        test = Condition(f"#if {name}", (), node.start_byte, self.source.line_end(node.start_byte))
+        builder.branch(test, inside, other, defined)
         decided = builder.last_decision
         builder.enter(inside, decided, 0)
         for child in node.named_children:
@@ -446,6 +469,14 @@ class Lowering(Expressions):
                 name = (match[1] or match[2] or match[3]).decode()
                 self.assigned.setdefault(name, []).append(match.start())
         return ".".join(str(bisect_left(self.assigned.get(name, ()), before)) for name in names)
+
+
+def _macro(name: str, node: Node) -> tuple[str, bool]:
+    """What #if, #ifdef or #ifndef asks for, and whether its first arm is taken if that is so."""
+    defined = _DEFINED.fullmatch(name)
+    if defined is not None:
+        return defined[2], not defined[1]
+    return name, node.children[0].type != "#ifndef"
 
 
 _STATEMENTS: dict[str, Callable[[Lowering, Node], None]] = {

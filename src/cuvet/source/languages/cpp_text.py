@@ -27,6 +27,8 @@ _NULL = frozenset(
     }
 )
 _TRUE = frozenset({"true", "TRUE"})
+BEFORE_CALLS = frozenset(b"return else throw case do goto new delete co_return co_await and or not".split())
+"""Words that stand before a call, and not before a declaration."""
 _PLAIN = re.compile(
     r"^(?:const\s+)?(?:auto|cuda\w+|CU\w+|void|float|double|int|char|unsigned.*|long.*|size_t|\w+_t|[A-Z])$"
 )
@@ -56,6 +58,18 @@ def declared(node: Node) -> tuple[str, str]:
         if inner is None:
             return "", shape
         node = inner
+
+
+def adds_nothing(missing: Node, parent: Node | None) -> bool:
+    """Whether what the parser supplied changes nothing: the end of a statement, and the type of ``{}`` as a parameter's default."""
+    return missing.type == ";" or (parent is not None and parent.type == "compound_literal_expression")
+
+
+def declaration_around(node: Node | None) -> Node | None:
+    """The declaration of variables in a function's body that the node is a part of."""
+    while node is not None and node.type not in ("declaration", "compound_statement", "function_definition"):
+        node = node.parent
+    return node if node is not None and node.type == "declaration" else None
 
 
 def function_declarator(node: Node) -> Node:

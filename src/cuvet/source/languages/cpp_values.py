@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cuvet.source.calls import meaning, spellings, symbols
@@ -20,11 +20,23 @@ if TYPE_CHECKING:
 WORD = re.compile(rb"[A-Za-z_]\w*|<<<")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _COPY = re.compile(
-    rb"([A-Za-z_][\w.\->\[\]]*)\s*=(?!=)\s*((?:\w+_cast<[^>;]*>|\([\w\s*:<>]+\))?\s*\(?[&*]?[A-Za-z_][\w.\->\[\]]*\)?)\s*[;,)]"
+    rb"(?<!\w)([A-Za-z_][\w.\->\[\]]{0,200})\s{0,80}=(?!=)\s{0,80}"
+    rb"((?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[&*]?[A-Za-z_][\w.\->\[\]]{0,200}\)?)\s{0,80}[;,)]"
 )
 """One variable is set to another."""
-_TARGET = re.compile(rb"([\w.\->\[\]]+)\s*=(?!=)\s*(?:\w+_cast<[^>;]*>|\([\w\s*:<>]+\))?\s*\(?[\w:]*$")
+_INTO = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*&?\s*\(?([A-Za-z_]\w*)\s*(?:\[|[+-](?![=+-]))[^;=]{0,200};")
+"""A variable is set to an address in the memory of another: ``&all[i]``, ``all + i``."""
+_TARGET = re.compile(
+    rb"(?<!\w)([\w.\->\[\]]{1,200})\s{0,80}=(?!=)\s{0,80}(?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[\w:]{0,200}$"
+)
 """What the result of a call is assigned to, up to the call's name."""
+_VIEW = re.compile(
+    rb"\b\w*(?:[vV]iew|[sS]pan)\w*(?:\s*<[^;{}=]{0,400}>)?\s+(?P<declared>\w+)\s*(?P<of>[({][^;]{0,400});|"
+    rb"\b(?P<set>\w+)\s*=\s*(?P<to>[\w:]*(?:[vV]iew|[sS]pan)\b[^;]{0,400});"
+)
+"""A variable that is made a view of something."""
+_BOOL = re.compile(rb"\bbool\s+([A-Za-z_]\w*)")
+_SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:true|false)\b")
 _LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue", b"exit", b"abort", b"_Exit", b"quick_exit"})
 _ENDS_PROCESS = frozenset(
     {
@@ -107,6 +119,7 @@ class Expressions(ABC):
             elif word in self.wrappers:
                 self._track_wrapped(at, len(word), tracked)
         self._track_copies(tracked)
+        tracked |= self._flags()
         hot = [
             at
             for at, word in words
@@ -114,6 +127,12 @@ class Expressions(ABC):
         ]
         self.concerned = any(word in known or word == b"<<<" or word in self.wrappers for _, word in words)
         return frozenset(tracked), hot
+
+    def _flags(self) -> set[bytes]:
+        """Variables of the function that are set to true and false: branches ask them what was done before."""
+        start, end = self.node.start_byte, self.body.end_byte
+        declared = {match[1] for match in _BOOL.finditer(self.text, start, end)}
+        return declared and {match[1] for match in _SET.finditer(self.text, start, end)} & declared
 
     def _track_wrapped(self, at: int, length: int, tracked: set[bytes]) -> None:
         """The arguments of a function that makes or ends objects, and what its result is assigned to."""
@@ -132,6 +151,15 @@ class Expressions(ABC):
         pairs = [
             (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
             for match in _COPY.finditer(self.text, self.body.start_byte, self.body.end_byte)
+        ]
+        if b"iew" in self.text or b"pan" in self.text:
+            for match in _VIEW.finditer(self.text, self.body.start_byte, self.body.end_byte):
+                if not tracked.isdisjoint(WORD.findall(match["of"] or match["to"])):
+                    tracked.add(match["declared"] or match["set"])
+        pairs += [
+            ({match[1]}, {match[2]})
+            for match in _INTO.finditer(self.text, self.body.start_byte, self.body.end_byte)
+            if match[2] in tracked
         ]
         for _ in range(3):
             before = len(tracked)
@@ -172,6 +200,10 @@ class Expressions(ABC):
         self.builder.add(operation)
 
     # Values and places.
+
+    @abstractmethod
+    def statement(self, node: Node) -> None:
+        """One statement."""
 
     @abstractmethod
     def condition(self, node: Node, yes: int, no: int) -> None:
@@ -279,16 +311,13 @@ class Expressions(ABC):
         value = self.value(right)
         if operator is not None and text_of(operator) != "=":
             moved = self.place(left)
-            value = Inside(moved) if moved and moved[0] != "%" and self.concerns(moved) else None
+            follows = text_of(operator) in ("+=", "-=") and moved and moved[0] != "%" and self.concerns(moved)
+            value = Inside(moved) if follows else None
         place = self.place(left)
         if not place:
             self._escape(value, node.start_byte)
             return None
-        if (
-            (isinstance(value, str) and value[0] == "%")
-            or self.concerns(place)
-            or (isinstance(value, str) and self.concerns(value))
-        ):
+        if self.concerns(place) or self._follows(value):
             self.emit(Assign(place, value, node.start_byte, node.end_byte))
         return place
 
@@ -419,7 +448,8 @@ class Expressions(ABC):
         if self._wraps(values, before):
             self.builder.check(before)
             return f"%{before + 1}?"
-        if (receiver and self.concerns(receiver)) or any(self._follows(value) for value in values):
+        makes = name.rpartition("::")[2].encode() in self.wrappers
+        if makes or (receiver and self.concerns(receiver)) or any(self._follows(value) for value in values):
             return self._result(call, dropped)
         return None
 
@@ -435,7 +465,13 @@ class Expressions(ABC):
         )
 
     def _argument(self, node: Node) -> Value:
-        if node.type == "lambda_expression":
+        """A block is the argument of a macro, which runs it."""
+        block = node.type == "compound_statement"
+        before = node.prev_sibling if block else None
+        if block and before is not None and before.type in (",", "("):
+            self.statement(node)
+            return None
+        if block or node.type == "lambda_expression":
             self._escape_words(node)
             return None
         return self.value(node)
@@ -460,7 +496,7 @@ class Expressions(ABC):
         if kind == "parenthesized_expression":
             return text_of(function), ""
         self.value(function)
-        return "", ""
+        return (_last_name(function), "") if kind == "call_expression" else ("", "")
 
     def _launch(self, node: Node, function: Node, launch: Node, given: list[Node]) -> Value:
         values = tuple(self.value(child) for child in given)
@@ -473,10 +509,21 @@ class Expressions(ABC):
         self.emit(Call(name, values, node.start_byte, node.end_byte, spans=spans, launch=True, stream=stream))
         return None
 
+    def view(self, kind: str, node: Node, given: Sequence[Value]) -> Value:
+        """An object of a class that only refers to what it is made of."""
+        return self._result(Call(kind.split("<")[0], tuple(given), node.start_byte, node.end_byte), dropped=False)
+
     def _take_all(self, given: list[Node]) -> None:
         """An object of a class is made of these values, and may keep them."""
         for each in given:
             self._escape(self.value(each), each.start_byte)
+
+
+def _last_name(call: Node) -> str:
+    """Name of the function that a call calls, without what it belongs to."""
+    function = call.child_by_field_name("function")
+    names = IDENTIFIER.findall(re.sub(r"<.*>", "", text_of(function))) if function is not None else []
+    return names[-1] if names else ""
 
 
 _EXPRESSIONS: dict[str, Callable[[Expressions, Node, bool], Value]] = {

@@ -21,7 +21,9 @@ from cuvet.source.program import Address, Call, Escape, Function, Inside, Parame
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MENTIONS_CUDA = re.compile(rb"\bcuda[A-Z]\w+\s*\(|\bcu[A-Z]\w+\s*\(|EntryPoint\s*=\s*\"cu")
+_MENTIONS = re.compile(
+    rb"\bcu(?:da|blas|dnn|fft|rand|sparse|solver)?[A-Z]\w{1,80}\s{0,80}\(|EntryPoint\s{0,80}=\s{0,80}\"cu"
+)
 HANDLE = re.compile(r"^(?:IntPtr|UIntPtr|nint|nuint|ulong|CU(?!DA)\w+|cuda\w+_t)\b|\*")
 _IMPORTED = re.compile(
     rb'(?:DllImport|LibraryImport)\s*\([^\])]{0,300}?EntryPoint\s*=\s*"(cu\w+)"[^\]]{0,300}\](?:\s*\[[^\]]{0,300}\]){0,9}[^;{}(]{0,300}?\b(\w+)\s*\('
@@ -83,6 +85,11 @@ class CSharpDefinition(Definition):
     functions: frozenset[str]
     fields: frozenset[str]
     static: bool = False
+
+
+def mentions_cuda(text: bytes) -> bool:
+    """Whether a file has to do with CUDA."""
+    return b"cu" in text and _MENTIONS.search(text) is not None
 
 
 def definitions(root: Node, text: bytes) -> Found:

@@ -251,6 +251,7 @@ class Lowering(ABC):
         builder.jump(inside if first else head)
         builder.start(head)
         test(inside, after)
+        builder.leave_last(after)
         self._regions.append(_Region(after=after, again=again))
         builder.enter(inside, builder.last_decision, 0)
         body()

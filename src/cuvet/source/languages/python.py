@@ -34,7 +34,7 @@ from cuvet.source.program import Address, Call, Escape, Function, Inside, Parame
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MENTIONS_CUDA = re.compile(
+_MENTIONS = re.compile(
     rb"\bcuda\.bindings\b|\bfrom\s+cuda\s+import\b|\bcuda\.cudart\b|\bcuda\.cuda\b|\bpycuda\b|\bcuda\.(?:api\.)?runtime\b|\bcuda(?:\.api)?\s+import\s+runtime\b"
 )
 HANDLE = re.compile("")
@@ -69,6 +69,11 @@ class PythonDefinition(Definition):
     calls: list[tuple[int, Api]]
     functions: frozenset[str]
     inner: tuple[tuple[int, int], ...] = ()
+
+
+def mentions_cuda(text: bytes) -> bool:
+    """Whether a file has to do with CUDA."""
+    return b"cuda" in text and _MENTIONS.search(text) is not None
 
 
 def definitions(root: Node, text: bytes) -> Found:

@@ -45,8 +45,8 @@ def since(revision: str, root: Path | None) -> Changes:
     """
     if root is None:
         raise CuvetError("--diff needs a git repository, and there is none here")
-    if revision.startswith("-"):
-        raise CuvetError(f"--diff: {revision} is not a revision")
+    if not revision or revision.startswith("-"):
+        raise CuvetError(f"--diff: {revision!r} is not a revision")
     base = _git(root, "merge-base", revision, "HEAD").strip().decode()
     lines: dict[Path, list[int] | None] = {root / name: changed for name, changed in _changed(_git(root, *_DIFF, base))}
     for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):

@@ -111,10 +111,19 @@ _EXAMPLES = {
 
 
 def release(word: str, what: str = "--cuda") -> str:
-    """A release of CUDA, as ``12.8``. CuvetError if it is none."""
+    """A release of CUDA, as ``12.8``. CuvetError if it is none, or newer than those that are known."""
+    from cuvet.catalog import runtime
+
     if not re.fullmatch(r"[0-9]{1,2}\.[0-9]", word):
-        raise CuvetError(f"{what}: {word} is not a release of CUDA, as 12.8")
+        raise CuvetError(f"{what}: {word or repr(word)} is not a release of CUDA, as 12.8")
+    newest = max(runtime().versions, key=_number)
+    if _number(word) > _number(newest):
+        raise CuvetError(f"{what}: {word} is newer than {newest}, the newest release of CUDA that this cuvet knows")
     return word
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 def rules_named(words: Sequence[str], what: str) -> frozenset[str]:
@@ -129,6 +138,6 @@ def rules_named(words: Sequence[str], what: str) -> frozenset[str]:
         if not meant:
             near = difflib.get_close_matches(word, [rule.name for rule in rules], n=1)
             hint = f"; did you mean {near[0]}?" if near else " (see cuvet rules)"
-            raise CuvetError(f"{what}: no rule is called {word}{hint}")
+            raise CuvetError(f"{what}: no rule is called {word or repr(word)}{hint}")
         named |= meant
     return frozenset(named)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cuvet import CuvetError
 from cuvet.source import SUFFIXES
+from cuvet.source.tool.cache import Status, status_of
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -25,6 +26,7 @@ class File:
 
     name: str
     path: Path
+    status: Status | None = None
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ def _add(path: Path, seen: set[tuple[int, int]], found: Found) -> None:
     key = (status.st_dev, status.st_ino)
     if key not in seen and stat.S_ISREG(status.st_mode):
         seen.add(key)
-        found.files.append(File(_shown(path), path))
+        found.files.append(File(_shown(path), path, status_of(status)))
 
 
 def _shown(path: Path) -> str:

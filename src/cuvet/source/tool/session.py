@@ -12,7 +12,7 @@ import cuvet
 from cuvet import CuvetError
 from cuvet.findings import Finding, Tool
 from cuvet.rules import rule_called, rule_names
-from cuvet.source import Options, check_project
+from cuvet.source import Options, check_project, link
 from cuvet.source.tool import baseline, changes, configuration, files
 from cuvet.source.tool.cache import Cache
 from cuvet.source.tool.changes import Changes
@@ -20,7 +20,7 @@ from cuvet.source.tool.fingerprints import fingerprinted, place
 from cuvet.source.tool.ignores import IgnoreComment
 from cuvet.source.tool.lines import lines_of
 from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
-from cuvet.source.tool.workers import Checked, Job, check_files, processors
+from cuvet.source.tool.workers import Checked, Job, check_files, check_linked, processors
 
 MOST_ROUNDS = 5
 """An edit can let another finding be mended that the same lines hold."""
@@ -82,7 +82,7 @@ def plan(request: Request) -> Plan:
         selected=_selected(request, project),
         baseline=chosen,
         known=baseline.read(chosen) if chosen and not request.write_baseline else frozenset(),
-        changes=changes.since(request.diff, repository) if request.diff else None,
+        changes=changes.since(request.diff, repository) if request.diff is not None else None,
     )
 
 
@@ -102,6 +102,8 @@ def check(todo: Plan, tell: Callable[[int], None] = lambda count: None) -> Outco
     checked = check_files(todo.found.files, todo.job, todo.processes, tell)
     if todo.job.cached:
         Cache(todo.job.options).prune()
+    callees = link([each.result for each in checked if each.failure is None])
+    checked = check_linked(checked, callees, todo.job, todo.processes)
     results = [each.result for each in checked if each.failure is None]
     findings = [*(finding for result in results for finding in result.findings), *check_project(results)]
     ignores = {each.file.name: each.ignores for each in checked if each.ignores}

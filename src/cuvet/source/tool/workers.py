@@ -5,42 +5,47 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
 from types import FrameType
 
 from cuvet import CuvetError
-from cuvet.source import SUFFIXES, FileResult, NotChecked, Options, check_source
-from cuvet.source.tool.cache import Cache
+from cuvet.source import SUFFIXES, FileResult, NotChecked, Options, Summaries, check_source
+from cuvet.source.tool.cache import Cache, Seen, settled, status_of
 from cuvet.source.tool.files import File
 from cuvet.source.tool.ignores import IgnoreComment, ignore_comments
 
-MOST_BYTES = 64 << 20
-"""Of a file: larger ones are not checked."""
+MOST_BYTES = 10 << 20
+"""Of a file: larger ones are not checked. A parsed file takes up to a hundred times its size."""
 MOST_SECONDS = 60
 """Of a processor, for one file."""
-MOST_MEMORY_BYTES = 4 << 30
-"""Of addresses, for each process."""
+MOST_MEMORY_BYTES = 1 << 30
+"""For each process."""
 _CHUNK_BYTES = 256 << 10
 """Of files that a process is handed at once: enough that handing them over does not count."""
+_HEAD_BYTES = 8000
+"""Text has no byte 0 in them, unless it is UTF-16."""
 _SMALL_BYTES = 1 << 20
-"""A program that is smaller is checked before other processes have started."""
+"""A program that is smaller is checked before other processes have started, and takes little memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """``failure`` says why there is no result: the file could not be read, or the check itself failed."""
+    """``failure`` says why there is no result: the file could not be read, or the check itself failed. ``seen``: what tells the next
+    run that the file is the same."""
 
     file: File
     result: FileResult
     ignores: tuple[IgnoreComment, ...] = ()
     failure: str | None = None
+    seen: Seen | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Job:
     options: Options
     cached: bool = True
     seconds: float = MOST_SECONDS
+    callees: Mapping[str, Summaries] = field(default_factory=dict)
+    """By file: what functions of other files do for it."""
 
 
 class _TakesTooLong(BaseException):
@@ -68,13 +75,59 @@ def check_files(
 
     A file at which the check fails, or a process dies, becomes a failure of this file alone.
     """
+    known = _cache(job.options).seen() if job.cached else {}
+    unchanged = [_unchanged(file, known.get(file.name), job) for file in files]
+    tell(sum(each is not None for each in unchanged))
+    changed = [file for file, before in zip(files, unchanged, strict=True) if before is None]
+    if not changed:
+        return [each for each in unchanged if each is not None]
+    checked = _check_changed(changed, job, processes, tell)
+    if seen := {each.file.name: each.seen for each in checked if each.seen is not None}:
+        _cache(job.options).see(known | seen)
+    new = iter(checked)
+    return [next(new) if before is None else before for before in unchanged]
+
+
+def check_linked(
+    checked: Sequence[Checked], callees: Mapping[str, Summaries], job: Job, processes: int
+) -> list[Checked]:
+    """The same results, where those of files that call functions of others are made anew with these in mind."""
+    job = replace(job, callees=callees)
+    known = {each.file.name: result for each in checked if (result := _linked(each, job)) is not None}
+    waiting = [each.file for each in checked if each.file.name in callees and each.file.name not in known]
+    done = {each.file.name: each for each in _check_changed(waiting, job, processes, lambda count: None)}
+    return [
+        replace(each, result=known[each.file.name]) if each.file.name in known else done.get(each.file.name, each)
+        for each in checked
+    ]
+
+
+def _linked(checked: Checked, job: Job) -> FileResult | None:
+    """The result that was kept of a file that is as it was."""
+    callees = job.callees.get(checked.file.name)
+    if callees is None or checked.seen is None or not checked.seen.key:
+        return None
+    cache = _cache(job.options)
+    return cache.get(cache.key_with(checked.seen.key, callees))
+
+
+def _unchanged(file: File, seen: Seen | None, job: Job) -> Checked | None:
+    """The result of a file that is as it was, without reading it; None if it is not, or its result is lost."""
+    if seen is None or seen.status != file.status:
+        return None
+    result = _cache(job.options).get(seen.key) if seen.key else FileResult(file=file.name, stats=seen.stats)
+    return None if result is None else Checked(file, result, seen.ignores, seen=seen)
+
+
+def _check_changed(files: Sequence[File], job: Job, processes: int, tell: Callable[[int], None]) -> list[Checked]:
     chunks = list(_chunks(files))
-    if processes == 1 or len(chunks) == 1 or sum(map(_size, files)) < _SMALL_BYTES:
+    if sum(map(_size, files)) < _SMALL_BYTES:
         done = []
         for file in files:
             done.append(check_one(file, job))
             tell(1)
         return done
+    import_module("cuvet.source.check")  # once, for all processes
     results: dict[int, list[Checked]] = {}
     _run(dict(enumerate(chunks)), job, processes, results, tell)
     while left := {index: chunk for index, chunk in enumerate(chunks) if index not in results}:
@@ -127,9 +180,9 @@ def _begin() -> None:
     """Ctrl-C reaches every process of a terminal, and the first one ends the others. Memory is limited, so that a file that takes
     too much is a file that was not checked, and not a machine at a standstill."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limit = MOST_MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MOST_MEMORY_BYTES, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
 def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
@@ -139,14 +192,21 @@ def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
 def check_one(file: File, job: Job) -> Checked:
     """Read and check a file, or take its result from the cache. CuvetError if a parser is not installed."""
     try:
-        if file.path.stat().st_size > MOST_BYTES:
-            return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
-        text = file.path.read_bytes()
+        with open(file.path, "rb") as opened:
+            status = status_of(os.fstat(opened.fileno()))
+            if status[2] > MOST_BYTES:
+                return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
+            text = opened.read()
     except OSError as error:
         return _failed(file, error.strerror or str(error))
+    if b"\0" in text[:_HEAD_BYTES]:
+        return _not_checked(file, text, "it is no text, or not in UTF-8")
     try:
         with _limited(job.seconds):
-            return Checked(file, _result(file, text, job), ignore_comments(text, language(file)))
+            key, result = _result(file, text, job)
+            ignores = ignore_comments(text, language(file))
+        seen = Seen(status, key, result.stats, ignores) if job.cached and settled(status) else None
+        return Checked(file, result, ignores, seen=seen)
     except _TakesTooLong:
         return _not_checked(file, text, f"it takes more than {job.seconds:g} s")
     except RecursionError:
@@ -163,17 +223,23 @@ def check_one(file: File, job: Job) -> Checked:
         )
 
 
-def _result(file: File, text: bytes, job: Job) -> FileResult:
+def _result(file: File, text: bytes, job: Job) -> tuple[str, FileResult]:
+    """With the key under which it is kept; empty if it is not."""
+    callees = job.callees.get(file.name, {})
     if not job.cached:
-        return check_source(Path(file.name), text, job.options)
+        return "", check_source(Path(file.name), text, job.options, callees)
     cache = _cache(job.options)
     key = cache.key(file.name, text)
+    if callees:
+        key = cache.key_with(key, callees)
     kept = cache.get(key)
-    if kept is None:
-        kept = check_source(Path(file.name), text, job.options)
-        if kept.outline is not None:  # else nothing in it needs checking, which is seen as quickly
-            cache.put(key, kept)
-    return kept
+    if kept is not None:
+        return key, kept
+    result = check_source(Path(file.name), text, job.options, callees)
+    if result.outline is None:  # nothing in it needs checking
+        return "", result
+    cache.put(key, result)
+    return key, result
 
 
 @cache
@@ -211,10 +277,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def _size(file: File) -> int:
-    try:
-        return file.path.stat().st_size
-    except OSError:
-        return 0
+    return file.status[2] if file.status else 0
 
 
 def _chunks(files: Sequence[File]) -> Iterator[list[File]]:

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceAddressOfPointer(SourceRule):
+    """
+    ## What it checks
+    ``cudaHostRegister``, ``cudaHostUnregister`` or a function that frees memory is given the address of a pointer variable, where it
+    takes the pointer.
+
+    ## Why it is wrong
+    These functions take ``void *``, so that the compiler accepts both. The page with the variable is registered, and not the memory;
+    no memory of that address can be freed.
+
+    ## Use instead
+    The pointer, without ``&``.
+
+    ## Limits
+    Variables whose declaration, or to which an assignment of a pointer, stands in the same function. Sizes that are ``sizeof`` a
+    pointer say that the variable itself is meant.
+    """
+
+    code = "CV894"
+    name = "source-address-of-pointer"
+    severity = "warning"
+    summary = "the address of a pointer is given instead of the pointer"
+    help = "leave out the &"
+    evidence = (
+        documented(
+            "page-locks the memory range specified by ptr and size",
+            "CUDA Runtime API, Memory Management, cudaHostRegister",
+        ),
+        reported(
+            "cudawrappers registered the address of a member, and unregistered the memory",
+            "https://github.com/nlesc-recruit/cudawrappers/commit/8900ce6cea57a1b002ce25bc3436e96b351425bf",
+        ),
+    )
+    VALID = (
+        Source(
+            "the pointer",
+            """
+void pin(void *memory, size_t size) {
+    CHECK(cudaHostRegister(memory, size, cudaHostRegisterDefault));
+}
+""",
+        ),
+        Source(
+            "a variable, an array and a pointer that are meant themselves",
+            """
+void pin(float *other) {
+    static double result;
+    static char text[4096];
+    CHECK(cudaHostRegister(&result, sizeof(double), cudaHostRegisterDefault));
+    CHECK(cudaHostRegister(&text, sizeof(text), cudaHostRegisterDefault));
+    CHECK(cudaHostRegister(&other, sizeof(other), cudaHostRegisterDefault));
+    run(&result, text, &other);
+    CHECK(cudaHostUnregister(&result));
+    CHECK(cudaHostUnregister(&text));
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "registered",
+            """
+void pin(void *memory, size_t size) {
+    CHECK(cudaHostRegister(&memory, size, cudaHostRegisterDefault));  // warning: [source-address-of-pointer]
+}
+""",
+        ),
+        Source(
+            "a member that is set to a pointer",
+            """
+Memory::Memory(void *pointer, size_t size) : _size(size) {
+    _memory = pointer;
+    CHECK(cuMemHostRegister(&_memory, size, 0));  // warning: [source-address-of-pointer]
+}
+""",
+        ),
+        Source(
+            "freed",
+            """
+void release(float *values) {
+    CHECK(cudaFree(&values));  // warning: [source-address-of-pointer]
+}
+""",
+        ),
+    )

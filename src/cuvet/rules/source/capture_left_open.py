@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceCaptureLeftOpen(SourceRule):
+    """
+    ## What it checks
+    Between the begin of a capture and its end, a C++ function calls what it was given to call: a function that is its parameter, a
+    callback, a closure. Nothing catches an exception of it.
+
+    ## Why it is wrong
+    If it throws, the capture stays open: nothing ends it, the graph is lost, and in the global mode calls of other threads fail.
+
+    ## Use instead
+    A class that begins the capture when it is constructed, and ends it in its destructor.
+
+    ## Limits
+    Whether it throws is not seen. Functions that are called by their own names are left out.
+    """
+
+    code = "CV899"
+    name = "source-capture-left-open"
+    severity = "note"
+    summary = "an exception leaves a capture open"
+    help = "end the capture in a destructor"
+    evidence = (
+        measured(
+            "while a capture in the global mode is open, cudaMalloc of another thread returns cudaErrorStreamCaptureUnsupported",
+            "capture_other_thread_global",
+        ),
+        documented(
+            "the capture must be ended in the stream in which it was begun",
+            "CUDA Runtime API, Stream Management, cudaStreamBeginCapture",
+        ),
+        reported(
+            "an exception of the captured function left TVM's stream and its capture behind",
+            "https://github.com/apache/tvm/commit/a84adaf0ff39a40ab4cd0867972b805c4733ca10",
+        ),
+    )
+    VALID = (
+        Source(
+            "ended by a destructor",
+            """
+void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream, cudaGraph_t *graph) {
+    Capture capture(stream, graph);
+    work(stream);
+}
+""",
+        ),
+        Source(
+            "caught",
+            """
+void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream, cudaGraph_t *graph) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    try {
+        work(stream);
+    } catch (...) {
+        report();
+    }
+    CHECK(cudaStreamEndCapture(stream, graph));
+}
+""",
+        ),
+        Source(
+            "only work that is known",
+            """
+void capture(float *values, int n, cudaStream_t stream, cudaGraph_t *graph) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    scale<<<n, 256, 0, stream>>>(values);
+    CHECK(cudaGetLastError());
+    shift(values, n, stream);
+    CHECK(cudaStreamEndCapture(stream, graph));
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "a function that is given",
+            """
+void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream, cudaGraph_t *graph) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    work(stream);  // note: [source-capture-left-open]
+    CHECK(cudaStreamEndCapture(stream, graph));
+}
+""",
+        ),
+        Source(
+            "a closure of a virtual machine",
+            """
+void capture(Machine *machine, const Closure &closure, cudaStream_t stream, cudaGraph_t *graph) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    machine->InvokeClosure(closure);  // note: [source-capture-left-open]
+    CHECK(cudaStreamEndCapture(stream, graph));
+}
+""",
+        ),
+    )

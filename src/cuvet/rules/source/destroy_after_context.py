@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceDestroyAfterContext(SourceRule):
+    """
+    ## What it checks
+    A function destroys a context, and after it events, streams, modules or memory that were there before, while it makes no other
+    context current.
+
+    ## Why it is wrong
+    Destroying a context destroys all that was made in it. What still names one of these objects is documented as undefined.
+
+    ## Use instead
+    The objects first, the context last.
+
+    ## Limits
+    Only functions of the driver that end something are looked at, and nothing else may be called in between. Where the objects were
+    made is not seen: they may belong to a context that is current again when this one is gone. What the same function made in the
+    context is an error of another rule (``event-use-after-context-destroy`` and its like).
+    """
+
+    code = "CV896"
+    name = "source-destroy-after-context"
+    severity = "warning"
+    summary = "a context is destroyed before the objects in it"
+    help = "destroy the objects first, and their context last"
+    evidence = (
+        measured(
+            "destroying an event of the context afterwards returns CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "context_destroy_then_event_destroy",
+        ),
+        documented(
+            "it is the caller's responsibility that the context or its resources are not accessed or passed in subsequent API calls",
+            "CUDA Driver API, Context Management, cuCtxDestroy",
+        ),
+        reported(
+            "Halide destroyed its context, then its events and its module",
+            "https://github.com/halide/Halide/commit/31ceed01d635c0f8c9a8d307884fd7ccc7f12150",
+        ),
+    )
+    VALID = (
+        Source(
+            "the context last",
+            """
+static CUcontext context;
+static CUevent started;
+void release() {
+    CHECK(cuEventDestroy(started));
+    CHECK(cuCtxDestroy(context));
+}
+""",
+        ),
+        Source(
+            "another context is made current",
+            """
+static CUcontext contexts[2];
+static CUevent events[2];
+void release() {
+    CHECK(cuCtxDestroy(contexts[0]));
+    CHECK(cuCtxSetCurrent(contexts[1]));
+    CHECK(cuEventDestroy(events[1]));
+    CHECK(cuCtxDestroy(contexts[1]));
+}
+""",
+        ),
+        Source(
+            "a context of its own",
+            """
+static CUevent started;
+void release(CUdevice device) {
+    CUcontext own;
+    CHECK(cuCtxCreate(&own, 0, device));
+    CHECK(cuCtxDestroy(own));
+    CHECK(cuEventDestroy(started));
+}
+""",
+        ),
+        Source(
+            "one of several, each with its context",
+            """
+static CUcontext contexts[8];
+static CUmodule modules[8];
+void release(int n) {
+    for (int i = 0; i < n; ++i) {
+        CHECK(cuModuleUnload(modules[i]));
+        CHECK(cuCtxDestroy(contexts[i]));
+    }
+}
+""",
+        ),
+        Source(
+            "one or the other",
+            """
+static CUcontext context;
+static CUevent started;
+int release(bool all) {
+    if (all) {
+        CHECK(cuCtxDestroy(context));
+        return 0;
+    }
+    CHECK(cuEventDestroy(started));
+    return 0;
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "the context first",
+            """
+static CUcontext context;
+static CUevent started;
+static CUmodule module;
+void release() {
+    if (context) {
+        CHECK(cuCtxDestroy(context));
+        context = 0;
+    }
+    if (started) {
+        CHECK(cuEventDestroy(started));  // warning: [source-destroy-after-context]
+        started = 0;
+    }
+    CHECK(cuModuleUnload(module));  // warning: [source-destroy-after-context]
+}
+""",
+        ),
+    )

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceDeviceOfThread(SourceRule):
+    """
+    ## What it checks
+    A thread_local object makes a stream, an event, memory or a handle of a library in its constructor, in a program that asks for
+    devices or switches between them, and neither its class nor the function around it says a word about devices.
+
+    ## Why it is wrong
+    What it makes belongs to the device that is current when its thread first comes there. When the thread has switched to another
+    device, it uses an event in streams of another device, or destroys a handle while the wrong device is current.
+
+    ## Use instead
+    Keep one object for each device; or remember the device in the constructor, and make it current in the destructor.
+
+    ## Limits
+    Whether a thread ever uses two devices is not known.
+    """
+
+    code = "CV886"
+    name = "source-device-of-thread"
+    severity = "note"
+    summary = "a thread_local object stays on whatever device was current at its first use"
+    help = "keep one object for each device, or remember the device and make it current when the object goes"
+    evidence = (
+        measured(
+            "cudaEventRecord in a stream of another device returns cudaErrorInvalidResourceHandle",
+            "stream_of_other_device",
+        ),
+        documented(
+            "the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own",
+            "NVIDIA cuDNN 8.9.7 API Reference, cudnnCreate",
+        ),
+        reported(
+            "one event of each thread was recorded in streams of other devices",
+            "https://github.com/rapidsai/rmm/commit/2ff1bd0aca76afda5daaa2f01faa76fa4cb2612d",
+        ),
+        reported(
+            "a handle of each thread was destroyed while another device was current",
+            "https://github.com/OpenNMT/CTranslate2/commit/c3fa0dbd0aa4a1d976366a75293f1ea662e36271",
+        ),
+    )
+    VALID = (
+        Source(
+            "one for each device",
+            """
+struct Event {
+    Event() { CHECK(cudaEventCreate(&handle)); }
+    Event(const Event &) = delete;
+    cudaEvent_t handle;
+};
+cudaEvent_t shared() {
+    int device = 0;
+    CHECK(cudaGetDevice(&device));
+    thread_local std::vector<std::unique_ptr<Event>> events(16);
+    if (!events[device])
+        events[device] = std::make_unique<Event>();
+    return events[device]->handle;
+}
+""",
+        ),
+        Source(
+            "a program of one device",
+            """
+struct Event {
+    Event() { CHECK(cudaEventCreate(&handle)); }
+    Event(const Event &) = delete;
+    cudaEvent_t handle;
+};
+cudaEvent_t shared() {
+    thread_local Event event;
+    return event.handle;
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "one for each thread",
+            """
+struct Event {
+    Event() { CHECK(cudaEventCreate(&handle)); }
+    Event(const Event &) = delete;
+    cudaEvent_t handle;
+};
+cudaEvent_t shared() {
+    thread_local Event event;  // note: [source-device-of-thread]
+    return event.handle;
+}
+void use(int device) {
+    CHECK(cudaSetDevice(device));
+    CHECK(cudaEventRecord(shared(), 0));
+}
+""",
+        ),
+        Source(
+            "held by a pointer",
+            """
+struct Event {
+    Event() { CHECK(cudaEventCreate(&handle)); }
+    Event(const Event &) = delete;
+    cudaEvent_t handle;
+};
+cudaEvent_t shared() {
+    thread_local auto event = std::make_shared<Event>();  // note: [source-device-of-thread]
+    return event->handle;
+}
+void use(int device) {
+    CHECK(cudaSetDevice(device));
+    CHECK(cudaEventRecord(shared(), 0));
+}
+""",
+        ),
+    )

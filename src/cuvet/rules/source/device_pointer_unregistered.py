@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceDevicePointerUnregistered(SourceRule):
+    """
+    ## What it checks
+    The pointer that ``cudaHostGetDevicePointer`` gave is unregistered or freed, and not the host's pointer to the same memory.
+
+    ## Why it is wrong
+    Host memory is registered, and freed, by the host's pointer. Where the device's pointer is another one, the call fails and the
+    memory stays pinned.
+
+    ## Use instead
+    ``cudaHostUnregister``, or ``cudaFreeHost``, with the pointer that was registered or allocated.
+
+    ## Limits
+    Variables of one function that nothing else sets.
+    """
+
+    code = "CV898"
+    name = "source-device-pointer-unregistered"
+    severity = "warning"
+    summary = "the device's pointer to host memory is unregistered or freed"
+    help = "give it the host's pointer"
+    evidence = (
+        documented(
+            "the base address must be the same one specified to cudaHostRegister",
+            "CUDA Runtime API, Memory Management, cudaHostUnregister",
+        ),
+        reported(
+            "NCCL's tests unregistered the device's pointer of a buffer",
+            "https://github.com/NVIDIA/nccl/commit/680a35c6b76bb73ce1161f6ddaa02a8e3df96221",
+        ),
+    )
+    VALID = (
+        Source(
+            "the host's pointer",
+            """
+void add(float *host, int n) {
+    float *device;
+    CHECK(cudaHostRegister(host, n * sizeof(float), cudaHostRegisterMapped));
+    CHECK(cudaHostGetDevicePointer((void **)&device, host, 0));
+    add_one<<<1, n>>>(device);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaHostUnregister(host));
+}
+""",
+        ),
+        Source(
+            "a variable that other memory can be in",
+            """
+void add(float *host, int n, bool mapped) {
+    float *device;
+    if (mapped)
+        CHECK(cudaHostGetDevicePointer((void **)&device, host, 0));
+    else
+        CHECK(cudaMalloc((void **)&device, n * sizeof(float)));
+    add_one<<<1, n>>>(device);
+    CHECK(cudaGetLastError());
+    if (!mapped)
+        CHECK(cudaFree(device));
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "unregistered",
+            """
+void add(float *host, int n) {
+    float *device;
+    CHECK(cudaHostRegister(host, n * sizeof(float), cudaHostRegisterMapped));
+    CHECK(cudaHostGetDevicePointer((void **)&device, host, 0));
+    add_one<<<1, n>>>(device);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaHostUnregister((void *)device));  // warning: [source-device-pointer-unregistered]
+}
+""",
+        ),
+        Source(
+            "freed",
+            """
+void add(int n) {
+    float *host, *device;
+    CHECK(cudaHostAlloc((void **)&host, n * sizeof(float), cudaHostAllocMapped));
+    CHECK(cudaHostGetDevicePointer((void **)&device, host, 0));
+    add_one<<<1, n>>>(device);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(device));  // warning: [source-device-pointer-unregistered]
+    CHECK(cudaFreeHost(host));
+}
+""",
+        ),
+    )

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import measured, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceMemberNotOwned(SourceRule):
+    """
+    ## What it checks
+    A class of several members ends one (a stream, an event, a handle) that it never makes: a function that is no constructor sets it
+    to what its caller gives.
+
+    ## Why it is wrong
+    The caller made the object and still has it: it uses what is gone, or ends it again.
+
+    ## Use instead
+    Leave the object to the caller, or remember in a member whether it is the class's own.
+
+    ## Limits
+    Constructors, and functions whose names say that they take something over, are left out, and so are classes that have a member
+    which says who owns what.
+    """
+
+    code = "CV889"
+    name = "source-member-not-owned"
+    severity = "warning"
+    summary = "a class ends a member that its caller gave it"
+    help = "leave the object to the caller, or remember whether it is the class's own"
+    evidence = (
+        measured(
+            "a use of a stream after its destroy crashes the process",
+            "stream_sync_after_destroy",
+            "stream_query_after_destroy",
+        ),
+        reported(
+            "the end of a library destroyed the stream that the application had given it",
+            "https://github.com/kokkos/kokkos/commit/adad5fe6d9f4ff7533c4c208d59d578b3a910560",
+        ),
+    )
+    VALID = (
+        Source(
+            "left to the caller",
+            """
+class Worker {
+  public:
+    void initialize(cudaStream_t stream) {
+        stream_ = stream;
+        cudaMalloc(&scratch_, 1024);
+    }
+    void finalize() { cudaFree(scratch_); }
+  private:
+    cudaStream_t stream_ = nullptr;
+    void *scratch_ = nullptr;
+    int size_ = 0;
+    int device_ = 0;
+};
+""",
+        ),
+        Source(
+            "an owner of what it is given",
+            """
+class Stream {
+  public:
+    explicit Stream(cudaStream_t stream) : stream_(stream) {}
+    Stream(const Stream &) = delete;
+    ~Stream() { cudaStreamDestroy(stream_); }
+  private:
+    cudaStream_t stream_;
+};
+""",
+        ),
+        Source(
+            "it remembers whose it is",
+            """
+class Worker {
+  public:
+    void initialize(cudaStream_t stream) {
+        stream_ = stream;
+        owns_stream_ = false;
+        cudaMalloc(&scratch_, 1024);
+    }
+    void finalize() {
+        if (owns_stream_)
+            cudaStreamDestroy(stream_);
+        cudaFree(scratch_);
+    }
+  private:
+    bool owns_stream_ = false;
+    cudaStream_t stream_ = nullptr;
+    void *scratch_ = nullptr;
+    int size_ = 0;
+    int device_ = 0;
+};
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "ended with its own",
+            """
+class Worker {
+  public:
+    void initialize(cudaStream_t stream) {
+        stream_ = stream;
+        cudaMalloc(&scratch_, 1024);
+    }
+    void finalize() {
+        cudaStreamDestroy(stream_);  // warning: [source-member-not-owned]
+        cudaFree(scratch_);
+    }
+  private:
+    cudaStream_t stream_ = nullptr;
+    void *scratch_ = nullptr;
+    int size_ = 0;
+    int device_ = 0;
+};
+""",
+        ),
+    )

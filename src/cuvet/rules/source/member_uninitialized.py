@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, measured, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceMemberUninitialized(SourceRule):
+    """
+    ## What it checks
+    A function or a constructor of a class makes a member (a stream, an event, memory), another constructor gives it no value at all,
+    and the destructor ends it without asking.
+
+    ## Why it is wrong
+    For an object for which the member was not made the destructor ends whatever was in the memory before: an error at best, or the end
+    of something that belongs to somebody else, or a crash.
+
+    ## Use instead
+    Give the member a value where it is declared (``cudaEvent_t event = nullptr;``), and end it only if it has another one.
+
+    ## Limits
+    Members that the destructor asks about are left out, and so is an end under a condition of which the constructors do not tell
+    whether it holds.
+    """
+
+    code = "CV887"
+    name = "source-member-uninitialized"
+    severity = "warning"
+    summary = "a destructor ends a member that a constructor left without a value"
+    help = "give the member a value where it is declared, and end it only if it was made"
+    evidence = (
+        measured("cudaEventQuery of what was never an event crashes the process", "event_garbage"),
+        documented(
+            "a member without an initializer has an indeterminate value", "cppreference, Default-initialization"
+        ),
+        reported(
+            "an event was made for some senders only, and destroyed for all",
+            "https://github.com/NVIDIA/stdexec/commit/795d23ac21af80923ee8a16942a39a15c476ea02",
+        ),
+    )
+    VALID = (
+        Source(
+            "NULL in the other constructor",
+            """
+class Timer {
+  public:
+    Timer() { cudaEventCreate(&event_); }
+    explicit Timer(bool) : event_(nullptr) {}
+    Timer(const Timer &) = delete;
+    ~Timer() {
+        if (event_)
+            cudaEventDestroy(event_);
+    }
+  private:
+    cudaEvent_t event_;
+};
+""",
+        ),
+        Source(
+            "a flag tells",
+            """
+class Timer {
+  public:
+    Timer() : made_(true) { cudaEventCreate(&event_); }
+    explicit Timer(int) : made_(false) {}
+    Timer(const Timer &) = delete;
+    ~Timer() {
+        if (made_)
+            cudaEventDestroy(event_);
+    }
+  private:
+    bool made_;
+    cudaEvent_t event_;
+};
+""",
+        ),
+        Source(
+            "made by a function of the class",
+            """
+class Timer {
+  public:
+    Timer() { cudaEventCreate(&event_); }
+    explicit Timer(int flags) { create(flags); }
+    Timer(const Timer &) = delete;
+    ~Timer() { cudaEventDestroy(event_); }
+  private:
+    void create(int flags) { cudaEventCreateWithFlags(&event_, flags); }
+    cudaEvent_t event_;
+};
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "made later, ended always",
+            """
+class Solver {
+  public:
+    explicit Solver(int n) : n_(n) { cublasCreate(&handle_); }
+    Solver(const Solver &) = delete;
+    ~Solver() {
+        cudaFree(workspace_);  // warning: [source-member-uninitialized]
+        cublasDestroy(handle_);
+    }
+    void analyse() {
+        if (n_ > 0)
+            cudaMalloc(&workspace_, n_);
+    }
+  private:
+    int n_;
+    double *workspace_;
+    cublasHandle_t handle_;
+};
+""",
+        ),
+        Source(
+            "left out by one constructor",
+            """
+class Timer {
+  public:
+    Timer() { cudaEventCreate(&event_); }
+    explicit Timer(int queue) : queue_(queue) {}
+    Timer(const Timer &) = delete;
+    ~Timer() { cudaEventDestroy(event_); }  // warning: [source-member-uninitialized]
+  private:
+    int queue_;
+    cudaEvent_t event_;
+};
+""",
+        ),
+        Source(
+            "another member tells nothing",
+            """
+class Timer {
+  public:
+    explicit Timer(float *data) : data_(data) { cudaEventCreate(&event_); }
+    Timer(float *data, int queue) : data_(data), queue_(queue) {}
+    Timer(const Timer &) = delete;
+    ~Timer() {
+        if (data_)
+            cudaEventDestroy(event_);  // warning: [source-member-uninitialized]
+    }
+  private:
+    float *data_;
+    int queue_;
+    cudaEvent_t event_;
+};
+""",
+        ),
+    )

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented, reported
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceThreadLeak(SourceRule):
+    """
+    ## What it checks
+    A function makes an object once for each thread, keeps the handle in a ``thread_local`` variable of its own, and never ends it.
+
+    ## Why it is wrong
+    The variable ends with its thread, and no destructor ends the object: each thread that ever calls the function leaves one behind.
+
+    ## Use instead
+    A ``thread_local`` variable of a class whose destructor ends the object.
+
+    ## Limits
+    Variables of functions. A program that never ends a thread loses nothing.
+    """
+
+    code = "CV897"
+    name = "source-thread-leak"
+    severity = "warning"
+    summary = "an object of each thread is never ended"
+    help = "keep it in a class whose destructor ends it"
+    evidence = (
+        documented(
+            "the storage of a thread_local variable lasts for the duration of the thread in which it is created",
+            "C++ standard, [basic.stc.thread]",
+        ),
+        reported(
+            "CTranslate2 made a stream, a cuBLAS and a cuDNN handle for each thread, and never destroyed them",
+            "https://github.com/OpenNMT/CTranslate2/commit/60dd407ebf5bf727aa0c2fceb339ac7267a711b9",
+        ),
+    )
+    VALID = (
+        Source(
+            "in a class that ends it",
+            """
+cudaStream_t own_stream() {
+    static thread_local Stream stream;
+    return stream.get();
+}
+""",
+        ),
+        Source(
+            "one for the process",
+            """
+cudaStream_t own_stream() {
+    static cudaStream_t stream = nullptr;
+    if (stream == nullptr)
+        CHECK(cudaStreamCreate(&stream));
+    return stream;
+}
+""",
+        ),
+        Source(
+            "kept elsewhere too",
+            """
+cudaStream_t own_stream(std::vector<cudaStream_t> &all) {
+    static thread_local cudaStream_t stream = nullptr;
+    if (stream == nullptr) {
+        CHECK(cudaStreamCreate(&stream));
+        all.push_back(stream);
+    }
+    return stream;
+}
+""",
+        ),
+    )
+    INVALID = (
+        Source(
+            "a stream of each thread",
+            """
+cudaStream_t own_stream() {
+    static thread_local cudaStream_t stream;
+    static thread_local bool initialized = false;
+    if (!initialized) {
+        CHECK(cudaStreamCreate(&stream));  // warning: [source-thread-leak]
+        initialized = true;
+    }
+    return stream;
+}
+""",
+        ),
+        Source(
+            "a library's handle",
+            """
+void multiply(float *a, float *b, float *c, int n) {
+    thread_local cublasHandle_t handle = nullptr;
+    float one = 1, zero = 0;
+    if (!handle)
+        CHECK(cublasCreate(&handle));  // warning: [source-thread-leak]
+    CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n));
+}
+""",
+        ),
+    )

@@ -1,0 +1,212 @@
+"""Functions whose bodies are not in sight: what they do with what they are given, as far as their names and their callers tell.
+
+Each of these is weak by itself, so that only makers are taken at their word: an end that is guessed ends a leak, and proves nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from cuvet.catalog import Kind
+from cuvet.source.calls import LOST, LOST_OF_SEVERAL, Meaning, meaning, symbols
+from cuvet.source.languages.cpp import Found, name_of
+from cuvet.source.parsing import Source, text_of
+from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Value
+from cuvet.source.result import Ending, Summaries, Summary
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ENTRY_POINT = re.compile(r"[cC]u(?:da)?[A-Z]\w+$")
+_CREATES = re.compile(r"(?i)create")
+_HANDLE = re.compile(rb"\b((?:cuda|CU|cu|nccl|nvrtc)\w+)\s+(\w+)\s*;")
+_DEEPEST = 500
+"""Nodes around a function."""
+_INITIALISED = re.compile(rb"[=({]")
+
+
+def offered(summaries: Summaries, found: Found, source: Source) -> Summaries:
+    """Those that functions of other files can call: no members of classes, and none that are for this file alone."""
+    header = source.path.suffix.startswith(".h") or source.path.suffix in (".cuh", ".inl")
+    offers: Summaries = {}
+    for definition in found.functions if summaries else ():
+        owner, name = name_of(definition)
+        mattering = {count: each for count, each in summaries.get(name, {}).items() if each.matters}
+        if (
+            mattering
+            and not owner
+            and name != "main"
+            and (header or not _is_static(definition.node))
+            and "" not in (scopes := _scopes(definition.node))
+        ):
+            offers[name] = {count: structs.replace(each, scopes=scopes) for count, each in mattering.items()}
+    return offers
+
+
+def _scopes(node: Node) -> tuple[str, ...]:
+    """Names of the namespaces around, the innermost first; empty for one without a name, and for what is too deep to look at."""
+    scopes: list[str] = []
+    around = node.parent
+    for _ in range(_DEEPEST):  # each step up is a way down from the root
+        if around is None:
+            return tuple(scopes)
+        if around.type == "namespace_definition":
+            named = around.child_by_field_name("name")
+            scopes += text_of(named).split("::")[::-1] if named is not None else [""]
+        around = around.parent
+    return ("",)
+
+
+def _is_static(node: Node) -> bool:
+    return any(child.type == "storage_class_specifier" and child.text == b"static" for child in node.children)
+
+
+def by_name(names: Iterable[str], text: bytes) -> Summaries:
+    """Functions whose names say what they do: ``my_cudaMalloc`` is given what cudaMalloc is given, after a context of its own perhaps;
+    ``createTexture(&texture, …)`` creates a handle."""
+    found: Summaries = {}
+    for name in names:
+        match = _ENTRY_POINT.search(name)
+        if match is not None and (known := meaning("c" + match.group()[1:])) is not None:
+            found[name] = _like(known)
+        elif _CREATES.search(name):
+            created = _created(name, text)
+            if created:
+                found[name] = created
+    return {name: summaries for name, summaries in found.items() if summaries}
+
+
+def _like(known: Meaning) -> dict[int, Summary]:
+    """Of a function that is named like an entry point, with as many arguments, or one more before them."""
+    summaries: dict[int, Summary] = {}
+    count = len(known.entry_point.parameters)
+    for before in (0, 1):
+        summary = Summary()
+        for at, role in known.made:
+            if role.kind in LOST_OF_SEVERAL:
+                summary.makes[at + before] = known.entry_point.name
+        for at, _ in known.ended:
+            summary.ends[at + before] = Ending(known.entry_point.name, through=False, always=False)
+        if summary.matters:
+            summaries[count + before] = summary
+    return summaries
+
+
+def _created(name: str, text: bytes) -> dict[int, Summary]:
+    """Of a function that is given the address of a handle that has no value yet."""
+    handles = {match[2]: match[1].decode() for match in _HANDLE.finditer(text) if match[1].decode() in _makers()}
+    summaries: dict[int, Summary] = {}
+    if handles:
+        pattern = rb"\b%s\s*(?:<[^;<>(){}]*>)?\s*\(([^;(){}]*)\)" % re.escape(name.encode())
+        for match in re.finditer(pattern, text):
+            given = [argument.strip() for argument in match[1].split(b",")]
+            for at, argument in enumerate(given):
+                if argument[:1] == b"&" and (kind := handles.get(argument[1:].strip())) is not None:
+                    summaries.setdefault(len(given), Summary()).makes[at] = _makers()[kind]
+    return summaries
+
+
+@cache
+def _makers() -> dict[str, str]:
+    """By type of a handle, the entry point that makes one."""
+    found: dict[str, str] = {}
+    for name, known in _making():
+        if known.made[0][1].kind in LOST:
+            parameter = known.entry_point.parameters[known.made[0][0]]
+            if parameter.pointee and "*" not in parameter.pointee and parameter.pointee != "CUdeviceptr":
+                found.setdefault(parameter.pointee, name)
+    return found
+
+
+def by_use(functions: Iterable[Function], names: frozenset[str], source: Source) -> Summaries:
+    """Which of the functions ``names`` give a variable its first value, which CUDA ends later: they made it."""
+    found: Summaries = {}
+    for function in functions:
+        for name, arguments, at, reference, api in _first_givers(function, source):
+            if name not in names:
+                continue
+            summary = found.setdefault(name, {}).setdefault(arguments, Summary())
+            summary.makes[at] = api
+            if reference:
+                summary.references.add(at)
+    return found
+
+
+def _first_givers(function: Function, source: Source) -> Iterator[tuple[str, int, int, bool, str]]:
+    """(function, its arguments, which of them, whether by reference, what makes such a thing)."""
+    if function.broken:
+        return
+    operations = sorted(
+        (operation for block in function.blocks for operation in block.operations), key=lambda each: each.start
+    )
+    declared = {
+        operation.place
+        for operation in operations
+        if isinstance(operation, Assign) and operation.declared and _is_bare(operation, source)
+    }
+    for place in declared:
+        uses = [operation for operation in operations if _names(operation, place)]
+        first = uses[0] if uses else None
+        api = _maker_of_ended(place, uses)
+        if not isinstance(first, Call) or first.launch or not api or meaning(first.name) is not None or first.receiver:
+            continue
+        at = next(at for at, value in enumerate(first.arguments) if _is(value, place))
+        yield (
+            first.name.rpartition("::")[2],
+            len(first.arguments),
+            at,
+            not isinstance(first.arguments[at], Address),
+            api,
+        )
+
+
+def _is_bare(operation: Assign, source: Source) -> bool:
+    """Whether a pointer or handle is declared without a value."""
+    kind = operation.kind
+    text = source.text[operation.start : operation.end]
+    return operation.value is None and not _INITIALISED.search(text) and ("*" in kind or kind in _makers())
+
+
+def _names(operation: Operation, place: str) -> bool:
+    if isinstance(operation, Call):
+        return any(_is(value, place) for value in operation.arguments)
+    if isinstance(operation, Assign):
+        return operation.value == place or (operation.place == place and not operation.declared)
+    return place == (operation.place if isinstance(operation, Escape) else operation.value)
+
+
+def _is(value: Value, place: str) -> bool:
+    return value == place or (isinstance(value, Address) and value.place == place)
+
+
+def _maker_of_ended(place: str, uses: list[Operation]) -> str:
+    """What makes the kind of thing that CUDA ends there; empty if it is not ended, or was made by CUDA itself."""
+    api = ""
+    for use in uses:
+        known = meaning(use.name) if isinstance(use, Call) and not use.launch else None
+        if known is None or not isinstance(use, Call):
+            continue
+        if any(at < len(use.arguments) and _is(use.arguments[at], place) for at, _ in known.made):
+            return ""
+        for at, role in known.ended:
+            if at < len(use.arguments) and use.arguments[at] == place:
+                api = _maker_of(known.entry_point.api, role.kind)
+    return api
+
+
+@cache
+def _maker_of(api: str, kind: Kind) -> str:
+    """The entry point of the library or API with the shortest name that makes an object of the kind."""
+    return next((name for name, it in _making() if it.entry_point.api == api and it.made[0][1].kind is kind), "")
+
+
+@cache
+def _making() -> list[tuple[str, Meaning]]:
+    """The entry points that make something, those with the shortest names first."""
+    every = ((name, meaning(name)) for name in sorted(symbols(), key=lambda name: (len(name), name)))
+    return [(name, known) for name, known in every if known is not None and known.made]

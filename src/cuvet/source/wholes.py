@@ -1,0 +1,128 @@
+"""Classes with all that the functions of a project do with their members, and findings about these."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cuvet.findings import Finding, Frame, ObjectReport, Step
+from cuvet.source.result import ClassOutline, Effect, Outline
+from cuvet.source.sites import site
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
+
+
+@dataclass
+class Whole:
+    """A class with all that the project's functions do with its members."""
+
+    outline: ClassOutline
+    defined: set[str] = field(default_factory=set)
+    effects: dict[str, list[Effect]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def name(self) -> str:
+        return self.outline.name
+
+    def of(self, member: str, *verbs: str) -> list[Effect]:
+        return [effect for effect in self.effects.get(member, ()) if effect.verb in verbs]
+
+
+def whole_classes(outlines: Sequence[Outline]) -> Iterator[Whole]:
+    """Classes that have one definition. Of others it is not known whose functions are whose."""
+    classes: dict[str, list[ClassOutline]] = defaultdict(list)
+    for outline in outlines:
+        for each in outline.classes:
+            classes[each.name].append(each)
+    wholes = {name: Whole(found[0]) for name, found in classes.items() if len(found) == 1 and not found[0].broken}
+    for outline in outlines:
+        for owner, function in outline.functions:
+            if owner in wholes:
+                wholes[owner].defined.add(function)
+        for effect in outline.effects:
+            if effect.owner in wholes:
+                wholes[effect.owner].effects[effect.member].append(effect)
+    for whole in wholes.values():
+        _see_through(whole)
+        yield whole
+
+
+def _see_through(whole: Whole) -> None:
+    """What is done with what a function shows is done with the member."""
+    shown = {
+        f"{effect.function}()": effect.member
+        for effects in whole.effects.values()
+        for effect in effects
+        if effect.verb == "shows"
+    }
+    for call, member in shown.items():
+        for effect in whole.effects.pop(call, ()):
+            whole.effects[member].append(msgspec.structs.replace(effect, member=member))
+
+
+def without_definition(outlines: Sequence[Outline]) -> Iterator[Whole]:
+    """Classes whose definition is not in sight, and the variables of a file: as far as one file makes and ends their members."""
+    known = {each.name for outline in outlines for each in outline.classes}
+    for outline in outlines:
+        found: dict[str, Whole] = {}
+        for effect in outline.effects:
+            if effect.owner not in known:
+                empty = ClassOutline(
+                    name=effect.owner,
+                    members={},
+                    declared=(),
+                    undefined=(),
+                    copies=True,
+                    bases=True,
+                    initialised=(),
+                    frame=effect.frame,
+                )
+                found.setdefault(effect.owner, Whole(empty)).effects[effect.member].append(effect)
+        yield from found.values()
+
+
+def ending_step(effect: Effect) -> tuple[Frame, str]:
+    return effect.frame, f"{effect.frame.function} ends {effect.member} here"
+
+
+def finding_of(
+    rule: type[Rule],
+    whole: Whole,
+    member: str,
+    at: Effect,
+    message: str,
+    made: Effect,
+    ended: Effect | None,
+    steps: Sequence[tuple[Frame, str]] = (),
+) -> Finding:
+    dot = "." if at.frame.language in ("python", "c#") else "::"
+    message, name = message.replace("::", dot), f"{whole.name}{dot}{member}"
+    ends = ended if ended is not None and ended.member == member else None
+    if not steps:
+        steps = ((made.frame, f"{made.frame.function} makes {member} here"), *((ending_step(ended),) if ended else ()))
+    return Finding(
+        rule=rule.code,
+        name=rule.name,
+        severity=rule.severity,
+        message=message,
+        api=at.api,
+        site=site(at.api, at.frame),
+        objects=(
+            ObjectReport(
+                kind=made.kind,
+                handle="",
+                generation=1,
+                name=name,
+                created=site(made.api, made.frame),
+                destroyed=site(ends.api, ends.frame) if ends else None,
+            ),
+        ),
+        path=tuple(Step(frame=each, text=text) for each, text in steps),
+        help=rule.help,
+        evidence=rule.evidence,
+    )

@@ -1,0 +1,294 @@
+"""What only the functions of a class together show, and what is silent because it may be in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuvet.source import check_project, check_source, link
+from cuvet.source.result import FileResult
+
+HABITS = ("source-status-dropped", "source-launch-unchecked", "source-copied-owner")
+
+FOUND = {
+    "declared under #if, made through a reference": (
+        "source-member-leak",
+        {
+            "field.h": """
+                class Field {
+                  public:
+                    Field();
+                    Field(const Field &) = delete;
+                    ~Field();
+                #ifdef TEXTURES
+                    void createTexture(cudaTextureObject_t &texture, void *field, bool full = true);
+                    void destroyTextures();
+                    cudaTextureObject_t all, even;
+                #endif
+                };""",
+            "field.cu": """
+                Field::Field() { createTexture(all, data); createTexture(even, data); }
+                void Field::createTexture(cudaTextureObject_t &texture, void *field, bool full) {
+                    cudaResourceDesc resource = describe(field, full);
+                    CHECK(cudaCreateTextureObject(&texture, &resource, 0, 0));
+                }
+                void Field::destroyTextures() { cudaDestroyTextureObject(even); }
+                Field::~Field() { destroyTextures(); }""",
+        },
+    ),
+    "a parameter's default that the grammar cannot read": (
+        "source-member-leak",
+        {
+            "resource.hpp": """
+                class resource final : public base {
+                  public:
+                    resource(std::optional<int> size = {}) { CHECK(cudaMemPoolCreate(&pool_, &properties)); }
+                    cudaMemPool_t pool_handle() const noexcept { return pool_; }
+                    ~resource() = default;
+                  private:
+                    cudaMemPool_t pool_{};
+                };"""
+        },
+    ),
+    "a static member freed as what it is not": (
+        "memory-free-wrong-function",
+        {
+            "field.h": "class Field { static void *buffer; static cudaStream_t stream; void create(); void freeBuffer(); int n; };",
+            "field.cpp": """
+                void Field::create() { CHECK(cudaMallocHost(&buffer, 16)); }
+                void Field::freeBuffer() { CHECK(cudaFree(buffer)); }""",
+        },
+    ),
+    "a header that holds nothing but a library's handle": (
+        "source-member-leak",
+        {
+            "layer.hpp": "class Layer { public: Layer(); Layer(const Layer &) = delete; ~Layer(); cudnnHandle_t one, two; };",
+            "layer.cpp": """
+                Layer::Layer() { CHECK(cudnnCreate(&one)); CHECK(cudnnCreate(&two)); }
+                Layer::~Layer() { CHECK(cudnnDestroy(one)); }""",
+        },
+    ),
+    "made by a function that returns it": (
+        "source-member-leak",
+        {
+            "worker.cpp": """
+                static cudaStream_t make() {
+                    cudaStream_t stream;
+                    CHECK(cudaStreamCreate(&stream));
+                    return stream;
+                }
+                class Worker {
+                  public:
+                    Worker() { stream_ = make(); CHECK(cudaEventCreate(&event_)); }
+                    Worker(const Worker &) = delete;
+                    ~Worker() { CHECK(cudaEventDestroy(event_)); }
+                    cudaStream_t stream_;
+                    cudaEvent_t event_;
+                };"""
+        },
+    ),
+    "copies that the class asks the compiler for": (
+        "source-copied-owner",
+        {
+            "resource.hpp": """
+                class resource : public base {
+                  public:
+                    resource() { CHECK(cudaMemPoolCreate(&pool_, &properties)); }
+                    resource(resource const &) = default;
+                    resource &operator=(resource const &) = default;
+                    ~resource() { CHECK(cudaMemPoolDestroy(handle())); }
+                    cudaMemPool_t handle() const { return pool_; }
+                  private:
+                    cudaMemPool_t pool_{};
+                };"""
+        },
+    ),
+    "an object for each thread, by a class of a library": (
+        "source-static-owner",
+        {
+            "entry.h": "struct Entry { Entry(); ~Entry(); cudnnHandle_t handle; };",
+            "entry.cc": """
+                Entry::Entry() { CHECK(cudnnCreate(&handle)); }
+                Entry::~Entry() { CHECK(cudnnDestroy(handle)); }
+                typedef lib::ThreadLocalStore<Entry> Entries;""",
+        },
+    ),
+    "an owner that the destructor of another file's class makes dangerous": (
+        "source-static-owner",
+        {
+            "arena.h": "struct Arena { Arena(); ~Arena(); cudaStream_t stream; }; struct Arenas { std::map<int, Arena> all; };",
+            "arena.cpp": "Arena::Arena() { CHECK(cudaStreamCreate(&stream)); } Arena::~Arena() { cudaStreamDestroy(stream); }",
+            "arenas.cpp": "cudaStream_t f(int n) { static Arenas arenas; return arenas.all[n].stream; }",
+        },
+    ),
+}
+
+SILENT = {
+    "ended through what shows the member": {
+        "resource.hpp": """
+            class resource {
+              public:
+                resource() { CHECK(cudaMemPoolCreate(&pool_, &properties)); }
+                resource(resource const &) = delete;
+                ~resource() { CHECK(cudaMemPoolDestroy(handle())); }
+                cudaMemPool_t handle() const { return pool_; }
+              private:
+                cudaMemPool_t pool_{};
+            };"""
+    },
+    "ended from outside through what shows the member": {
+        "worker.cpp": """
+            class Worker {
+              public:
+                Worker() { CHECK(cudaStreamCreate(&stream_)); CHECK(cudaEventCreate(&event_)); }
+                Worker(const Worker &) = delete;
+                ~Worker() { CHECK(cudaEventDestroy(event_)); }
+                cudaStream_t stream() const { return stream_; }
+              private:
+                cudaStream_t stream_;
+                cudaEvent_t event_;
+            };
+            void stop(Worker *worker) { CHECK(cudaStreamDestroy(worker->stream())); }"""
+    },
+    "ended in text that cannot be parsed": {
+        "memory.cu": """
+            class Memory {
+              public:
+                Memory(int n) { CHECK(cudaMalloc(&p_, n)); CHECK(cudaMalloc(&q_, n)); }
+                Memory(const Memory &) = delete;
+                ~Memory() { CHECK( cudaFree(p_) ) CHECK( cudaFree(q_) ) }
+              private:
+                float *p_, *q_;
+            };"""
+    },
+    "ended where it is made, by its class and by a helper": {
+        "graphs.cu": """
+            template <typename F>
+            bool build(cudaStream_t stream, cudaGraph_t &graph, cudaGraphExec_t &exec, F work) {
+                CHECK(cudaGraphCreate(&graph, 0));
+                work(stream, graph);
+                CHECK(cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
+                CHECK(cudaGraphDestroy(graph));
+                return true;
+            }
+            class Graphs {
+              public:
+                explicit Graphs(cudaStream_t stream) : stream_(stream) {}
+                Graphs(const Graphs &) = delete;
+                ~Graphs() {
+                    if (even_made) CHECK(cudaGraphExecDestroy(even_exec));
+                    if (odd_made) CHECK(cudaGraphExecDestroy(odd_exec));
+                }
+                void end(int step) {
+                    if (step % 2 == 0 && !even_made) {
+                        CHECK(cudaStreamEndCapture(stream_, &even));
+                        CHECK(cudaGraphInstantiate(&even_exec, even, nullptr, nullptr, 0));
+                        even_made = true;
+                        CHECK(cudaGraphDestroy(even));
+                    }
+                    if (!odd_made)
+                        odd_made = build(stream_, odd, odd_exec, work);
+                }
+              private:
+                cudaGraph_t even, odd;
+                cudaGraphExec_t even_exec, odd_exec;
+                cudaStream_t stream_;
+                bool even_made{false}, odd_made{false};
+            };"""
+    },
+    "the members of an object that lasts as long as the program": {
+        "entry.h": "struct Entry { Entry(); ~Entry(); cudnnHandle_t handle; };",
+        "entry.cc": """
+            Entry::Entry() { CHECK(cudnnCreate(&handle)); }
+            Entry::~Entry() {}
+            Entry &entry() {
+                static thread_local Entry instance;
+                return instance;
+            }""",
+    },
+    "descriptors that are freed after main": {
+        "descriptors.cc": """
+            struct Descriptors {
+                Descriptors() { CHECK(cudnnCreateTensorDescriptor(&io)); }
+                Descriptors(const Descriptors &) = delete;
+                ~Descriptors() { CHECK(cudnnDestroyTensorDescriptor(io)); }
+                cudnnTensorDescriptor_t io;
+            };
+            void use(int device) { CHECK(cudaSetDevice(device)); }
+            Descriptors &descriptors() {
+                thread_local Descriptors all;
+                return all;
+            }"""
+    },
+    "a macro says that there are no copies": {
+        "random.cpp": """
+            class Random {
+              public:
+                Random() { CHECK(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT)); }
+                ~Random() { CHECK(curandDestroyGenerator(generator)); }
+                curandGenerator_t generator;
+              private:
+                DISABLE_COPY_AND_ASSIGN(Random);
+            };"""
+    },
+    "the member of another object": {
+        "tensor.h": """
+            class Tensor {
+              public:
+                Tensor(int n) { CHECK(cudaMalloc(&data_, n)); }
+                Tensor(Tensor &&other) { data_ = other.data_; other.data_ = nullptr; }
+                ~Tensor() { CHECK(cudaFree(data_)); }
+              private:
+                float *data_;
+            };"""
+    },
+    "a static object that only points": {
+        "arena.cpp": """
+            struct Arena {
+                Arena() { CHECK(cudaStreamCreate(&stream)); }
+                Arena(const Arena &) = delete;
+                ~Arena() { cudaStreamDestroy(stream); }
+                cudaStream_t stream;
+            };
+            cudaStream_t f(int n) {
+                static std::map<int, Arena *> *arenas = new std::map<int, Arena *>;
+                static auto &other = *new Arena;
+                return (*arenas)[n] ? (*arenas)[n]->stream : other.stream;
+            }"""
+    },
+    "a static object of another class of that name": {
+        "a/timer.cpp": """
+            struct Timer {
+                Timer() { CHECK(cudaEventCreate(&event)); }
+                Timer(const Timer &) = delete;
+                ~Timer() { cudaEventDestroy(event); }
+                cudaEvent_t event;
+            };""",
+        "b/timer.cpp": """
+            struct Timer { double start; };
+            static Timer timer;
+            void f(cudaStream_t s) { CHECK(cudaStreamSynchronize(s)); }""",
+    },
+}
+
+
+def names(files: dict[str, str]) -> list[str]:
+    """Rules that find something, in the order of their findings."""
+    first = [check_source(Path(name), text.encode()) for name, text in files.items()]
+    links = link(first)
+    results: list[FileResult] = [
+        check_source(Path(name), text.encode(), callees=links.get(name)) for name, text in files.items()
+    ]
+    found = [*(finding for result in results for finding in result.findings), *check_project(results)]
+    return [finding.name for finding in found]
+
+
+@pytest.mark.parametrize(("rule", "files"), FOUND.values(), ids=FOUND)
+def test_what_the_functions_of_a_class_show_is_found(rule: str, files: dict[str, str]) -> None:
+    assert [name for name in names(files) if name == rule or name not in HABITS] == [rule]
+
+
+@pytest.mark.parametrize("files", SILENT.values(), ids=SILENT)
+def test_what_may_be_in_order_is_silent(files: dict[str, str]) -> None:
+    assert [name for name in names(files) if name not in HABITS[:2]] == []

@@ -1,0 +1,32 @@
+"""Functions that one file defines and another calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import Done, Project
+
+Check = Callable[..., Done]
+
+MAKES = "inline cudaStream_t make() { cudaStream_t s; CHECK(cudaStreamCreate(&s)); return s; }\n"
+BORROWS = "inline cudaStream_t make() { CHECK(cudaGetLastError()); return known_stream; }\n"
+USES = "void f() { cudaStream_t s = make(); CHECK(cudaStreamSynchronize(s)); }\n"
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_files_are_checked_together(project: Project, check: Check, processes: str) -> None:
+    project.write({"pool.h": MAKES, "use.cu": USES, "more.cu": "// " + "x" * (1 << 20)})
+    assert "use.cu:1:29: warning[CV851]" in check(".", "--format", "concise", "--no-cache", "--jobs", processes).out
+
+
+def test_what_another_file_does_is_kept(project: Project, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write({"pool.h": MAKES, "use.cu": USES})
+    first = check(".", "--format", "concise")
+    with monkeypatch.context() as patched:
+        patched.delattr("cuvet.source.tool.workers.check_source")
+        assert check(".", "--format", "concise") == first
+    project.write({"pool.h": BORROWS})
+    assert "use.cu" in first.out
+    assert "use.cu" not in check(".", "--format", "concise").out
