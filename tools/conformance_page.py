@@ -23,12 +23,11 @@ from cuvet.rules.rule import CRASH
 ROOT = Path(__file__).parents[1]
 RECORDINGS = ROOT / "tests" / "conformance"
 
-ASYNCHRONOUS = "`cuMemFree` of stream-ordered memory does not wait for work on it: that fails later, and whichever call comes then tells"
+ASYNCHRONOUS = "work on the device failed, and whichever call comes then tells; why it failed is not known"
 DAMAGED = (
     "not known: the same call on such objects returns everywhere else; something before it has damaged the process"
 )
 GRAPH_MEMORY = "memory that a graph allocates: its address is not in the recording, or when it is there is not known"
-OF_ANOTHER_DEVICE = "memory operations of a stream on memory of another device: seen three times, in two ways"
 WHICH_FIRST = "wrong in two ways; which one is looked at first was seen once"
 CAUSES: tuple[tuple[str, frozenset[int | None], str], ...] = (
     (
@@ -39,15 +38,9 @@ CAUSES: tuple[tuple[str, frozenset[int | None], str], ...] = (
     (r"cuEventElapsedTime|cuStreamWaitEvent", frozenset({719}), WHICH_FIRST),
     (r"cuEventElapsedTime|cuEventRecordWithFlags|cuStreamBeginCapture", frozenset({1, 400}), WHICH_FIRST),
     (r"\w+", frozenset({700, 719}), ASYNCHRONOUS),
-    (r"cuTexObjectCreate", frozenset({None}), "a mipmapped array of another device: seen once"),
     (r"\w+", frozenset({None}), DAMAGED),
     (r"cuMemFree|cuMemcpyDto[DH]|cuMemsetD32Async|cuGraphLaunch", frozenset({0, 1}), GRAPH_MEMORY),
-    (r"cuStream(WriteValue|BatchMem)\w+", frozenset({0, 1}), OF_ANOTHER_DEVICE),
-    (
-        r"cuEventQuery",
-        frozenset({600}),
-        "sets and copies on the device do not wait, and the model takes it that they do",
-    ),
+    (r"cuMemsetD8Async", frozenset({0}), "freed memory that the driver has given to a module since"),
 )
 """Why the model is wrong where it is: entry points, what the driver returned (None: it died), the cause. What fits none was seen once."""
 
@@ -59,9 +52,10 @@ calls over all kinds of object: legal, illegal and undefined ones, on several th
 A call **agrees** if the driver's status is one that the model allows (`Prediction.statuses`: what follows from the first rule that is
 broken, nearly always one status), if the process died of SIGSEGV where the model says so and only there, and if the driver wrote the words
 that the model knows. Calls that a rule calls **undefined** are not counted as right or wrong; their share stands beside. **Several**: the
-model allowed more than one status (of a query of work that may be done or not, say). The goals: {LEAST_AGREEMENT:.1%} over all,
-{LEAST_AGREEMENT_OF_A_KIND:.1%} for every kind of object, at most {MOST_UNDEFINED:.0%} undefined. `make test` replays the recordings, and
-shows that they catch a model that is wrong in one way.
+model allowed more than one status: half of these come after a `cuMemFree` that a rule calls wrong, as it took memory from work that was
+not done, and until the host has waited for that work any call may tell its fault; most others ask whether work is done. The goals:
+{LEAST_AGREEMENT:.1%} over all, {LEAST_AGREEMENT_OF_A_KIND:.1%} for every kind of object, at most {MOST_UNDEFINED:.0%} undefined.
+`make test` replays the recordings, and shows that they catch a model that is wrong in one way.
 
 To record on your GPU and driver, and to compare (the second needs no GPU):
 
@@ -77,20 +71,26 @@ registered memory. `check` prints what the model gets wrong as short Python prog
 The programs are made in `src/cuvet/conformance/steps`, one file per noun; a new recording goes to `tests/conformance`, and `make generate`
 writes this page.
 
-What a rule says must hold for programs that nobody looked at. So each cause that was mended last was looked for in the programs of even and
-in those of odd seeds: with the causes that even seeds show, programs of odd seeds agree in 99.92%; the other way round in 99.93%. To see it
-on a recording of your own, take seeds that are in none of these (four minutes on two GPUs; `--seconds` ends each in time, `--jobs` is
-how many programs are played at once):
+What a rule says must hold for programs that nobody looked at: see [below](#seeds-that-nobody-looked-at). To see it on a recording of your
+own, take seeds that are in none of these (four minutes on two GPUs; `--seconds` ends each in time, `--jobs` is how many programs are
+played at once):
 
 ```
-cuvet-conformance record --seed 700000 --programs 100000 --devices 2 --threads 4 --seconds 120 --jobs 16 --output fresh-two.jsonl.zst
-cuvet-conformance record --seed 800000 --programs 100000 --seconds 60 --jobs 16 --output fresh-one.jsonl.zst
+cuvet-conformance record --seed 900000 --programs 100000 --devices 2 --threads 4 --seconds 120 --jobs 16 --output fresh-two.jsonl.zst
+cuvet-conformance record --seed 950000 --programs 100000 --seconds 60 --jobs 16 --output fresh-one.jsonl.zst
 cuvet-conformance check --show 30 fresh-two.jsonl.zst fresh-one.jsonl.zst
 ```
 """
 
 
-def page(files: list[Path]) -> str:
+UNSEEN = """## Seeds that nobody looked at
+
+Recorded and compared when the model was as it is; nothing was mended after. They are not counted above. When those above were new they
+agreed in 99.75% (h200x2-all-kinds-threads) and 99.85% (h200-all-kinds-2).
+"""
+
+
+def page(files: list[Path], unseen: list[Path]) -> str:
     total = Summary()
     rows: list[tuple[str, ...]] = []
     newest = 0
@@ -100,8 +100,28 @@ def page(files: list[Path]) -> str:
         newest = max(newest, header.driver)
         rows.append(_recording(file, header, found))
         tally(header, found, total)
-    parts = (HEAD, _recordings(rows), _kinds(total), _disagreements(total.disagreements), _entry_points(total, newest))
-    return "\n".join(parts)
+    parts = (HEAD, _recordings(rows), _kinds(total), _unseen(unseen), _disagreements(total.disagreements))
+    return "\n".join((*parts, _entry_points(total, newest)))
+
+
+def _unseen(files: list[Path]) -> str:
+    """Each recording apart, and the kinds of object that fall below what is asked of all."""
+    rows, low = [], []
+    for file in files:
+        header, sessions = read(file)
+        total = Summary()
+        tally(header, sessions, total)
+        rows.append(
+            (file.name, header.driver_release, header.date, *_figures(total.all), _number(len(total.disagreements)))
+        )
+        low += [
+            f"{kind.noun} in {file.name}: {count.agreement:.1%} of {_number(count.calls)} calls"
+            for kind, count in sorted(total.kinds.items())
+            if count.agreement < LEAST_AGREEMENT_OF_A_KIND
+        ]
+    heads = ("recording", "driver", "date", "programs", "calls", "agreement", "undefined", "several", "wrong")
+    below = f"\nKinds of object under {LEAST_AGREEMENT_OF_A_KIND:.1%}: {'; '.join(low) or 'none'}.\n"
+    return "\n".join([UNSEEN, *_table(heads, rows), below])
 
 
 def _recording(file: Path, header: Header, sessions: list[Session]) -> tuple[str, ...]:
@@ -192,9 +212,9 @@ def _number(count: int) -> str:
 
 
 def main() -> None:
-    files = sorted(RECORDINGS.glob("*.jsonl.zst"))
+    files, unseen = sorted(RECORDINGS.glob("*.jsonl.zst")), sorted((RECORDINGS / "unseen").glob("*.jsonl.zst"))
     if files:
-        (ROOT / "docs" / "conformance.md").write_text(page(files), encoding="utf-8")
+        (ROOT / "docs" / "conformance.md").write_text(page(files, unseen), encoding="utf-8")
 
 
 if __name__ == "__main__":

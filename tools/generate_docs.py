@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cuvet.knowledge.cause import Tell
 from cuvet.knowledge.search import cause_named
-from cuvet.reports.pages import page
+from cuvet.reports.pages import page, seen_by
 from cuvet.rules import all_rules
 from cuvet.rules.rule import Rule
 
@@ -14,10 +14,10 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 INDEX = """# Rules
 
-Generated from `src/cuvet/rules`: one rule is one file, with its documentation, its evidence and the programs that test it.
-The programs on the pages are Python over the driver API: `cu.cuStreamCreate(0)` takes the input parameters and returns
-the output. Before them, `cuInit(0)` was called and the primary context of `device` made current.
-Those of the noun "source" are of `cuvet check` alone, and their programs are sources.
+Generated from `src/cuvet/rules`: one rule is one file, with its documentation, its evidence and the examples that test it.
+Rules that `cuvet check` sees have sources on their pages, in C++ and, where the mistake is natural there, in Python and C#: they
+are checked. The programs after them are run; they are Python over the driver API: `cu.cuStreamCreate(0)` takes the input parameters
+and returns the output. Before them, `cuInit(0)` was called and the primary context of `device` made current.
 An **error** is wrong whatever the timing, a **warning** may go wrong, a **note** is allowed and worth knowing.
 """
 
@@ -42,9 +42,11 @@ def _known(rule: type[Rule]) -> tuple[tuple[str, ...], tuple[Tell, ...]]:
 
 def _table(noun: str, rules: list[type[Rule]]) -> str:
     rows = [
-        f"| [{rule.code}](rules/{rule.name}.md) | {rule.name} | {rule.severity} | {rule.summary} |" for rule in rules
+        f"| [{rule.code}](rules/{rule.name}.md) | {rule.name} | {rule.severity} | {seen_by(rule)} | {rule.summary} |"
+        for rule in rules
     ]
-    return "\n".join([f"## {noun}", "", "| rule | name | severity | finds |", "|---|---|---|---|", *rows, ""])
+    head = ["| rule | name | severity | seen by | finds |", "|---|---|---|---|---|"]
+    return "\n".join([f"## {noun}", "", *head, *rows, ""])
 
 
 def main() -> None:

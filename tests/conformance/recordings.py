@@ -10,6 +10,8 @@ from cuvet.conformance.recording import Header, Session, read
 
 FOLDER = Path(__file__).parent
 FILES = tuple(sorted(FOLDER.glob("*.jsonl.zst")))
+UNSEEN = tuple(sorted((FOLDER / "unseen").glob("*.jsonl.zst")))
+"""The model was not mended after these."""
 
 
 @cache

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from cuvet.conformance.compare import LEAST_AGREEMENT_OF_A_KIND, MOST_UNDEFINED
+from cuvet.conformance.compare import LEAST_AGREEMENT, MOST_UNDEFINED, Summary, tally
 from cuvet.conformance.uncalled import never_called
 
-from .recordings import FILES, sessions, summary
+from .recordings import FILES, UNSEEN, sessions, summary
 
-REACHED, REACHED_OF_A_KIND = 0.9995, LEAST_AGREEMENT_OF_A_KIND
+REACHED, REACHED_OF_A_KIND = 0.9997, 0.998
 """What the model must not fall below."""
-MOST_SEVERAL = 0.015
-"""Of how many calls it may allow more than one status."""
+MOST_SEVERAL = 0.031
+"""Of how many calls it may allow more than one status. Of those in the recordings one half come after a cuMemFree that took memory from
+work that was not waited for, or freed it twice: a rule calls it wrong, and later calls may fail for it. Of the others most ask whether
+work is done, whose time is not known, or are wrong in a way that the driver does not always refuse; 0.14% of all calls are neither."""
 
 pytestmark = pytest.mark.skipif(not FILES, reason="there are no recordings")
 
@@ -23,6 +25,13 @@ pytestmark = pytest.mark.skipif(not FILES, reason="there are no recordings")
 def test_the_model_agrees_with_the_driver() -> None:
     found = Counter((wrong.row.name, wrong.row.status, wrong.predicted) for wrong in summary().disagreements)
     assert summary().all.agreement >= REACHED, found.most_common(20)
+
+
+@pytest.mark.parametrize("file", UNSEEN, ids=lambda file: file.name)
+def test_it_agrees_about_seeds_that_nobody_looked_at(file: Path) -> None:
+    found = Summary()
+    tally(*sessions(file), found)
+    assert found.all.agreement >= LEAST_AGREEMENT
 
 
 def test_of_every_kind_of_object() -> None:

@@ -26,6 +26,7 @@ from cuvet.findings import Finding, Report
 from cuvet.rules import model_rules
 from cuvet.rules.programs import opened
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import runnable
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))
@@ -171,7 +172,7 @@ def jobs(folder: Path, gpus: int) -> list[Callable[[], Row]]:
     found: list[Callable[[], Row]] = [lambda fact=fact: fact_row(fact, programs) for fact in known]
     for rule in model_rules():
         for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID)):
-            for number, example in enumerate(examples):
+            for number, example in enumerate(runnable(examples)):
                 if example.devices > gpus:
                     continue
                 file = folder / f"{rule.name}.{kind}-{number}.py"

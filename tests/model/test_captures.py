@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuvet.catalog.roles import Kind
+from cuvet.conformance.world import struct
 from cuvet.model import Event, Graph, Stream
 from cuvet.rules.rule import CRASH
 
@@ -332,3 +333,49 @@ def test_a_graph_that_a_capture_adds_to_is_not_destroyed(cu: Drive) -> None:
     cu.cuStreamEndCapture(stream)
     cu.cuGraphDestroy(graph)
     assert cu.status == 0
+
+
+def test_an_event_of_a_broken_capture_is_not_waited_for_afterwards_either() -> None:
+    cu = drive().setup()
+    stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(2)
+    cu.cuStreamBeginCapture(stream, 0)
+    cu.cuEventRecord(event, stream)
+    cu.cuStreamSynchronize(stream)
+    for status in (901, 1):
+        cu.cuStreamEndCapture(stream) if status == 901 else cu.cuStreamWaitEvent(stream, event, 0)
+        assert cu.status == status
+
+
+def test_of_two_events_the_first_is_looked_at_first() -> None:
+    cu = drive().setup()
+    stream, captured, never = cu.cuStreamCreate(0), cu.cuEventCreate(0), cu.cuEventCreate(0)
+    cu.cuStreamBeginCapture(stream, 2)
+    cu.cuEventRecord(captured, stream)
+    for events, status in (((captured, never), 907), ((never, captured), 400)):
+        cu.cuEventElapsedTime(*events)
+        assert cu.status == status
+        assert cu.model.captures()
+
+
+def test_a_graph_that_was_captured_into_ends_with_an_end_on_another_thread() -> None:
+    cu = drive().setup()
+    stream, graph = cu.cuStreamCreate(0), cu.cuGraphCreate(0)
+    node = cu.cuGraphAddEmptyNode(graph, 0, 0)
+    cu.cuStreamBeginCaptureToGraph(stream, graph, 0, 0, 0, 0)
+    cu.cuGraphDestroyNode(node)
+    assert cu.status == 401
+    with cu.in_thread(2):
+        cu.cuStreamEndCapture(stream)
+        assert cu.status == 908
+    cu.cuGraphDestroy(graph)
+    assert cu.prediction is not None and cu.prediction.undefined
+
+
+def test_a_launch_that_names_its_stream_in_a_struct_sees_the_broken_capture() -> None:
+    cu = drive().setup()
+    stream = cu.cuStreamCreate(0)
+    function = cu.cuModuleGetFunction(cu.cuModuleLoadData(b"\0"), b"kernel\0")
+    cu.cuStreamBeginCapture(stream, 0)
+    cu.cuStreamSynchronize(stream)
+    cu.cuLaunchKernelEx(struct("CUlaunchConfig", gridDimX=1, hStream=stream), function, 0, 0)
+    assert cu.status == 901

@@ -143,7 +143,7 @@ def test_default_streams_are_per_context_and_per_thread() -> None:
 
 
 @pytest.mark.parametrize("status", [700, 719])
-def test_a_sticky_error_stays_with_its_context(status: int) -> None:
+def test_a_sticky_error_is_that_of_the_process(status: int) -> None:
     cu = drive().setup()
     cu.cuCtxSynchronize(status=status)
     first = cu.call
@@ -154,7 +154,7 @@ def test_a_sticky_error_stays_with_its_context(status: int) -> None:
     cu.cuCtxGetCurrent()
     assert cu.status == 0
     cu.cuCtxCreate(0, 0, 0)
-    assert cu.model.sticky_error(cu.call) is None
+    assert cu.model.sticky_error(cu.call) == (first, status)
 
 
 def test_an_ordinary_error_does_not_stay() -> None:
@@ -190,3 +190,28 @@ def test_values_that_the_model_knows() -> None:
     assert cu.cuStreamIsCapturing(stream) == 0
     cu.cuStreamBeginCapture(stream, 0)
     assert cu.cuStreamIsCapturing(stream) == 1
+
+
+def test_the_context_of_a_green_context_shares_what_the_primary_one_has() -> None:
+    cu = drive().setup()
+    primary = current(cu)
+    event, stream = cu.cuEventCreate(0), cu.cuStreamCreate(0)
+    green = cu.cuGreenCtxCreate(0x1000, 0, 1)
+    handle = cu.cuCtxFromGreenCtx(green)
+    cu.cuCtxSetCurrent(handle)
+    assert current(cu) is primary
+    assert cu.cuCtxGetCurrent() == handle
+    cu.cuEventRecord(event, 0)
+    assert cu.status == 0
+    cu.cuStreamBeginCapture(stream, 2)
+    cu.cuCtxSynchronize()
+    assert cu.status == 0
+    cu.cuDevicePrimaryCtxReset(0)
+    assert cu.status == 800
+
+
+def test_there_has_to_be_something_to_pop() -> None:
+    cu = drive().setup()
+    for status in (0, 201):
+        cu.cuCtxPopCurrent()
+        assert cu.status == status

@@ -231,10 +231,13 @@ def test_stream_ordered_memory_is_on_the_device_of_its_pool() -> None:
     there = allocation(cu, cu.cuMemAllocFromPoolAsync(64, pool, 0))
     here = allocation(cu, cu.cuMemAllocAsync(64, 0))
     assert (there.device, here.device) == (1, 0)
-    assert cu.model.reached_from(there) == frozenset()
-    for flags, expected in ((3, {0}), (0, set())):
+    assert cu.call is not None
+    current = cu.model.current_context(cu.call)
+    assert current is not None
+    assert not cu.model.reaches(current, there)
+    for flags, expected in ((3, True), (0, False)):
         cu.cuMemPoolSetAccess(pool, struct("CUmemAccessDesc", location__type=1, flags=flags), 1)
-        assert cu.model.reached_from(there) == expected
+        assert cu.model.reaches(current, there) is expected
 
 
 def test_allocations_are_of_the_pool_that_the_device_has_now(cu: Drive) -> None:
@@ -251,3 +254,115 @@ def test_a_handle_is_valid_again_when_it_is_retained_through_its_mapping(cu: Dri
     for expected in (0, 1):
         cu.cuMemRelease(handle)
         assert cu.status == expected
+
+
+def two_devices() -> tuple[Drive, int, int]:
+    """Device 0 is current on thread 1, device 1 on thread 2."""
+    cu = drive(Model(2, complete=True)).setup()
+    first = cu.cuDevicePrimaryCtxRetain(0)
+    with cu.in_thread(2):
+        second = cu.cuDevicePrimaryCtxRetain(1)
+        cu.cuCtxSetCurrent(second)
+    return cu, first, second
+
+
+def test_copies_look_at_the_current_device_and_sets_at_that_of_the_stream() -> None:
+    cu, _, _ = two_devices()
+    stream, memory = cu.cuStreamCreate(0), cu.cuMemAllocAsync(64, 0)
+    for thread, copied in ((1, 0), (2, 1)):
+        with cu.in_thread(thread):
+            cu.cuMemcpyDtoDAsync(memory, memory, 64, stream)
+            assert cu.status == copied
+            cu.cuMemsetD8Async(memory, 0, 64, stream)
+            assert cu.status == 0
+
+
+def test_a_copy_between_contexts_looks_at_those_that_are_passed() -> None:
+    cu, first, second = two_devices()
+    memory = cu.cuMemAllocAsync(64, 0)
+    for context, status in ((first, 0), (second, 1)):
+        with cu.in_thread(2):
+            cu.cuMemcpyPeer(memory, context, memory, context, 64)
+            assert cu.status == status
+
+
+def test_values_are_written_to_memory_of_the_streams_device_but_captured_unseen() -> None:
+    cu, _, _ = two_devices()
+    memory = cu.cuMemAlloc(64)
+    with cu.in_thread(2):
+        stream = cu.cuStreamCreate(0)
+        cu.cuStreamWriteValue32(stream, memory, 1, 0)
+        assert cu.status == 1
+        cu.cuStreamBeginCapture(stream, 2)
+        cu.cuStreamWriteValue32(stream, memory, 1, 0)
+        assert cu.status == 0
+
+
+@pytest.mark.parametrize(("given", "status"), [(None, 1), (0, 0), (1, 1)])
+def test_mapped_memory_is_reached_from_where_access_was_given(given: int | None, status: int) -> None:
+    cu, _, _ = two_devices()
+    size = 1 << 21
+    handle = cu.cuMemCreate(size, struct("CUmemAllocationProp", type=1, location__type=1), 0)
+    address = cu.cuMemAddressReserve(size, 0, 0, 0)
+    cu.cuMemMap(address, size, 0, handle, 0)
+    if given is not None:
+        cu.cuMemSetAccess(address, size, struct("CUmemAccessDesc", location__type=1, location__id=given, flags=3), 1)
+    cu.cuMemsetD8(address, 0, 64)
+    assert cu.status == status
+
+
+def test_a_device_pointer_is_one_for_the_current_context() -> None:
+    cu, _, _ = two_devices()
+    memory, device_pointer, memory_type = cu.cuMemAlloc(64), 3, 2
+    with cu.in_thread(2):
+        for attribute, status in ((device_pointer, 1), (memory_type, 0)):
+            cu.cuPointerGetAttribute(bytes(8), attribute, memory)
+            assert cu.status == status
+        cu.cuCtxEnablePeerAccess(cu.model.primaries[0].handle, 0)
+        cu.cuPointerGetAttribute(bytes(8), device_pointer, memory)
+        assert cu.status == 0
+
+
+def test_after_a_free_that_did_not_wait_any_call_may_tell_a_fault_until_the_host_has_waited(cu: Drive) -> None:
+    faults = {700, 719}
+    for wait in (False, True):
+        memory = cu.cuMemAllocAsync(64, 0)
+        cu.cuMemsetD8(memory, 0, 64)
+        if wait:
+            cu.cuCtxSynchronize()
+        cu.cuMemFree(memory)
+        cu.cuMemAlloc(64)
+        assert cu.prediction is not None
+        assert faults.isdisjoint(cu.prediction.statuses) is wait
+        cu.cuCtxSynchronize()
+
+
+def test_a_wait_after_a_double_free_may_die(cu: Drive) -> None:
+    memory = cu.cuMemAlloc(64)
+    cu.cuMemFreeAsync(memory, 0)
+    cu.cuMemFree(memory, status=0)
+    cu.cuMemAlloc(64)
+    assert cu.prediction is not None and cu.prediction.statuses == (0,)
+    cu.cuCtxSynchronize()
+    assert cu.prediction.statuses == (0, -11)
+
+
+def test_memory_of_a_graph_is_there_when_that_graph_was_launched(cu: Drive) -> None:
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamBeginCapture(stream, 0)
+    memory = cu.cuMemAllocAsync(64, stream)
+    graph = cu.cuStreamEndCapture(stream)
+    other = cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)
+    for executable, status in ((other, 1), (cu.cuGraphInstantiateWithFlags(graph, 0), 0)):
+        cu.cuGraphLaunch(executable, stream)
+        cu.cuMemsetD8(memory, 0, 64)
+        assert cu.status == status
+
+
+@pytest.mark.parametrize(("made", "statuses"), [(1, (-11,)), (2, (0,))])
+def test_memory_for_all_streams_is_not_attached_to_the_null_stream_with_no_flags(
+    cu: Drive, made: int, statuses: tuple[int, ...]
+) -> None:
+    memory = cu.cuMemAllocManaged(64, made)
+    cu.cuStreamAttachMemAsync(0, memory, 0, 0)
+    assert cu.prediction is not None and cu.prediction.statuses == statuses

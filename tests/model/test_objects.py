@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuvet.catalog.roles import Kind
+from cuvet.conformance.world import struct
 from cuvet.model import Allocation, Context, Function, GraphExec, Model, SeenHandle, Stream
 
 from .driving import Drive, drive
@@ -212,3 +213,56 @@ def test_stream_ordered_memory_outlives_a_user_context() -> None:
     assert found.alive
     assert isinstance(found.stream, Stream)
     assert isinstance(found.context, Context)
+
+
+def texture(cu: Drive, number: int) -> int:
+    array = cu.cuArrayCreate(struct("CUDA_ARRAY_DESCRIPTOR", Width=64, Height=64, Format=32, NumChannels=1))
+    made: int = cu.cuTexObjectCreate(
+        struct("CUDA_RESOURCE_DESC", res__array__hArray=array), bytes(104), 0, gives=number
+    )
+    return made
+
+
+def test_textures_are_numbered_in_each_context(cu: Drive) -> None:
+    def known(number: int) -> bool:
+        cu.cuTexObjectGetResourceDesc(bytes(144), number)
+        return cu.status == 0
+
+    texture(cu, 1)
+    texture(cu, 2)
+    first = cu.cuCtxGetCurrent()
+    second = cu.cuCtxCreate(0, 0, 0)
+    assert not known(1)
+    texture(cu, 1)
+    assert known(1) and not known(2)
+    cu.cuTexObjectDestroy(2)
+    assert cu.status == 0
+    cu.cuCtxSetCurrent(first)
+    assert known(1) and known(2)
+    cu.cuTexObjectDestroy(1)
+    assert not known(1)
+    cu.cuCtxSetCurrent(second)
+    assert known(1)
+
+
+def test_a_graph_that_gives_up_what_it_never_had_may_take_the_process_with_it(cu: Drive) -> None:
+    for owned in (True, False):
+        graph, thing = cu.cuGraphCreate(0), cu.cuUserObjectCreate(0, 0x1000, 2, 1)
+        if owned:
+            cu.cuGraphRetainUserObject(graph, thing, 1, 0)
+        cu.cuGraphReleaseUserObject(graph, thing, 1)
+        cu.cuGraphDestroy(graph)
+        assert cu.prediction is not None
+        assert cu.prediction.statuses == ((0,) if owned else (0, -11))
+
+
+def test_the_node_of_a_clone_is_of_the_type_of_its_original(cu: Drive) -> None:
+    graph = cu.cuGraphCreate(0)
+    node = cu.cuGraphAddEmptyNode(graph, 0, 0)
+    clone = cu.cuGraphClone(graph)
+    found = cu.cuGraphNodeFindInClone(node, clone)
+    cu.cuGraphNodeGetEnabled(cu.cuGraphInstantiateWithFlags(clone, 0), found)
+    assert cu.status == 1
+    later = cu.cuGraphAddEmptyNode(graph, 0, 0)
+    cu.cuGraphNodeFindInClone(later, clone)
+    assert cu.status == 1

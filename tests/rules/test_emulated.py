@@ -15,6 +15,7 @@ from cuvet.findings import Finding, Report, Site
 from cuvet.rules import model_rules
 from cuvet.rules.lifecycle import DestroyTwice, ParentGone, UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import runnable
 
 from .simulated import expected
 
@@ -38,6 +39,7 @@ ONLY_ON_HARDWARE = {
     "array-wrong-kind",
     "graph-condition-unused",
     "library-image-refused",
+    "linker-destroy-twice",
     "linker-destroyed-on-other-thread",
     "memory-not-shareable",
 }
@@ -49,7 +51,7 @@ def _programs() -> Iterator[tuple[str, Example]]:
     """Every program with a file name of its own."""
     for rule in model_rules():
         for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID)):
-            for number, example in enumerate(examples):
+            for number, example in enumerate(runnable(examples)):
                 if rule.name not in NEED_OPTIONS | ONLY_ON_HARDWARE:
                     yield f"{rule.name}.{kind}-{number}{'' if example.setup else '.no-setup'}.py", example
 

@@ -6,6 +6,7 @@ import pytest
 
 from cuvet.rules import model_rules
 from cuvet.rules.rule import Example, Rule
+from cuvet.rules.sources import runnable
 
 from .simulated import expected, simulate
 
@@ -22,7 +23,7 @@ PROGRAMS = [
     pytest.param(rule, example, id=f"{rule.name}: {kind} {example.name}")
     for rule in model_rules()
     for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID))
-    for example in examples
+    for example in runnable(examples)
     if not needs_a_driver(rule, example)
 ]
 

@@ -41,6 +41,7 @@ _UNSAFE_BY_NAME = frozenset(
         "cuCtxDisablePeerAccess",
         "cuCtxSetCacheConfig",
         "cuCtxSetLimit",
+        "cuCtxSetSharedMemConfig",
         "cuMemAdvise",
         "cuMemPoolExportPointer",
         "cuPointerSetAttribute",
@@ -137,7 +138,7 @@ def whole_context(call: Call, model: Model) -> Context | None:
     if call.name in OF_ALL_STREAMS:
         return model.context_at(call.arg("hCtx"))
     waits = any(role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS for role in call.entry_point.roles)
-    return model.current_context(call) if waits else None
+    return model.current_context(call) if waits and model.green_context(call) is None else None
 
 
 def of_named(call: Call, model: Model) -> list[Capture]:

@@ -19,15 +19,18 @@ _MADE_IN_CONTEXT = OF_CONTEXT - {
 }
 """The last three were not tried without a context."""
 _MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.REGISTERS})
-_ENDED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
-"""Kinds whose handles are numbers that only a context makes sense of."""
+NUMBERED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
+"""Kinds whose handles are numbers, from 1 in each context: another context does not know them, or has given them to its own."""
 _FREED = frozenset({Kind.MEMORY, Kind.HOST_MEMORY})
 _ENDS_MEMORY = frozenset({Verb.FREES, Verb.UNREGISTERS})
 _BUILT_IN_STREAMS = range(3)
 _LOOKS_AT_DESTROYED = frozenset({"cuCtxGetFlags"})
 """Entry points that need a current context, and do with a destroyed one."""
-_REFUSES_DESTROYED = frozenset({"cuLinkCreate"})
-"""Entry points that do without a current context, but not with a destroyed one."""
+_BY_NAME = frozenset(
+    {"cuLinkCreate", "cuTexObjectGetResourceDesc", "cuTexObjectGetResourceViewDesc", "cuTexObjectGetTextureDesc"}
+    | {"cuSurfObjectGetResourceDesc"}
+)
+"""Others that need a context."""
 
 
 def needs_context(call: Call) -> bool:
@@ -40,19 +43,22 @@ def needs_context(call: Call) -> bool:
 
 
 def refuses_destroyed_context(call: Call) -> bool:
-    """Whether a current context must not be a destroyed one. Memory is freed without a context, but not with a destroyed one."""
+    """Whether a current context must not be a destroyed one. Without a context memory is freed, and copied on a stream that was created;
+    with a destroyed one it is not."""
     if call.name in _LOOKS_AT_DESTROYED:
         return False
-    if call.name in _REFUSES_DESTROYED:
+    if needs_context(call) or call.name.startswith("cuMemcpy"):
         return True
-    return needs_context(call) or _ends_memory(call.entry_point)
+    return _ends_memory(call.entry_point) and not _streams(call.entry_point)
 
 
 @cache
 def _needs_context(entry_point: EntryPoint) -> bool:
+    if entry_point.name in _BY_NAME or entry_point.name.startswith("cuOccupancy"):
+        return True
     return any(
         (role.verb in _MAKES and role.kind in _MADE_IN_CONTEXT and not role.parent and role.variant != "mapped")
-        or (role.verb is Verb.DESTROYS and role.kind in _ENDED_IN_CONTEXT)
+        or (role.verb is Verb.DESTROYS and role.kind in NUMBERED_IN_CONTEXT)
         or (role.verb is Verb.BLOCKS and role.kind is Kind.CONTEXT)
         or (role.verb is Verb.USES and role.kind is Kind.CONTEXT and not role.parameter)
         for role in entry_point.roles

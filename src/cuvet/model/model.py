@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import library, precedence, statuses
 from cuvet.model.call import Call, Outcome, SeenHandle
+from cuvet.model.current import NUMBERED_IN_CONTEXT
 from cuvet.model.ledger import BACKED, Ledger
 from cuvet.model.memory import MemoryTable
 from cuvet.model.naming import is_named, role_on, words_named
@@ -79,7 +80,7 @@ class Judged:
 class Model:
     """State of one process. ``devices`` GPUs, the largest of ``memory`` bytes. ``complete`` says that every call is observed; otherwise
     (lifecycle recordings leave out hot launches, but nothing that makes the host wait) nothing is claimed that an unseen launch
-    could make wrong.
+    could make wrong. With ``symbols`` no handle names one object in one context and another in the next: they are those of source code.
 
     Public queries, for rules (which must not change anything). "Unknown" objects, created before the first call that was
     seen or behind the shim's back, are None: a rule stays silent about them, unless ``call.seen`` says more.
@@ -98,12 +99,15 @@ class Model:
     Contexts, devices, threads
 
     * ``current_context(call)``: context current on the call's thread, alive or dead; None if there is none, or it is unknown.
+    * ``green_context(call)``: the context of a green context, if that is current on the call's thread; ``current_context`` is then the
+      primary context of the device, which has all its objects.
     * ``current_handle(call)``: its handle; 0 if the thread has none.
     * ``context_of(call, stream)``: context in which work on that stream runs.
     * ``threads_of(context)``: threads on which it is current.
     * ``primary_context(device)``: the newest primary context of a device, alive or dead; None.
     * ``device_of(call)``: device of the current context; None if unknown.
-    * ``sticky_error(call)``: (call that first showed it, status) of the error in the current context; None.
+    * ``sticky_error(call)``: (call that first showed it, status) of the error in the current context, else in another one of the
+      process; None.
     * ``sees_all(kind)``: whether every object of this kind has been seen created, so that an unknown handle was never handed out.
     * ``last_failure(thread)``: newest (call, status) that failed on this thread, not counting CUDA_ERROR_NOT_READY; None.
     * ``initialised_by``: the cuInit that succeeded; None. ``shutdown_by``: True once the process is exiting (``shutdown``).
@@ -136,12 +140,15 @@ class Model:
     * ``host_memory_at(address)``: likewise for pinned or registered host memory.
     * ``pointed_at(call)``: allocations, alive or dead, that the launch's arguments (``call.pointers``) point into. The start of one is left
       out where another argument points into its neighbour below: it may be that one's end.
-    * ``reached_from(allocation)``: devices that were given access to stream-ordered memory, besides its own; None if that is not known.
+    * ``reaches(context, allocation)``: whether work in that context can use device memory, as far as is known.
     * ``overlapping_allocations(address, size)``, ``overlapping_host_memory(address, size)``: live ones, by address.
     * ``ledger``: how many bytes are held, by the places that made them.
     """
 
-    def __init__(self, devices: int = 1, *, memory: int = MORE_THAN_ANY_GPU, complete: bool = False) -> None:
+    def __init__(
+        self, devices: int = 1, *, memory: int = MORE_THAN_ANY_GPU, complete: bool = False, symbols: bool = False
+    ) -> None:
+        self._numbered: frozenset[Kind] = frozenset() if symbols else NUMBERED_IN_CONTEXT
         self.devices = devices
         self.memory = memory
         self.complete = complete
@@ -152,6 +159,7 @@ class Model:
         self.ledger = Ledger()
         self.threads: dict[int, Thread] = {}
         self.live_captures: list[Capture] = []
+        self.lost_contexts: list[Context] = []
         self.primaries: dict[int, Context] = {}
         self.default_pools: dict[int, MemoryPool] = {}
         self.resets: dict[int, Call] = {}
@@ -161,6 +169,10 @@ class Model:
         self.driver_version = 0
         self.capabilities: tuple[int, ...] = ()
         self.compiled: set[tuple[bytes, int]] = set()
+        self.endangered: list[Call] = []
+        """Work of which memory was freed before the host had waited for it: it may fail, and any later call tell so."""
+        self.freed_twice = False
+        """cuMemFree took memory that cuMemFreeAsync had been given, and told no error."""
         self.graphs_wait = False
         self.graphs_allocate = False
         self.current_pools: dict[int, MemoryPool | None] = {}
@@ -184,6 +196,7 @@ class Model:
             outcomes = dict.fromkeys((given[1],) if given else statuses.of_legal_call(self, call))
         elif not self.complete and all(violation.only_if_failed for violation in decisive):
             outcomes.update(dict.fromkeys(statuses.of_legal_call(self, call)))
+        outcomes.update(dict.fromkeys(statuses.of_late_fault(self, call)))
         return Prediction(
             statuses=tuple(outcomes),
             undefined=any(violation.undefined for violation in decisive),
@@ -241,7 +254,8 @@ class Model:
         if kind is Kind.STREAM and word <= PER_THREAD:
             return self.stream_of(call, parameter_index)
         seen = call.seen.get(parameter_index)
-        return self._find(kind, word, 0) if seen is None or seen.kind is not kind else self._seen(seen)
+        scope = self._scope(kind, self.current_context(call)) if kind in self._numbered else 0
+        return self._find(kind, word, 0, scope) if seen is None or seen.kind is not kind else self._seen(seen, scope)
 
     def object_named(self, call: Call, role: Role) -> Object | None:
         if role.field or role.count or role.when:
@@ -281,8 +295,12 @@ class Model:
         thread = self.threads.get(call.thread)
         top = thread.stack[-1] if thread is not None and thread.stack else None
         if call.context is not None and (top is None or top.handle != call.context):
-            return self.context_at(call.context)
+            top = self.context_at(call.context)
         return self._newest(top)
+
+    def green_context(self, call: Call) -> Context | None:
+        found = self.context_at(self.current_handle(call))
+        return found if found is not None and found.of_green else None
 
     def current_handle(self, call: Call) -> int:
         if call.context is not None:
@@ -318,9 +336,10 @@ class Model:
 
     def sticky_error(self, call: Call) -> tuple[Call, int] | None:
         context = self.current_context(call)
-        if context is None or context.error is None:
+        if context is None or not self.lost_contexts:
             return None
-        return context.error, context.error_status
+        lost = context if context.error is not None else next((each for each in self.lost_contexts if each.alive), None)
+        return None if lost is None or lost.error is None else (lost.error, lost.error_status)
 
     def last_failure(self, thread: int) -> tuple[Call, int] | None:
         return self.threads[thread].failure if thread in self.threads else None
@@ -389,11 +408,15 @@ class Model:
         )
         return tuple(dict.fromkeys(inside))
 
-    def reached_from(self, allocation: Allocation) -> frozenset[int] | None:
-        if allocation.device is None:
-            return None
-        pool = allocation.pool or self.default_pools.get(allocation.device)
-        return frozenset() if pool is None else pool.reached_from
+    def reaches(self, context: Context, allocation: Allocation) -> bool:
+        if allocation.variant == "mapped":
+            return allocation.reached_from is None or context.device in (None, *allocation.reached_from)
+        if context.device is None or allocation.device in (None, context.device):
+            return True
+        if allocation.variant != "stream-ordered":
+            return any(peer.device == allocation.device for peer in context.peers)
+        pool = allocation.pool or self.default_pools.get(allocation.device or 0)
+        return pool is not None and (pool.reached_from is None or context.device in pool.reached_from)
 
     def host_memory_at(self, address: int) -> HostMemory | None:
         return self.host_memory.at(address)
@@ -412,10 +435,11 @@ class Model:
         """A new object, made by ``call`` through ``parameter``, in the context that is current."""
         context = self.current_context(call)
         index = call.entry_point.index.get(parameter, -1)
-        previous = self.table.find(kind, handle)
+        scope = self._scope(kind, context)
+        previous = self.table.find(kind, handle, 0, scope)
         if previous is not None:
             self.lose(previous)
-        created = self.table.add(cls, kind, handle, outcome.generations.get(index, 0))
+        created = self.table.add(cls, kind, handle, outcome.generations.get(index, 0), scope)
         created.created_by = call
         created.context = context
         created.device = None if context is None else context.device
@@ -472,8 +496,14 @@ class Model:
         found = self.context_at(handle)
         return self.table.add(Context, Kind.CONTEXT, handle, 0) if found is None else found
 
-    def _find(self, kind: Kind, handle: int, generation: int) -> Object | None:
-        found = self.table.find(kind, handle, generation)
+    def _scope(self, kind: Kind, context: Context | None) -> int:
+        """The context in which a handle of that kind means what it does; 0 if it does in all, or that is not known."""
+        return context.handle if context is not None and kind in self._numbered else 0
+
+    def _find(self, kind: Kind, handle: int, generation: int, scope: int = 0) -> Object | None:
+        found = self.table.find(kind, handle, generation, scope)
+        if found is None and scope:
+            return self.table.find(kind, handle, generation) or self._ended_with_context(kind, handle)
         if found is None and kind is Kind.FUNCTION:
             return self.table.find(Kind.KERNEL, handle, generation)
         if found is None and kind is Kind.KERNEL:
@@ -482,12 +512,18 @@ class Model:
             return self.table.find(Kind.CUBLAS_HANDLE, handle, generation)
         return found
 
-    def _seen(self, seen: SeenHandle) -> Object | None:
+    def _ended_with_context(self, kind: Kind, handle: int) -> Object | None:
+        """The newest object of that number, if its context was destroyed: what names it now names nothing else."""
+        remembered = [found for found in self.table.all(kind, False) if found.handle == handle]
+        newest = remembered[-1] if remembered else None
+        return newest if newest is not None and newest.killed_by is not None else None
+
+    def _seen(self, seen: SeenHandle, scope: int = 0) -> Object | None:
         """The object of the generation that the shim saw. Objects that are handed out again can get a generation here that the shim
         does not count; what was alive for the shim is the newest then."""
-        found = self._find(seen.kind, seen.handle, seen.generation)
+        found = self._find(seen.kind, seen.handle, seen.generation, scope)
         if seen.alive and found is not None and not found.alive:
-            newest = self._find(seen.kind, seen.handle, 0)
+            newest = self._find(seen.kind, seen.handle, 0, scope)
             return newest if newest is not None and newest.alive else found
         return found
 
@@ -495,8 +531,13 @@ class Model:
         return self.host_memory.at(address) if kind is Kind.HOST_MEMORY else self.allocations.at(address)
 
     def _newest(self, context: Context | None) -> Context | None:
-        """A primary context's handle stays the same when the context is reset and retained again."""
-        if context is not None and context.primary and context.destroyed_by is not None:
+        """A primary context's handle stays the same when the context is reset and retained again. That of a green context is "a normal
+        primary context but with the resources of the specified green context" (cuCtxFromGreenCtx)."""
+        if context is None:
+            return None
+        if context.of_green and context.alive and context.device in self.primaries:
+            return self.primaries[context.device]
+        if context.primary and context.destroyed_by is not None:
             return self.context_at(context.handle)
         return context
 
@@ -546,6 +587,7 @@ class Model:
             context = self.current_context(call)
             if context is not None and context.error is None:
                 context.error, context.error_status = call, status
+                self.lost_contexts.append(context)
 
     def _gone(self, object: Object) -> None:
         """Take a dead object out of what lists the living."""

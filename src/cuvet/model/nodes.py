@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
-from cuvet.model.objects import Graph
+from cuvet.model.objects import Graph, GraphNode
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
@@ -49,6 +49,8 @@ def was_added(node: Object) -> bool:
 
 def node_type(node: Object) -> int | None:
     """Its CUgraphNodeType; None if it is not known."""
+    while isinstance(node, GraphNode) and node.original is not None:
+        node = node.original
     if node.created_by is None or not was_added(node):
         return None
     if node.created_by.name == "cuGraphAddNode":
@@ -81,7 +83,7 @@ def edges_named(call: Call, model: Model) -> list[tuple[Object, Object]]:
 def leaves_memory(executable: GraphExec) -> bool:
     """Whether a launch certainly leaves memory allocated: the graph has more nodes that allocate than nodes that free."""
     types = executable.types or ()
-    return types.count(_ALLOCATES) > types.count(_FREES) and not _frees_before(executable)
+    return types.count(_ALLOCATES) > types.count(_FREES) and not frees_before(executable)
 
 
 def frees_memory(executable: GraphExec) -> bool:
@@ -89,7 +91,7 @@ def frees_memory(executable: GraphExec) -> bool:
     return executable.types is None or _FREES in executable.types
 
 
-def _frees_before(executable: GraphExec) -> bool:
+def frees_before(executable: GraphExec) -> bool:
     """Whether each launch frees what the one before left (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH), or may do so."""
     made = executable.created_by
     if made is None or "WithFlags" in made.name:

@@ -57,6 +57,8 @@ class Context(Object):
     error: Call | None = None
     """The call at which a sticky error first showed; every later call in this context fails."""
     error_status: int = 0
+    of_green: bool = False
+    """Made of a green context: it shares all objects with the primary context of the device."""
     peers: dict[Context, Call] = field(default_factory=dict)
     """Contexts to whose memory access is enabled from this one, and the call that did."""
 
@@ -156,6 +158,10 @@ class Allocation(Object):
     """Stream-ordered only: the stream it was allocated on."""
     pool: MemoryPool | None = None
     """Stream-ordered only: the pool it is of, on the pool's device; None if that is not known."""
+    capture: Capture | None = None
+    """Graph only: the capture it was allocated in."""
+    reached_from: frozenset[int] | None = frozenset()
+    """Mapped only: the devices that were given access (cuMemSetAccess); None if that is not known."""
     freed_on: Stream | None = None
     """Stream of the cuMemFreeAsync that freed it; None if it was freed otherwise."""
     uses: dict[int, Call] = field(default_factory=dict)
@@ -222,6 +228,10 @@ class Graph(Object):
     """Dependencies among the nodes that calls added: the second waits for the first."""
     frees: dict[int, Call] = field(default_factory=dict)
     """Addresses that its nodes free, each with the call that added the node."""
+    owned: dict[Object, int] = field(default_factory=dict)
+    """References to user objects that it was given (cuGraphRetainUserObject)."""
+    released_too_often: bool = False
+    """It released references to a user object that it was never given."""
     conditions: dict[int, Call] = field(default_factory=dict)
     """Conditional handles that were made for it, each with the call that did."""
 
@@ -234,6 +244,13 @@ class Graph(Object):
     def events(self) -> tuple[Event, ...]:
         """Events of its nodes, without those of nodes that were destroyed."""
         return tuple(event for node, event in self.held if node is None or node.alive)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class GraphNode(Object):
+    """``original``: what it is a clone of, if that is known."""
+
+    original: Object | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -38,12 +38,16 @@ ORDER = tuple(Stage)
 _HANDLE_FIRST = (Stage.PROCESS, Stage.HANDLE, Stage.CONTEXT, Stage.CAPTURE, Stage.ARGUMENT, Stage.STATE)
 _ARGUMENT_FIRST = (Stage.PROCESS, Stage.ARGUMENT, Stage.CONTEXT, Stage.CAPTURE, Stage.HANDLE, Stage.STATE)
 _ARGUMENT_LAST = (Stage.PROCESS, Stage.CONTEXT, Stage.CAPTURE, Stage.HANDLE, Stage.STATE, Stage.ARGUMENT)
+_CAPTURE_LAST = (Stage.PROCESS, Stage.CONTEXT, Stage.ARGUMENT, Stage.HANDLE, Stage.STATE, Stage.CAPTURE)
 EXCEPTIONS: dict[str, tuple[Stage, ...]] = {
     "cuArrayGetMemoryRequirements": _ARGUMENT_LAST,
+    "cuCtxRecordEvent": _CAPTURE_LAST,
     "cuEventQuery": _HANDLE_FIRST,
     "cuEventSynchronize": _HANDLE_FIRST,
+    "cuGraphInstantiateWithFlags": _ARGUMENT_FIRST,
     "cuLibraryUnload": _HANDLE_FIRST,
     "cuLaunchHostFunc": _ARGUMENT_FIRST,
+    "cuMemAdvise": _ARGUMENT_FIRST,
     "cuMemAllocManaged": _ARGUMENT_FIRST,
     "cuMemAllocPitch": _ARGUMENT_FIRST,
     "cuMipmappedArrayGetMemoryRequirements": _ARGUMENT_LAST,
@@ -51,6 +55,8 @@ EXCEPTIONS: dict[str, tuple[Stage, ...]] = {
     "cuStreamAddCallback": _ARGUMENT_FIRST,
     "cuStreamCreate": _ARGUMENT_FIRST,
     "cuStreamCreateWithPriority": _ARGUMENT_FIRST,
+    "cuStreamQuery": _HANDLE_FIRST,
+    "cuStreamSynchronize": _HANDLE_FIRST,
 }
 """Entry points that look in another order."""
 

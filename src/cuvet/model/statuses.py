@@ -11,9 +11,10 @@ from cuvet.model.code import code_of, loaded_from
 from cuvet.model.current import needs_context, refuses_destroyed_context
 from cuvet.model.ledger import bytes_of_array
 from cuvet.model.naming import member
-from cuvet.model.nodes import node_types
-from cuvet.model.objects import Event, Function, Graph, GraphExec, Linker, Stream
+from cuvet.model.nodes import frees_before, frees_memory, node_types
+from cuvet.model.objects import Allocation, Event, Function, Graph, GraphExec, Linker, Stream
 from cuvet.model.precedence import Stage
+from cuvet.rules.rule import CRASH
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -36,8 +37,10 @@ INVALID_HANDLE = 400
 ILLEGAL_STATE = 401
 ILLEGAL_ADDRESS = 700
 LAUNCH_FAILED = 719
+NOT_PERMITTED = 800
 NOT_SUPPORTED = 801
 GRAPH_EXEC_UPDATE_FAILURE = 910
+UNKNOWN = 999
 
 STICKY = frozenset({226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911})
 """Errors after which, says the documentation of CUresult, any further CUDA work returns the same error (710: the context
@@ -70,6 +73,9 @@ _WORK = frozenset(
         Verb.RETAINS,
     }
 )
+_UNIFIED = frozenset({"cuMemcpy", "cuMemcpyAsync"})
+"""Copies that find out themselves what an address is."""
+_MOVES = frozenset({Verb.READS, Verb.WRITES})
 _ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
 _PTX = b".version"
 """What every PTX text begins with, after comments: it is what programs link."""
@@ -120,7 +126,8 @@ def of_context(model: Model, call: Call) -> tuple[Stage, int] | None:
         return (Stage.CONTEXT, INVALID_CONTEXT) if needs_context(call) and not model.current_handle(call) else None
     if context.destroyed_by is not None:
         return Stage.CONTEXT, CONTEXT_IS_DESTROYED
-    return None if context.error is None else (Stage.CONTEXT, context.error_status)
+    error = model.sticky_error(call)
+    return None if error is None else (Stage.CONTEXT, error[1])
 
 
 def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
@@ -138,6 +145,8 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
             return _of_query(model, call, role)
         if role.verb is Verb.ALLOCATES and _bytes(call, role) > model.memory:
             return (OUT_OF_MEMORY,)
+    if model.graphs_allocate and _uses_graph_memory(model, call):
+        return (SUCCESS, INVALID_VALUE, CRASH) if entry_point.name in _UNIFIED else (SUCCESS, INVALID_VALUE)
     special = _SPECIAL.get(entry_point.name)
     if special is not None:
         return special(model, call)
@@ -145,6 +154,50 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
     if context is not None and context.launched and _waits(entry_point):
         return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
+
+
+def of_late_fault(model: Model, call: Call) -> tuple[int, ...]:
+    """What any call may return that works on the device, once work has lost its memory and until the host has waited for that work; and
+    of one that waits, after memory was freed twice. Rules call both frees wrong (memory-free-unordered, memory-free-twice)."""
+    if model.freed_twice and _ends_or_waits(call.entry_point):
+        return (CRASH,)
+    if all(map(model.finished, model.endangered)) or not _tells_faults(call.entry_point):
+        return ()
+    return (ILLEGAL_ADDRESS, LAUNCH_FAILED)
+
+
+def _uses_graph_memory(model: Model, call: Call) -> bool:
+    """Whether the call, outside of a capture, copies, sets or frees memory that a graph allocates. From a launch on it is there, until
+    another launch or the program frees it: which of the two is not followed. A copy that finds out what an address is takes one that
+    is not there for the host's."""
+    stream = model.stream_on(call)
+    if stream is not None and stream.capture is not None:
+        return False
+    return any(
+        isinstance(found, Allocation) and found.variant == "graph"
+        for role in call.entry_point.roles
+        if role.verb in _MOVES or role.verb is Verb.FREES
+        for found in model.objects_named(call, role)
+    )
+
+
+@cache
+def _ends_or_waits(entry_point: EntryPoint) -> bool:
+    """Whether its calls wait for a context, or end one: then the driver frees for good what was freed in stream order."""
+    return _waits(entry_point) or any(
+        role.kind is Kind.CONTEXT and role.verb is Verb.DESTROYS for role in entry_point.roles
+    )
+
+
+@cache
+def _tells_faults(entry_point: EntryPoint) -> bool:
+    """Whether its calls tell how work does that was enqueued before."""
+    return entry_point.status and any(
+        role.kind in (Kind.STREAM, Kind.EVENT)
+        or role.verb in _MOVES
+        or (role.verb in _WORK | _ENDS and (role.kind not in _WITHOUT_CONTEXT or role.kind is Kind.CONTEXT))
+        for role in entry_point.roles
+    )
 
 
 @cache
@@ -179,9 +232,17 @@ def _of_query(model: Model, call: Call, role: Role) -> tuple[int, ...]:
 
 
 def _of_elapsed_time(model: Model, call: Call) -> tuple[int, ...]:
-    events = (model.object_of(call, call.entry_point.index[name], Kind.EVENT) for name in ("hStart", "hEnd"))
+    """Whether a graph has recorded an event is not seen."""
+    events = [model.object_of(call, call.entry_point.index[name], Kind.EVENT) for name in ("hStart", "hEnd")]
+    if any(isinstance(event, Event) and event.external and event.recorded_by is None for event in events):
+        return (INVALID_HANDLE, SUCCESS, NOT_READY)
     unfinished = [event for event in events if isinstance(event, Event) and _unfinished(model, event) is not None]
     return (SUCCESS, NOT_READY) if unfinished else (SUCCESS,)
+
+
+def _of_pop(model: Model, call: Call) -> tuple[int, ...]:
+    """Programs pop until there is nothing left: it is no mistake."""
+    return (SUCCESS,) if model.current_handle(call) or not model.complete else (INVALID_CONTEXT,)
 
 
 def _of_host_flags(model: Model, call: Call) -> tuple[int, ...]:
@@ -218,8 +279,20 @@ def _of_pointer(model: Model, call: Call) -> tuple[int, ...]:
         return (INVALID_VALUE, SUCCESS)
     if memory is None or not memory.alive or memory.variant == "graph":
         return (INVALID_VALUE,)
+    if attribute == attributes["CU_POINTER_ATTRIBUTE_DEVICE_POINTER"] and memory.variant != "managed":
+        return _of_device_pointer(model, call, memory)
     of_host = attribute == attributes["CU_POINTER_ATTRIBUTE_HOST_POINTER"]
     return (INVALID_VALUE,) if of_host and memory.variant != "managed" else (SUCCESS,)
+
+
+def _of_device_pointer(model: Model, call: Call, memory: Allocation) -> tuple[int, ...]:
+    """The address "through which ptr may be accessed by kernels running in the current CUcontext" (cuPointerGetAttribute)."""
+    context = model.current_context(call)
+    if context is None:
+        return (SUCCESS, INVALID_CONTEXT)
+    if not context.alive:
+        return (INVALID_CONTEXT,)
+    return (SUCCESS,) if model.reaches(context, memory) else (INVALID_VALUE,)
 
 
 def _of_access(model: Model, call: Call) -> tuple[int, ...]:
@@ -298,12 +371,44 @@ def _of_function_attribute(model: Model, call: Call) -> tuple[int, ...]:
     return (INVALID_VALUE,) if call.arg("attrib") == _DYNAMIC_SHARED and call.arg("value") < 0 else (SUCCESS,)
 
 
+def _of_active_blocks(model: Model, call: Call) -> tuple[int, ...]:
+    return (SUCCESS,) if call.arg("blockSize") else (INVALID_VALUE,)
+
+
+def _of_reset(model: Model, call: Call) -> tuple[int, ...]:
+    """Green contexts hold the primary context of their device."""
+    greens = (green for green in model.objects(Kind.GREEN_CONTEXT) if green.device == call.arg("dev"))
+    return (SUCCESS,) if next(greens, None) is None else (NOT_PERMITTED,)
+
+
+def _of_batch(model: Model, call: Call) -> tuple[int, ...]:
+    """The context of the operations may not be modified, says its documentation (cuGraphExecBatchMemOpNodeSetParams)."""
+    node = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
+    made = None if node is None else node.created_by
+    if made is None or made.name != "cuGraphAddBatchMemOpNode":
+        return (SUCCESS,)
+    before, now = member(made, "nodeParams", "ctx"), member(call, "nodeParams", "ctx")
+    return (SUCCESS,) if before == now else (INVALID_VALUE,)
+
+
+def _of_graph_launch(model: Model, call: Call) -> tuple[int, ...]:
+    """Whether memory is there that the graph frees, or still there that it allocates, is not known of all graphs."""
+    made = model.object_of(call, 0, Kind.GRAPH_EXEC)
+    if not isinstance(made, GraphExec) or not made.unique:
+        return (SUCCESS,)
+    frees = made.types is not None and frees_memory(made)
+    again = made.types is None and made.last_launch is not None and not frees_before(made)
+    return (SUCCESS, INVALID_VALUE) if frees or again else (SUCCESS,)
+
+
 def _of_block_size(model: Model, call: Call) -> tuple[int, ...]:
     return (INVALID_VALUE,) if call.arg("blockSize") > _MOST_THREADS else (SUCCESS,)
 
 
 def _of_memory_attribute(model: Model, call: Call) -> tuple[int, ...]:
-    memory = model.allocation_at(call.arg("ptr"))
+    memory, context = model.allocation_at(call.arg("ptr")), model.current_context(call)
+    if context is not None and not context.alive:
+        return (INVALID_VALUE,)
     if memory is None:
         return (SUCCESS,)
     return (SUCCESS,) if memory.alive and memory.variant != "graph" else (SUCCESS, INVALID_VALUE)
@@ -332,9 +437,22 @@ def _of_plane(model: Model, call: Call) -> tuple[int, ...]:
 
 
 def _of_graph_end(model: Model, call: Call) -> tuple[int, ...]:
-    """A graph that a capture adds nodes to stays."""
-    graph = model.object_of(call, 0, Kind.GRAPH)
-    return (ILLEGAL_STATE,) if any(capture.graph is graph for capture in model.captures()) else (SUCCESS,)
+    """A graph that a capture adds nodes to stays, and so do its nodes."""
+    if "hNode" in call.entry_point.index:
+        node = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
+        graph = None if node is None else node.parent
+    else:
+        graph = model.object_of(call, 0, Kind.GRAPH)
+    if graph is not None and any(capture.graph is graph for capture in model.captures()):
+        return (ILLEGAL_STATE,)
+    damaged = isinstance(graph, Graph) and graph.released_too_often and call.name == "cuGraphDestroy"
+    return (SUCCESS, CRASH) if damaged else (SUCCESS,)
+
+
+def _of_user_object(model: Model, call: Call) -> tuple[int, ...]:
+    """After the last release it is undefined to use one (cuUserObjectRelease)."""
+    found = model.object_of(call, call.entry_point.index["object"], Kind.USER_OBJECT)
+    return (SUCCESS,) if found is None or found.alive else (SUCCESS, CRASH)
 
 
 def _of_update(model: Model, call: Call) -> tuple[int, ...]:
@@ -354,7 +472,7 @@ def _of_update(model: Model, call: Call) -> tuple[int, ...]:
 
 
 def _of_link(model: Model, call: Call) -> tuple[int, ...]:
-    """What is added twice is defined twice, if it is the same; nothing is added to what is complete."""
+    """What is added twice is defined twice, if it is the same: 10 of 12 times the error told so. Nothing is added to what is complete."""
     linker = model.object_of(call, call.entry_point.index["state"], Kind.LINKER)
     if not isinstance(linker, Linker):
         return (SUCCESS,)
@@ -362,11 +480,14 @@ def _of_link(model: Model, call: Call) -> tuple[int, ...]:
         return (INVALID_VALUE,)
     if call.image and _PTX not in call.image:
         return (INVALID_IMAGE,)
-    return (SUCCESS,) if linker.added_by is None else (SUCCESS, INVALID_SOURCE)
+    return (SUCCESS,) if linker.added_by is None else (SUCCESS, INVALID_SOURCE, UNKNOWN)
 
 
 def _of_two_devices(model: Model, call: Call) -> tuple[int, ...]:
-    return (INVALID_DEVICE,) if call.arg("srcDevice") == call.arg("dstDevice") else (SUCCESS,)
+    if call.arg("srcDevice") == call.arg("dstDevice"):
+        return (INVALID_DEVICE,)
+    known = driver().enumerations["CUdevice_P2PAttribute"].values()
+    return (SUCCESS,) if call.arg("attrib") in known else (INVALID_VALUE,)
 
 
 def _unfinished(model: Model, event: Event) -> Call | None:
@@ -421,12 +542,15 @@ def _default_pool(model: Model, call: Call) -> dict[int, int]:
 
 def _stream_flags(model: Model, call: Call) -> dict[int, int]:
     stream = model.stream_of(call, 0)
-    return {} if stream is None else {1: stream.flags}
+    green = stream is not None and stream.builtin and model.green_context(call) is not None
+    return {} if stream is None or green else {1: stream.flags}
 
 
 def _stream_context(model: Model, call: Call) -> dict[int, int]:
     stream = model.stream_of(call, 0)
     known = stream is not None and (stream.parent is None or stream.parent.kind is not Kind.GREEN_CONTEXT)
+    if stream is not None and stream.builtin and model.green_context(call) is not None:
+        return {}
     return {1: stream.context.handle} if stream is not None and known and stream.context is not None else {}
 
 
@@ -449,6 +573,7 @@ _SPECIAL = {
     "cuEventElapsedTime": _of_elapsed_time,
     "cuMemHostGetFlags": _of_host_flags,
     "cuMemGetAddressRange": _of_address_range,
+    "cuCtxPopCurrent": _of_pop,
     "cuMemGetAccess": _of_access,
     "cuPointerGetAttribute": _of_pointer,
     "cuPointerGetAttributes": _of_pointer_attributes,
@@ -466,10 +591,18 @@ _SPECIAL = {
     "cuOccupancyMaxActiveClusters": _of_clusters,
     "cuOccupancyMaxPotentialClusterSize": _of_clusters,
     "cuOccupancyAvailableDynamicSMemPerBlock": _of_block_size,
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor": _of_active_blocks,
+    "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags": _of_active_blocks,
+    "cuDevicePrimaryCtxReset": _of_reset,
+    "cuGraphExecBatchMemOpNodeSetParams": _of_batch,
+    "cuGraphLaunch": _of_graph_launch,
     "cuPointerSetAttribute": _of_memory_attribute,
     "cuGraphAddMemFreeNode": _of_graph_memory,
     "cuMemFreeAsync": _of_graph_memory,
     "cuGraphDestroy": _of_graph_end,
+    "cuGraphDestroyNode": _of_graph_end,
+    "cuUserObjectRelease": _of_user_object,
+    "cuUserObjectRetain": _of_user_object,
     "cuGraphExecUpdate": _of_update,
     "cuLinkAddData": _of_link,
     "cuLinkAddFile": _of_link,

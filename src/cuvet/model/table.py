@@ -12,6 +12,7 @@ T = TypeVar("T", bound=Object)
 
 GENERATIONS = 4
 """How many former objects of one handle are remembered."""
+_HANDLE_BITS = 64
 
 
 class ObjectTable:
@@ -22,11 +23,13 @@ class ObjectTable:
         self._live: list[dict[Object, None]] = [{} for _ in range(size)]
         self._count = [0] * size
 
-    def add(self, cls: type[T], kind: Kind, handle: int, generation: int) -> T:
-        """A new object of that handle, of the handle's next generation if ``generation`` is 0."""
-        previous = self._newest[kind].get(handle)
+    def add(self, cls: type[T], kind: Kind, handle: int, generation: int, scope: int = 0) -> T:
+        """A new object of that handle, of the handle's next generation if ``generation`` is 0. ``scope`` is the handle of the context in
+        which the handle means this object, 0 if it does in all."""
+        key = handle | scope << _HANDLE_BITS
+        previous = self._newest[kind].get(key)
         if previous is not None:
-            older = self._older[kind].setdefault(handle, [])
+            older = self._older[kind].setdefault(key, [])
             older.append(previous)
             del older[:-GENERATIONS]
         self._count[kind] += 1
@@ -36,16 +39,17 @@ class ObjectTable:
             generation=generation or (1 if previous is None else previous.generation + 1),
             number=self._count[kind],
         )
-        self._newest[kind][handle] = created
+        self._newest[kind][key] = created
         self._live[kind][created] = None
         return created
 
-    def find(self, kind: Kind, handle: int, generation: int = 0) -> Object | None:
+    def find(self, kind: Kind, handle: int, generation: int = 0, scope: int = 0) -> Object | None:
         """The object of that handle and generation; the newest if ``generation`` is 0."""
-        newest = self._newest[kind].get(handle)
+        key = handle | scope << _HANDLE_BITS
+        newest = self._newest[kind].get(key)
         if newest is None or not generation or newest.generation == generation:
             return newest
-        older = self._older[kind].get(handle, ())
+        older = self._older[kind].get(key, ())
         return next((found for found in older if found.generation == generation), None)
 
     def all(self, kind: Kind, alive: bool) -> Iterator[Object]:
@@ -61,7 +65,7 @@ class ObjectTable:
         self._live[object.kind].pop(object, None)
 
     def forget(self, object: Object) -> None:
-        """Drop a dead object from memory."""
+        """Drop a dead object, of no scope, from memory."""
         newest = self._newest[object.kind]
         if newest.get(object.handle) is object:
             del newest[object.handle]

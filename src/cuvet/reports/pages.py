@@ -8,6 +8,7 @@ import re
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
 from cuvet.rules.rule import Example, Rule
+from cuvet.rules.sources import Source, SourceRule, runnable, sources
 
 
 def sections(rule: type[Rule]) -> dict[str, str]:
@@ -18,7 +19,7 @@ def sections(rule: type[Rule]) -> dict[str, str]:
 
 def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...] = ()) -> str:
     """The page in Markdown. ``beliefs``: what people wrongly hold for true. ``tell``: what else than ``cuvet run`` shows it."""
-    parts = [f"# {rule.code} {rule.name}", f"**{rule.severity}**: {rule.summary}"]
+    parts = [f"# {rule.code} {rule.name}", f"**{rule.severity}**: {rule.summary} (seen by {seen_by(rule)})"]
     parts += [f"## {heading}\n\n{text}" for heading, text in sections(rule).items()]
     parts += ["## How to tell\n\n" + "\n".join(f"* `{one.command}`: {one.shows}" for one in tell)] if tell else []
     parts += ["## What is known\n\n" + "\n".join(map(_evidence, rule.evidence))] if rule.evidence else []
@@ -27,16 +28,23 @@ def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...]
     return "\n\n".join(parts) + "\n"
 
 
+def seen_by(rule: type[Rule]) -> str:
+    """The commands that can find it."""
+    commands = [] if issubclass(rule, SourceRule) else ["`cuvet run`"]
+    return " and ".join(commands + (["`cuvet check`"] if sources(rule.INVALID) else []))
+
+
 def _evidence(evidence: Evidence) -> str:
     return f"* {evidence.kind}: {evidence.text} ({evidence.source})"
 
 
 def _examples(heading: str, examples: tuple[Example, ...]) -> list[str]:
-    return [f"## {heading}", *map(_example, examples)] if examples else []
+    """Sources first, then the programs."""
+    return [f"## {heading}", *map(_example, sources(examples) + runnable(examples))] if examples else []
 
 
 def _example(example: Example) -> str:
     needs = f", {example.devices} devices" if example.devices > 1 else ""
     note = f"\n\n{example.note[0].upper()}{example.note[1:]}." if example.note else ""
-    language = getattr(example, "language", "python")
+    language = example.language if isinstance(example, Source) else "python"
     return f"### {example.name}{needs}\n\n```{language}\n{example.program.strip()}\n```{note}"

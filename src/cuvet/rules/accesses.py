@@ -40,6 +40,14 @@ SETS = frozenset(
     f"cuMemset{kind}{bits}{suffix}" for kind in ("D", "D2D") for bits in (8, 16, 32) for suffix in ("", "Async")
 )
 
+WRITES = frozenset({"cuStreamWriteValue32", "cuStreamWriteValue64", "cuStreamBatchMemOp"})
+"""A stream writes one value, or does so in the first operation of a batch."""
+
+ALLOCATED = frozenset({"linear", "pitched"})
+"""Variants of memory of cuMemAlloc and cuMemAllocPitch."""
+
+_VALUE_BYTES = {2: 4, 5: 8}
+"""CU_STREAM_MEM_OP_WRITE_VALUE_32 and CU_STREAM_MEM_OP_WRITE_VALUE_64."""
 _SIDES: dict[str, Side] = {
     "dst": "any",
     "src": "any",
@@ -75,9 +83,11 @@ class Access:
 
 
 def accesses(call: Call) -> Iterator[Access]:
-    """The addresses that a call of ``COPIES`` or ``SETS`` touches, unless it touches no bytes."""
-    if call.name in SETS:
-        found: Iterator[Access] = _set(call)
+    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, unless it touches no bytes."""
+    if call.name in WRITES:
+        found: Iterator[Access] = _write(call)
+    elif call.name in SETS:
+        found = _set(call)
     elif "pCopy" in call.entry_point.index:
         found = _pitched_copy(call)
     else:
@@ -95,6 +105,23 @@ def _set(call: Call) -> Iterator[Access]:
         size = (rows - 1) * pitch + row if row and rows else 0
         shape = f"{rows} rows of {row} bytes, {pitch} apart"
     yield Access(call.entry_point.index["dstDevice"], call.arg("dstDevice"), size, "device", True, "set", shape)
+
+
+def _write(call: Call) -> Iterator[Access]:
+    if "addr" in call.entry_point.index:
+        argument, size, address = call.entry_point.index["addr"], int(call.name[-2:]) // 8, call.arg("addr")
+    else:
+        argument, size, address = call.entry_point.index["paramArray"], *_first_written(call)
+    yield Access(argument, address, size, "device", True, "set", _bytes(size))
+
+
+def _first_written(call: Call) -> tuple[int, int]:
+    """How many bytes the first operation of a batch writes, and where; 0 bytes if it does not, or that is not known. A
+    CUstreamBatchMemOpParams starts with the operation; the address is its member at byte 8."""
+    data = call.inputs.get(call.entry_point.index["paramArray"], b"")
+    if len(data) < 16:
+        return 0, 0
+    return _VALUE_BYTES.get(int.from_bytes(data[:4], "little"), 0), int.from_bytes(data[8:16], "little")
 
 
 def _copy(call: Call) -> Iterator[Access]:

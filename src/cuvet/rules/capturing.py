@@ -25,7 +25,7 @@ def streams_named(call: Call, model: Model, *verbs: Verb) -> list[tuple[int, Str
     for role in call.entry_point.roles:
         if role.kind is Kind.STREAM and role.verb in verbs and role.parameter:
             argument = call.entry_point.index[role.parameter]
-            stream = model.stream_of(call, argument)
+            stream = model.stream_on(call) if role.field else model.stream_of(call, argument)
             if stream is not None:
                 found.append((argument, stream))
     return found

@@ -225,5 +225,10 @@ class NeverCreated(LifeRule):
             others = tuple(other for other in model.kinds_of(use.handle) if other.alive)
             if others:
                 yield cls.violation(use, f"{use.handle:#x} is {others[-1].name}, not {a(cls.kind.noun)}", others[-1])
+                continue
+            elsewhere = next((each for each in model.objects(cls.kind) if each.handle == use.handle), None)
+            if elsewhere is not None and elsewhere.context is not None:
+                message = f"{use.handle:#x} is {elsewhere.name} in {elsewhere.context.name}, which is not current"
+                yield cls.violation(use, message, elsewhere, elsewhere.context)
             elif model.sees_all(cls.kind):
                 yield cls.violation(use, f"{use.handle:#x} was never handed out as {a(cls.kind.noun)}")

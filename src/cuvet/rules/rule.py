@@ -2,7 +2,8 @@
 
 A rule says when a call is not allowed (``check``), what the driver then does (``outcomes``), why it is wrong and how to
 mend it. Its VALID and INVALID programs are its tests and its documentation; they are Python over the driver API
-(see ``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note).
+(see ``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note). Of a rule that ``cuvet check``
+sees some are source files (``cuvet.rules.sources``).
 
 Some things are not known before the call. The analysis asks about them besides ``check``:
 

@@ -1,4 +1,4 @@
-"""What rules that only source code shows share. Their examples are sources, which are checked and never run."""
+"""Examples that are source files, which are checked and never run, and the rules of which all examples are such."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ class Source(Example):
     """``program`` is a source file; its lines at fault are marked ``// error: [slug]`` (``#`` in Python)."""
 
     language: Literal["cuda", "c++", "python", "c#"] = "cuda"
+
+
+def sources(examples: tuple[Example, ...]) -> tuple[Source, ...]:
+    return tuple(example for example in examples if isinstance(example, Source))
+
+
+def runnable(examples: tuple[Example, ...]) -> tuple[Example, ...]:
+    """Those that can be run (see ``cuvet.rules.programs``)."""
+    return tuple(example for example in examples if not isinstance(example, Source))
 
 
 class SourceRule(Rule):

@@ -43,7 +43,14 @@ def main() -> None:
         dense = torch.sparse.mm(torch.eye(64, device="cuda").to_sparse_csr(), back.unsqueeze(1))
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
-    print("cudnn", torch.backends.cudnn.version(), "loss", f"{torch.stack(losses).mean().item():.3f}", "sum", f"{dense.sum().item():.4f}")
+    print(
+        "cudnn",
+        torch.backends.cudnn.version(),
+        "loss",
+        f"{torch.stack(losses).mean().item():.3f}",
+        "sum",
+        f"{dense.sum().item():.4f}",
+    )
 
 
 if __name__ == "__main__":

@@ -91,7 +91,10 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
     if model.initialised_before_fork and call.name not in _WORKS_IN_FORKED_CHILD:
         return status.NOT_INITIALIZED
     prediction = model.predict(call)
-    if CRASH in prediction.statuses and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
+    breaks = any(
+        CRASH in violation.outcomes for violation in prediction.violations
+    )  # of what is legal, some calls may crash too
+    if breaks and CRASH in prediction.statuses and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
         model.observe(call, Outcome(None, signal=signal.SIGSEGV))
         yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))
     result = next((allowed for allowed in prediction.statuses if allowed != CRASH), status.INVALID_HANDLE)

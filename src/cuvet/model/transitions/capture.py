@@ -135,7 +135,7 @@ def observe_failure(model: Model, call: Call, status: int) -> None:
         if status != UNMATCHED:
             graph = stream.capture.graph
             finish(model, call, stream.capture)
-            if graph is not None and status == INVALIDATED:
+            if graph is not None:
                 model.end(graph, call)
         elif stream.capture.invalidated_by is None:
             stream.capture.invalidated_by = call

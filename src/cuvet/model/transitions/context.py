@@ -76,7 +76,7 @@ def from_green_context(model: Model, call: Call, outcome: Outcome) -> None:
         return
     green = model.object_of(call, call.entry_point.index["hCtx"], Kind.GREEN_CONTEXT)
     context = model.create(Context, Kind.CONTEXT, handle, call, outcome, "pContext", green)
-    context.context = None
+    context.context, context.of_green = None, True
     context.device = None if green is None else green.device
 
 
@@ -113,6 +113,9 @@ def retain(model: Model, call: Call, outcome: Outcome) -> None:
     if context is None or not context.alive or context.handle != handle:
         context = model.create(Context, Kind.CONTEXT, handle, call, outcome, "pctx", None)
         context.context = None
+        for stream in model.objects(Kind.STREAM):
+            if isinstance(stream, Stream) and stream.context is None and stream.device == device:
+                stream.context = context
     model.primaries[device] = context
     context.primary, context.device, context.retained = True, device, retained + 1
 

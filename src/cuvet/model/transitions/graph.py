@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.naming import member
 from cuvet.model.nodes import edges_named, frees_memory, leaves_memory, node_types, nodes_named
-from cuvet.model.objects import Capture, Event, Graph, GraphExec, Object
+from cuvet.model.objects import Capture, Event, Graph, GraphExec, GraphNode, Object
 from cuvet.model.transitions.object import create, output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from cuvet.model.model import Model
 
 
+_NEVER_ENDS = 1 << 62
+"""References."""
 _MEMORY_NODES, _ALLOCATION_NODE, _CONDITIONAL_NODE = (10, 11), 10, 13
 """CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_FREE and CU_GRAPH_NODE_TYPE_CONDITIONAL."""
 
@@ -84,6 +86,13 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
         made.allocates, made.conditional = original.allocates, original.conditional
 
 
+@after_roles("cuGraphNodeFindInClone")
+def find_in_clone(model: Model, call: Call, outcome: Outcome) -> None:
+    found = model.find(Kind.GRAPH_NODE, output(call, outcome, "phNode") or 0)
+    if isinstance(found, GraphNode):
+        found.original = model.object_of(call, call.entry_point.index["hOriginalNode"], Kind.GRAPH_NODE)
+
+
 @for_role(Verb.CREATES, Kind.GRAPH)
 def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """The graph of a capture may be there already: the capture was begun into it, or the program asked for it meanwhile."""
@@ -94,7 +103,7 @@ def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None
         create(model, call, outcome, role)
         graph = model.find(Kind.GRAPH, handle)
     if capture is not None and isinstance(graph, Graph):
-        graph.captured = True
+        graph.captured, capture.graph = True, graph
         graph.held += [(None, event) for event in capture.events]
         model.graphs_allocate |= capture.allocates
         graph.allocates |= capture.allocates
@@ -160,10 +169,11 @@ def update(model: Model, call: Call, outcome: Outcome) -> None:
 
 @after_roles("cuGraphExecNodeSetParams", "cuGraphExecEventRecordNodeSetEvent", "cuGraphExecEventWaitNodeSetEvent")
 def set_exec_event(model: Model, call: Call, outcome: Outcome) -> None:
-    """Which event it replaces is not known."""
+    """Which event it replaces is not known: the new one is all that is certain."""
     found = model.object_of(call, call.entry_point.index["hGraphExec"], Kind.GRAPH_EXEC)
+    event = model.find(Kind.EVENT, parameter(call, "event"))
     if isinstance(found, GraphExec):
-        found.events = ()
+        found.events = (event,) if isinstance(event, Event) else ()
 
 
 @after_roles("cuGraphChildGraphNodeGetGraph")
@@ -192,17 +202,39 @@ def share_user_object(model: Model, call: Call, outcome: Outcome) -> None:
     """The graph holds references of its own, or takes over the caller's (CU_GRAPH_USER_OBJECT_MOVE). When it lets go of them
     is not followed, so the object is not known to end any more."""
     found = model.object_of(call, call.entry_point.index["object"], Kind.USER_OBJECT)
+    graph = model.object_of(call, call.entry_point.index["graph"], Kind.GRAPH)
     if found is not None:
-        found.references = 1 << 62
+        found.references = _NEVER_ENDS
+        if isinstance(graph, Graph):
+            graph.owned[found] = graph.owned.get(found, 0) + parameter(call, "count", 1)
+
+
+@instead_of_roles("cuGraphReleaseUserObject")
+def take_user_object(model: Model, call: Call, outcome: Outcome) -> None:
+    """The driver does not look whether the graph has the references."""
+    found = model.object_of(call, call.entry_point.index["object"], Kind.USER_OBJECT)
+    graph = model.object_of(call, call.entry_point.index["graph"], Kind.GRAPH)
+    if found is None or not isinstance(graph, Graph):
+        return
+    count = parameter(call, "count", 1)
+    if graph.owned.get(found, 0) < count:
+        graph.released_too_often = True
+        _let_go(model, call, found, count)
+    else:
+        graph.owned[found] -= count
+
+
+def _let_go(model: Model, call: Call, found: Object, count: int) -> None:
+    found.references -= count
+    if found.references <= 0:
+        model.end(found, call)
 
 
 @instead_of_roles("cuUserObjectRelease")
 def release_user_object(model: Model, call: Call, outcome: Outcome) -> None:
     found = model.object_of(call, call.entry_point.index["object"], Kind.USER_OBJECT)
     if found is not None:
-        found.references -= parameter(call, "count", 1)
-        if found.references <= 0:
-            model.end(found, call)
+        _let_go(model, call, found, parameter(call, "count", 1))
 
 
 @instead_of_roles("cuMemRetainAllocationHandle")
@@ -220,6 +252,4 @@ def retain_memory_handle(model: Model, call: Call, outcome: Outcome) -> None:
 def release_memory_handle(model: Model, call: Call, outcome: Outcome) -> None:
     found = model.object_of(call, call.entry_point.index["handle"], Kind.MEMORY_HANDLE)
     if found is not None:
-        found.references -= 1
-        if found.references <= 0:
-            model.end(found, call)
+        _let_go(model, call, found, 1)

@@ -9,7 +9,8 @@ from cuvet.model.naming import member
 from cuvet.model.objects import Allocation, MemoryPool
 from cuvet.model.transitions.graph import forget_held
 from cuvet.model.transitions.object import output, owner, parameter
-from cuvet.model.transitions.registry import for_role, instead_of_roles
+from cuvet.model.transitions.pool import with_access
+from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
@@ -32,6 +33,7 @@ def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     variant = GRAPH if captured else role.variant
     parent = owner(model, call, role) if variant not in _OUTLIVES_CONTEXT else None
     allocation = add(model, call, outcome, address, _size(call, outcome, role), variant, parent, role.parameter)
+    allocation.capture = stream.capture if stream is not None else None
     if variant == STREAM_ORDERED:
         _order(model, call, allocation, stream)
     model.ledger.begin(allocation, call)
@@ -57,6 +59,8 @@ def free(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     Either takes memory of both kinds. A graph's memory is freed until the next launch only."""
     allocation = model.object_of(call, call.entry_point.index[role.parameter], Kind.MEMORY)
     stream = model.stream_on(call)
+    if isinstance(allocation, Allocation) and allocation.freed_on is not None and stream is None:
+        model.freed_twice = True
     if not isinstance(allocation, Allocation) or allocation.variant == GRAPH or not allocation.alive:
         forget_held(model)
         return
@@ -64,14 +68,32 @@ def free(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         return
     if stream is None and allocation.variant != STREAM_ORDERED:
         model.order.finish_context(allocation.context)
+    elif stream is None:
+        _endanger(model, allocation)
     allocation.freed_on = stream
     model.end(allocation, call)
+
+
+def _endanger(model: Model, freed: Allocation) -> None:
+    """cuMemFree takes the memory from the work that uses it."""
+    uses = (*model.endangered, *freed.uses.values())
+    model.endangered = [use for use in uses if not model.finished(use)]
 
 
 @instead_of_roles("cuMemMap")
 def map_memory(model: Model, call: Call, outcome: Outcome) -> None:
     mapped = add(model, call, outcome, parameter(call, "ptr"), parameter(call, "size"), "mapped", None, "ptr")
     model.ledger.map(mapped, model.object_of(call, call.entry_point.index["handle"], Kind.MEMORY_HANDLE), call)
+
+
+@after_roles("cuMemSetAccess")
+def give_access(model: Model, call: Call, outcome: Outcome) -> None:
+    """To all mappings in the range."""
+    start, size = parameter(call, "ptr"), parameter(call, "size")
+    for mapped in model.overlapping_allocations(start, size):
+        if mapped.handle < start or start + size < mapped.end:
+            mapped.reached_from = None
+        mapped.reached_from = with_access(call, "desc", mapped.reached_from)
 
 
 @instead_of_roles("cuMemUnmap")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Event, Function, Graph, GraphExec, Linker, MemoryPool, Object, Stream
+from cuvet.model.objects import Event, Function, Graph, GraphExec, GraphNode, Linker, MemoryPool, Object, Stream
 from cuvet.model.transitions.registry import for_role
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _CLASSES: dict[Kind, type[Object]] = {
     Kind.KERNEL: Function,
     Kind.GRAPH: Graph,
     Kind.GRAPH_EXEC: GraphExec,
+    Kind.GRAPH_NODE: GraphNode,
     Kind.LINKER: Linker,
 }
 
@@ -63,7 +64,8 @@ def owner(model: Model, call: Call, role: Role) -> Object | None:
     """The object that the role's new object belongs to: ``role.parent``, else the current context if it dies with that."""
     index = call.entry_point.index.get(role.parent)
     if index is None:
-        return None if role.kind in _OUTLIVES_CONTEXT else model.living_context(call)
+        green = model.green_context(call) if role.kind is Kind.STREAM else None
+        return None if role.kind in _OUTLIVES_CONTEXT else green.parent if green else model.living_context(call)
     kind = next((other.kind for other in call.entry_point.roles if other.parameter == role.parent), Kind.NONE)
     return model.object_of(call, index, kind) if kind not in (Kind.NONE, Kind.DEVICE) else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
@@ -70,22 +69,20 @@ def _add(model: Model, call: Call, outcome: Outcome, handle: int, name: str) -> 
 @after_roles("cuMemPoolSetAccess")
 def set_access(model: Model, call: Call, outcome: Outcome) -> None:
     pool = model.object_of(call, call.entry_point.index["pool"], Kind.MEMORY_POOL)
-    if not isinstance(pool, MemoryPool) or pool.reached_from is None:
-        return
-    known = 0
-    for location, device, flags in _accesses(call):
-        known += 1
+    if isinstance(pool, MemoryPool):
+        pool.reached_from = with_access(call, "map", pool.reached_from)
+
+
+def with_access(call: Call, parameter_name: str, before: frozenset[int] | None) -> frozenset[int] | None:
+    """The devices that can reach memory after the call, which passes ``count`` CUmemAccessDesc: CUmemLocationType, device and
+    CUmemAccess_flags. None if that is not known."""
+    data = call.inputs.get(call.entry_point.index[parameter_name], b"")[: 12 * parameter(call, "count")]
+    if before is None or len(data) < 12 * parameter(call, "count"):
+        return None
+    for location, device, flags in struct.iter_unpack("<III", data):
         if location == _DEVICE:
-            pool.reached_from = pool.reached_from - {device} if flags == _NO_ACCESS else pool.reached_from | {device}
-    if known < parameter(call, "count"):
-        pool.reached_from = None
-
-
-def _accesses(call: Call) -> Iterator[tuple[int, int, int]]:
-    """CUmemLocationType, device and CUmemAccess_flags of each CUmemAccessDesc that is known."""
-    return struct.iter_unpack(
-        "<III", call.inputs.get(call.entry_point.index["map"], b"")[: 12 * parameter(call, "count")]
-    )
+            before = before - {device} if flags == _NO_ACCESS else before | {device}
+    return before
 
 
 @after_roles("cuDeviceSetMemPool", "cuMemSetMemPool")

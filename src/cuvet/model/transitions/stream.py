@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.code import does_nothing
-from cuvet.model.objects import Allocation, Event, Stream
+from cuvet.model.naming import words_named
+from cuvet.model.objects import Allocation, Event, HostMemory, Stream
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
 from cuvet.model.transitions.registry import after_roles, for_role
@@ -98,11 +99,34 @@ def use_memory(call: Call, stream: Stream, allocation: Allocation) -> None:
 
 @after_roles(*WITHOUT_STREAM)
 def copy(model: Model, call: Call, outcome: Outcome) -> None:
-    """Work on the default stream. Not all of these calls wait for it; that the host has waited is the careful assumption."""
+    """Work on the default stream. When the call returns it is done if it ends in the host's memory, or comes from pinned memory. Of a copy
+    from pageable memory what came before is done, but "the DMA to final destination may not have completed"; for sets, and copies from
+    device to device, the host does not wait at all (CUDA Driver API, API synchronization behavior). Of managed memory it waits."""
     stream = model.default_stream(call)
-    if stream is not None:
-        model.order.enqueue(call, stream)
-    model.order.finish_stream(stream)
+    if stream is None:
+        model.order.finish_stream(None)
+        return
+    source, target = _ends(model, call, Verb.READS), _ends(model, call, Verb.WRITES)
+    if isinstance(source, HostMemory) or source is None:
+        model.order.finish_stream(stream)
+    model.order.enqueue(call, stream)
+    for memory in (source, target):
+        if isinstance(memory, Allocation):
+            use_memory(call, stream, memory)
+    if isinstance(source, HostMemory) or target is None or isinstance(target, HostMemory):
+        model.order.finish_stream(stream)
+
+
+def _ends(model: Model, call: Call, verb: Verb) -> Allocation | HostMemory | Kind | None:
+    """The memory that the call reads or writes: of the device, pinned, an array (``Kind.ARRAY``: also if nothing is named), or None if it
+    is pageable, managed or not known."""
+    for role in call.entry_point.roles:
+        for address in words_named(call, role) if role.verb is verb else ():
+            memory, pinned = model.allocation_at(address), model.host_memory_at(address)
+            if pinned is not None and pinned.alive:
+                return pinned
+            return memory if memory is not None and memory.alive and memory.variant != "managed" else None
+    return Kind.ARRAY
 
 
 @after_roles("cuLaunch", "cuLaunchGrid")

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 class AddressRangeFreedInPart(Rule):
     """
     ## What it checks
-    A range of addresses is freed (`cuMemAddressFree`) with another size than it was reserved with, and the call fails.
+    A range of addresses is freed (`cuMemAddressFree`) with another size than it was reserved with, or a part of a mapping is
+    unmapped (`cuMemUnmap`), and the call fails.
 
     ## Why it is wrong
-    A range is freed as a whole. The call returns CUDA_ERROR_INVALID_VALUE, and the range stays reserved.
+    A range is freed as a whole, and a mapping is unmapped as a whole. The call returns CUDA_ERROR_INVALID_VALUE, and the range stays
+    reserved, the memory mapped.
 
     ## Use instead
-    Pass the address that `cuMemAddressReserve` gave, and the size that it was given.
+    Pass the address that `cuMemAddressReserve` gave, and the size that it was given; those that `cuMemMap` was given.
 
     ## Limits
     Ranges that were reserved before the first call that was seen are not judged.
@@ -30,14 +32,21 @@ class AddressRangeFreedInPart(Rule):
     code = "CV432"
     name = "address-range-freed-in-part"
     severity = "error"
-    summary = "a range of addresses is freed with another size than it was reserved with"
-    help = "pass the size that cuMemAddressReserve was given"
-    entry_points = frozenset({"cuMemAddressFree"})
+    summary = "a range of addresses is freed with another size than it was reserved with, or unmapped in part"
+    help = "pass the size that cuMemAddressReserve, or cuMemMap, was given"
+    entry_points = frozenset({"cuMemAddressFree", "cuMemUnmap"})
     evidence = (
         recorded("with another size, 4 of 4: CUDA_ERROR_INVALID_VALUE; with the same, and nothing mapped: no error"),
         documented(
             "the size must match what was given to cuMemAddressReserve",
             "CUDA Driver API, Virtual Memory Management, cuMemAddressFree",
+        ),
+        recorded(
+            "cuMemUnmap of the first 4096 bytes of a mapping of 2 MiB: CUDA_ERROR_INVALID_VALUE, 5 of 5; of all of it: no error"
+        ),
+        documented(
+            "the range must be all of what was mapped: a part of a mapping cannot be unmapped",
+            "CUDA Driver API, Virtual Memory Management, cuMemUnmap",
         ),
     )
     VALID = (
@@ -71,10 +80,23 @@ addresses = cu.cuMemAddressReserve(2 * size, 0, 0, 0)
 cu.cuMemAddressFree(addresses, size)  # error: [address-range-freed-in-part]
 """,
         ),
+        Example(
+            "unmapped in part",
+            """
+size = 1 << 21
+addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
+handle = cu.cuMemCreate(size, cu.struct("CUmemAllocationProp", type=1, location__type=1), 0)
+cu.cuMemMap(addresses, size, 0, handle, 0)
+cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
+""",
+        ),
     )
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if call.name == "cuMemUnmap":
+            yield from cls._unmapped(call, model)
+            return
         found = model.object_of(call, call.entry_point.index["ptr"], Kind.ADDRESS_RANGE)
         made = None if found is None or not found.alive else found.created_by
         if found is None or made is None or made.name != "cuMemAddressReserve" or made.arg("size") == call.arg("size"):
@@ -88,3 +110,20 @@ cu.cuMemAddressFree(addresses, size)  # error: [address-range-freed-in-part]
             outcomes=(1,),
             only_if_failed=True,
         )
+
+    @classmethod
+    def _unmapped(cls, call: Call, model: Model) -> Iterator[Violation]:
+        start, size = call.arg("ptr"), call.arg("size")
+        for memory in model.overlapping_allocations(start, size):
+            if memory.variant == "mapped" and (memory.handle < start or start + size < memory.end):
+                made = memory.created_by
+                yield Violation(
+                    rule=cls,
+                    message=f"{memory.name} is {memory.size} bytes long, and not all of it is to be unmapped",
+                    objects=(memory,),
+                    argument=call.entry_point.index["size"],
+                    because=() if made is None else (f"it was mapped by {place(made)}",),
+                    outcomes=(1,),
+                    only_if_failed=True,
+                )
+                return

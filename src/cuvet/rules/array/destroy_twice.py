@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class ArrayDestroyTwice(DestroyTwice):
@@ -54,6 +55,19 @@ cu.cuArrayDestroy(array)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: made again before it is freed again",
+            """
+void resize(cudaArray_t *pixels, const cudaChannelFormatDesc *format, size_t width, size_t height) {
+    cudaFreeArray(*pixels);
+    cudaMallocArray(pixels, format, width, height);
+    if (!paint(*pixels)) {
+        cudaFreeArray(*pixels);
+        *pixels = nullptr;
+    }
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -71,5 +85,50 @@ array = cu.array()
 cu.in_thread(lambda: cu.cuArrayDestroy(array))
 cu.cuArrayDestroy(array)  # error: [array-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: in a branch and at the end",
+            """
+void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
+    cudaArray_t pixels;
+    cudaMallocArray(&pixels, format, width, height);
+    if (!paint(pixels))
+        cudaFreeArray(pixels);
+    cudaFreeArray(pixels);  // error: [array-destroy-twice]
+}
+""",
+        ),
+        Source(
+            "Python: CuPy's runtime",
+            """
+from cupy.cuda import runtime
+
+def draw(descriptor, width, height, paint):
+    array = runtime.mallocArray(descriptor, width, height, 0)
+    paint(array)
+    runtime.freeArray(array)
+    runtime.freeArray(array)  # error: [array-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: in the block and in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArrayDescriptor descriptor) {
+        CUarray array = new CUarray();
+        Check(ArrayManagement.cuArrayCreate_v2(ref array, ref descriptor));
+        try {
+            Paint(array);
+            Check(ArrayManagement.cuArrayDestroy(array));
+        } finally {
+            Check(ArrayManagement.cuArrayDestroy(array));  // error: [array-destroy-twice]
+        }
+    }
+}
+""",
+            language="c#",
         ),
     )

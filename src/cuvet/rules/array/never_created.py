@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class ArrayNeverCreated(NeverCreated):
@@ -53,6 +54,20 @@ cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
 """,
         ),
+        Source(
+            "C++: a level of a mipmapped array",
+            """
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaArray_t level;
+    cudaChannelFormatDesc found;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    cudaGetMipmappedArrayLevel(&level, pyramid, 0);
+    cudaGetChannelDesc(&found, level);
+    cudaFreeMipmappedArray(pyramid);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -61,5 +76,39 @@ cu.cuArrayDestroy(array)
 other = cu.cuMemAlloc(4096)
 cu.cuArray3DGetDescriptor(cu.host(40), other)  # error: [array-never-created]
 """,
+        ),
+        Source(
+            "C++: a mipmapped array by cudaFreeArray",
+            """
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    paint(pyramid);
+    cudaFreeArray((cudaArray_t)pyramid);  // error: [array-never-created]
+}
+""",
+        ),
+        Source(
+            "C++: device memory by cudaFreeArray",
+            """
+void draw(size_t bytes) {
+    void *pixels;
+    cudaMalloc(&pixels, bytes);
+    cudaMemset(pixels, 0, bytes);
+    cudaFreeArray((cudaArray_t)pixels);  // error: [array-never-created]
+}
+""",
+        ),
+        Source(
+            "Python: device memory by freeArray",
+            """
+from cupy.cuda import runtime
+
+def draw(size, paint):
+    pixels = runtime.malloc(size)
+    paint(pixels)
+    runtime.freeArray(pixels)  # error: [array-never-created]
+""",
+            language="python",
         ),
     )

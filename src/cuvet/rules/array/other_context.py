@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import named
 from cuvet.rules.ownership import belongs, living_context
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 class ArrayOtherContext(Rule):
     """
     ## What it checks
-    A texture or surface object is made of an array of another context than the current one, and the call fails.
+    A texture or surface object is made of an array of another context than the current one, and the call fails. Or a texture object
+    is made of a mipmapped array of another device.
 
     ## Why it is wrong
     The driver returns CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, also for two contexts of one device, between which peer access cannot be
-    enabled.
+    enabled. Of a mipmapped array of another device it dies of SIGSEGV.
 
     ## Use instead
     Make the context of the array current before `cuTexObjectCreate`, or make the array in the context that is current. Use
@@ -28,7 +29,7 @@ class ArrayOtherContext(Rule):
 
     ## Limits
     Arrays that were made before the first call that was seen are not known. Arrays of a context to which peer access was enabled are
-    not judged, nor are mipmapped arrays.
+    not judged, nor are mipmapped arrays of another context of the same device.
     """
 
     code = "CV467"
@@ -42,6 +43,7 @@ class ArrayOtherContext(Rule):
             "cuTexObjectCreate and cuSurfObjectCreate of an array of another context of the same device: "
             "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; cuTexObjectCreate of such a mipmapped array: no error"
         ),
+        recorded("cuTexObjectCreate of a mipmapped array of another device: SIGSEGV, 3 of 3"),
     )
     VALID = (
         Example(
@@ -76,6 +78,16 @@ cu.cuCtxDestroy(other)
 cu.cuArrayDestroy(array)
 """,
         ),
+        Example(
+            "mipmapped array of another device",
+            """
+mipmapped = cu.cuMipmappedArrayCreate(cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=64, Height=64, Format=32, NumChannels=1), 2)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
+resource = cu.struct("CUDA_RESOURCE_DESC", resType=1, res__array__hArray=mipmapped)
+cu.cuTexObjectCreate(resource, bytes(104), 0)  # error: [array-other-context]
+""",
+            devices=2,
+        ),
     )
 
     @classmethod
@@ -93,4 +105,18 @@ cu.cuArrayDestroy(array)
                 because=(belongs(use.object, owner), f"{current.name} is current"),
                 outcomes=(705,),
                 only_if_failed=True,
+            )
+        for use in named(call, model, Kind.MIPMAPPED_ARRAY) if call.name == "cuTexObjectCreate" else ():
+            owner = living_context(use.object)
+            if use.object is None or owner is None or current is None or owner in current.peers:
+                continue
+            if None in (owner.device, current.device) or owner.device == current.device:
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{use.object.name} belongs to another device than the current one",
+                objects=(use.object, owner, current),
+                argument=use.argument,
+                because=(belongs(use.object, owner), f"{current.name} of device {current.device} is current"),
+                outcomes=(CRASH,),
             )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class ArrayUseAfterContextDestroy(ParentGone):
@@ -70,6 +71,21 @@ cu.cuArrayDestroy(array)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: destroyed before its context",
+            """
+void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
+    CUcontext context;
+    CUarray pixels;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuArrayCreate(&pixels, descriptor);
+    paint(pixels);
+    cuArrayDestroy(pixels);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -99,5 +115,53 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: destroyed after its context",
+            """
+void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
+    CUcontext context;
+    CUarray pixels;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuArrayCreate(&pixels, descriptor);
+    paint(pixels);
+    cuCtxDestroy(context);
+    cuArrayDestroy(pixels);  // error: [array-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: destroyed after its context",
+            """
+from cuda.bindings import driver
+
+def draw(device, descriptor, paint):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, pixels = driver.cuArrayCreate(descriptor)
+    paint(pixels)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuArrayDestroy(pixels)  # error: [array-use-after-context-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed after its context",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUdevice device, CUDAArrayDescriptor descriptor) {
+        CUcontext context = new CUcontext();
+        CUarray pixels = new CUarray();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ArrayManagement.cuArrayCreate_v2(ref pixels, ref descriptor));
+        Paint(pixels);
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(ArrayManagement.cuArrayDestroy(pixels));  // error: [array-use-after-context-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

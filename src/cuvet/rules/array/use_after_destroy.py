@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class ArrayUseAfterDestroy(UseAfterDestroy):
@@ -67,6 +68,33 @@ cu.cuArrayDestroy(array)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: freed after the copy",
+            """
+void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
+    cudaArray_t pixels;
+    size_t row = width * sizeof(float);
+    cudaMallocArray(&pixels, format, width, height);
+    cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);
+    paint(pixels);
+    cudaFreeArray(pixels);
+}
+""",
+        ),
+        Source(
+            "Python: destroyed after the question",
+            """
+from cuda.bindings import driver
+
+def shape(descriptor, work):
+    error, array = driver.cuArrayCreate(descriptor)
+    work(array)
+    error, found = driver.cuArrayGetDescriptor(array)
+    error, = driver.cuArrayDestroy(array)
+    return found.Width, found.Height
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -92,5 +120,48 @@ array = cu.array()
 cu.in_thread(lambda: cu.cuArrayDestroy(array))
 cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: copied to after it was freed",
+            """
+void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
+    cudaArray_t pixels;
+    size_t row = width * sizeof(float);
+    cudaMallocArray(&pixels, format, width, height);
+    cudaFreeArray(pixels);
+    cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);  // error: [array-use-after-destroy]
+}
+""",
+        ),
+        Source(
+            "Python: asked after the destruction",
+            """
+from cuda.bindings import driver
+
+def shape(descriptor, work):
+    error, array = driver.cuArrayCreate(descriptor)
+    work(array)
+    error, = driver.cuArrayDestroy(array)
+    error, found = driver.cuArrayGetDescriptor(array)  # error: [array-use-after-destroy]
+    return found.Width, found.Height
+""",
+            language="python",
+        ),
+        Source(
+            "C#: asked after the destruction",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArrayDescriptor descriptor) {
+        CUarray array = new CUarray();
+        Check(ArrayManagement.cuArrayCreate_v2(ref array, ref descriptor));
+        Paint(array);
+        Check(ArrayManagement.cuArrayDestroy(array));
+        Check(ArrayManagement.cuArrayGetDescriptor_v2(ref descriptor, array));  // error: [array-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -88,7 +88,7 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-invalidated]
         argument = call.entry_point.index["hEvent"]
         event = model.object_of(call, argument, Kind.EVENT)
         capture = event.captured if isinstance(event, Event) and event.alive else None
-        if event is None or capture is None or capture.invalidated_by is None or capture.ended_by is not None:
+        if event is None or capture is None or capture.invalidated_by is None:
             return
         yield Violation(
             rule=cls,

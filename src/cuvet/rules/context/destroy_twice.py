@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class ContextDestroyTwice(DestroyTwice):
@@ -64,6 +65,39 @@ cu.cuDevicePrimaryCtxRelease(device)
 """,
             note="one release for each retain",
         ),
+        Source(
+            "C++: destroyed on each way out",
+            """
+int compute(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    CUresult result = cuModuleLoad(&module, path);
+    if (result != CUDA_SUCCESS) {
+        cuCtxDestroy(context);
+        return result;
+    }
+    run(module);
+    cuModuleUnload(module);
+    return cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: in finally alone",
+            """
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    try:
+        work()
+    finally:
+        error, = driver.cuCtxDestroy(context)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -81,5 +115,55 @@ own = cu.cuCtxCreate(0, 0, device)
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuCtxDestroy(own)  # error: [context-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: on failure, and at the end",
+            """
+int compute(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    CUresult result = cuModuleLoad(&module, path);
+    if (result != CUDA_SUCCESS)
+        cuCtxDestroy(context);
+    else
+        run(module);
+    cuCtxDestroy(context);  // error: [context-destroy-twice]
+    return result;
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    try:
+        work()
+        error, = driver.cuCtxDestroy(context)
+    finally:
+        error, = driver.cuCtxDestroy(context)  # error: [context-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed twice",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Work();
+        Check(ContextManagement.cuCtxDestroy_v2(context));  // error: [context-destroy-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class ContextNeverCreated(NeverCreated):
@@ -61,6 +62,19 @@ cu.cuCtxSetCurrent(cu.cuStreamGetCtx(stream))
 cu.cuStreamDestroy(stream)
 """,
         ),
+        Source(
+            "C++: a context behind a pointer to void",
+            """
+void compute(CUdevice device) {
+    CUcontext context;
+    cuCtxCreate(&context, nullptr, 0, device);
+    void *opaque = context;
+    cuCtxSetCurrent((CUcontext)opaque);
+    cuCtxDestroy((CUcontext)opaque);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -68,5 +82,40 @@ cu.cuStreamDestroy(stream)
             """
 cu.cuCtxPushCurrent(0x1234567000)  # error: [context-never-created]
 """,
+        ),
+        Source(
+            "C++: a stream as a context",
+            """
+void compute(CUdevice device) {
+    CUstream stream;
+    cuStreamCreate(&stream, 0);
+    void *current = stream;
+    cuCtxSetCurrent((CUcontext)current);  // error: [context-never-created]
+    cuStreamDestroy(stream);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: handles as IntPtr, in the wrong order",
+            """
+class Worker {
+    [DllImport("nvcuda", EntryPoint = "cuCtxCreate_v2")] static extern int Create(out IntPtr context, uint flags, int device);
+    [DllImport("nvcuda", EntryPoint = "cuCtxDestroy_v2")] static extern int Destroy(IntPtr context);
+    [DllImport("nvcuda", EntryPoint = "cuStreamCreate")] static extern int CreateStream(out IntPtr stream, uint flags);
+    [DllImport("nvcuda", EntryPoint = "cuStreamDestroy_v2")] static extern int DestroyStream(IntPtr stream);
+
+    void Compute() {
+        Check(Create(out IntPtr context, 0, 0));
+        Check(CreateStream(out IntPtr stream, 0));
+        Work(stream);
+        Check(DestroyStream(stream));
+        Check(Destroy(context));
+        Check(CreateStream(out IntPtr other, 0));
+        Check(Destroy(other));  // error: [context-never-created]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -9,6 +9,7 @@ from cuvet.model.objects import Context
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -78,6 +79,37 @@ cu.cuCtxSynchronize()
 """,
             note="the primary context has the same handle again",
         ),
+        Source(
+            "C++: a context for each round",
+            """
+void compute(CUdevice device, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        CUcontext context;
+        cuCtxCreate(&context, nullptr, 0, device);
+        run(context);
+        cuCtxSetCurrent(context);
+        cuCtxSynchronize();
+        cuCtxDestroy(context);
+    }
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: popped, and destroyed at the end",
+            """
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    try:
+        work()
+        error, = driver.cuCtxSynchronize()
+    finally:
+        error, = driver.cuCtxDestroy(context)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -106,6 +138,47 @@ cu.cuCtxDestroy(own)
 cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
 """,
             note="accepted in silence",
+        ),
+        Source(
+            "C++: made current again",
+            """
+void compute(CUdevice device, CUdeviceptr values, size_t n) {
+    CUcontext context;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMemsetD32(values, 0, n);
+    cuCtxDestroy(context);
+    cuCtxSetCurrent(context);  // error: [context-use-after-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: pushed after the destruction",
+            """
+from cuda.bindings import driver
+
+def compute(device):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuCtxPushCurrent(context)  # error: [context-use-after-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: made current again",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(ContextManagement.cuCtxSetCurrent(context));  // error: [context-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )
 

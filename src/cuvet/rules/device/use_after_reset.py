@@ -8,6 +8,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ENDS, NAMES, by_reset, chain, ending
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Role
@@ -130,6 +131,30 @@ cu.cuDevicePrimaryCtxReset(device)
 cu.cuGraphDestroy(graph)
 """,
         ),
+        Source(
+            "C++: freed before the reset",
+            """
+void finish(int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    add<<<1, n>>>(values);
+    cudaFree(values);
+    cudaDeviceReset();
+}
+""",
+        ),
+        Source(
+            "C++: made anew after the reset",
+            """
+void retry(float *values, const float *host, size_t bytes) {
+    cudaFree(values);
+    cudaDeviceReset();
+    cudaMalloc(&values, bytes);
+    cudaMemcpy(values, host, bytes, cudaMemcpyHostToDevice);
+    cudaFree(values);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -181,6 +206,61 @@ cu.cuMemHostRegister(memory, 4096, 0)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuMemHostUnregister(memory)  # error: [device-use-after-reset]
 """,
+        ),
+        Source(
+            "C++: freed after the reset",
+            """
+void finish(int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    add<<<1, n>>>(values);
+    cudaDeviceReset();
+    cudaFree(values);  // error: [device-use-after-reset]
+}
+""",
+        ),
+        Source(
+            "C++: stream destroyed after the reset",
+            """
+void run(int n) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    add<<<1, n, 0, stream>>>();
+    cudaStreamSynchronize(stream);
+    cudaDeviceReset();
+    cudaStreamDestroy(stream);  // error: [device-use-after-reset]
+}
+""",
+        ),
+        Source(
+            "Python: event after the reset",
+            """
+from cuda.bindings import runtime as cudart
+
+def run(work):
+    error, done = cudart.cudaEventCreate()
+    work(done)
+    error, = cudart.cudaDeviceReset()
+    error, = cudart.cudaEventDestroy(done)  # error: [device-use-after-reset]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: memory freed after the reset of the primary context",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    static void Run(CUdevice device, byte[] values) {
+        CUdeviceptr memory = new CUdeviceptr();
+        Check(MemoryManagement.cuMemAlloc_v2(ref memory, values.Length));
+        Check(SynchronousMemcpy_v2.cuMemcpyHtoD_v2(memory, values, values.Length));
+        Check(ContextManagement.cuDevicePrimaryCtxReset(device));
+        Check(MemoryManagement.cuMemFree_v2(memory));  // error: [device-use-after-reset]
+    }
+}
+""",
+            language="c#",
         ),
     )
 

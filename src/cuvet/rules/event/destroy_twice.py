@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class EventDestroyTwice(DestroyTwice):
@@ -58,6 +59,48 @@ cu.cuEventDestroy(event)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: one event for each round",
+            """
+void rounds(cudaStream_t stream, int count) {
+    for (int i = 0; i < count; ++i) {
+        cudaEvent_t done;
+        cudaEventCreate(&done);
+        cudaEventRecord(done, stream);
+        cudaEventSynchronize(done);
+        cudaEventDestroy(done);
+    }
+}
+""",
+        ),
+        Source(
+            "C++: elements of an array",
+            """
+void record(cudaStream_t stream) {
+    cudaEvent_t events[2];
+    for (int i = 0; i < 2; ++i)
+        cudaEventCreate(&events[i]);
+    cudaEventRecord(events[0], stream);
+    cudaEventRecord(events[1], stream);
+    for (int i = 0; i < 2; ++i)
+        cudaEventDestroy(events[i]);
+}
+""",
+        ),
+        Source(
+            "Python: one event for each stream",
+            """
+from cupy.cuda import runtime
+
+def record(streams):
+    for stream in streams:
+        event = runtime.eventCreate()
+        runtime.eventRecord(event, stream)
+        runtime.eventSynchronize(event)
+        runtime.eventDestroy(event)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -75,5 +118,61 @@ event = cu.cuEventCreate(0)
 cu.in_thread(lambda: cu.cuEventDestroy(event))
 cu.cuEventDestroy(event)  # error: [event-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: one of two events twice",
+            """
+float timed(int n) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    cudaEventRecord(start);
+    work<<<1, n>>>();
+    cudaEventRecord(stop);
+    cudaEventSynchronize(stop);
+    cudaEventElapsedTime(&milliseconds, start, stop);
+    cudaEventDestroy(stop);
+    cudaEventDestroy(stop);  // error: [event-destroy-twice]
+    cudaEventDestroy(start);
+    return milliseconds;
+}
+""",
+        ),
+        Source(
+            "Python: destroyed in the loop",
+            """
+from cupy.cuda import runtime
+
+def record(streams):
+    event = runtime.eventCreate()
+    for stream in streams:
+        runtime.eventRecord(event, stream)
+        runtime.eventSynchronize(event)
+    runtime.eventDestroy(event)
+    runtime.eventDestroy(event)  # error: [event-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: in the block and in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Timer {
+    void Wait(CUstream stream) {
+        CUevent done = new CUevent();
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        try {
+            Check(Events.cuEventRecord(done, stream));
+            Check(Events.cuEventSynchronize(done));
+            Check(Events.cuEventDestroy_v2(done));
+        } finally {
+            Check(Events.cuEventDestroy_v2(done));  // error: [event-destroy-twice]
+        }
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -7,6 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -66,6 +67,27 @@ cu.cuCtxSynchronize()
 cu.cuEventElapsedTime(start, end)
 """,
         ),
+        Source(
+            "C++: both of one device",
+            """
+float copied(void *to, const void *from, size_t bytes) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaSetDevice(0);
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    cudaEventRecord(start);
+    cudaMemcpyPeerAsync(to, 1, from, 0, bytes);
+    cudaEventRecord(stop);
+    cudaEventSynchronize(stop);
+    cudaSetDevice(1);
+    cudaEventElapsedTime(&milliseconds, start, stop);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return milliseconds;
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -81,6 +103,48 @@ cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)  # error: [event-elapsed-other-device]
 """,
             devices=2,
+        ),
+        Source(
+            "C++: from one device to the other",
+            """
+float copied(void *to, const void *from, size_t bytes) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaSetDevice(0);
+    cudaEventCreate(&start);
+    cudaEventRecord(start);
+    cudaMemcpyPeerAsync(to, 1, from, 0, bytes);
+    cudaSetDevice(1);
+    cudaEventCreate(&stop);
+    cudaEventRecord(stop);
+    cudaEventSynchronize(stop);
+    cudaEventElapsedTime(&milliseconds, start, stop);  // error: [event-elapsed-other-device]
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return milliseconds;
+}
+""",
+        ),
+        Source(
+            "Python: from one device to the other",
+            """
+from cupy.cuda import runtime
+
+def copied(copy):
+    runtime.setDevice(0)
+    start = runtime.eventCreate()
+    runtime.eventRecord(start, 0)
+    copy()
+    runtime.setDevice(1)
+    stop = runtime.eventCreate()
+    runtime.eventRecord(stop, 0)
+    runtime.eventSynchronize(stop)
+    milliseconds = runtime.eventElapsedTime(start, stop)  # error: [event-elapsed-other-device]
+    runtime.eventDestroy(start)
+    runtime.eventDestroy(stop)
+    return milliseconds
+""",
+            language="python",
         ),
     )
 

@@ -11,14 +11,14 @@ from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_c
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, Context, Model, Object
 
 
 class EventInterprocessOtherContext(Rule):
     """
     ## What it checks
     A stream of one context waits (`cuStreamWaitEvent`) for an event of another that was created with `CU_EVENT_INTERPROCESS`:
-    of another device, or of a second context of the same device.
+    of another device, or of a second context of the same device. Or all streams of a context do (`cuCtxWaitEvent`).
 
     ## Why it is wrong
     The driver dies of SIGSEGV in the call, whether or not the event was recorded before. No document says so, and streams
@@ -43,6 +43,10 @@ class EventInterprocessOtherContext(Rule):
         recorded(
             "all 9 waits for an interprocess event of another context, 5 of them of another device: SIGSEGV; waits for ordinary events of "
             "other contexts, and for interprocess events of the stream's own: no error"
+        ),
+        recorded(
+            "cuCtxWaitEvent for an interprocess event of another device, 3 of 3: SIGSEGV; for ordinary events of other contexts, "
+            "16 of 16: no error"
         ),
     )
     VALID = (
@@ -97,7 +101,7 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [event-interprocess-other-conte
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         role = role_of(call, Verb.WAITS, frozenset({Kind.EVENT}))
-        where = stream_and_context(call, model)
+        where = _waiting(call, model)
         if role is None or where is None:
             return
         event = model.object_named(call, role)
@@ -109,9 +113,19 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [event-interprocess-other-conte
             return
         yield Violation(
             rule=cls,
-            message=f"{event.name}, an interprocess event, and {stream.name} belong to different contexts",
-            objects=(event, stream, owner, context),
+            message=f"{event.name}, an interprocess event, and {stream.name} belong to different contexts"
+            if stream is not context
+            else f"{event.name}, an interprocess event, is not of {context.name}",
+            objects=tuple(dict.fromkeys((event, stream, owner, context))),
             argument=call.entry_point.index[role.parameter],
-            because=(belongs(event, owner), belongs(stream, context)),
+            because=(belongs(event, owner), *(() if stream is context else (belongs(stream, context),))),
             outcomes=(CRASH,),
         )
+
+
+def _waiting(call: Call, model: Model) -> tuple[Object, Context] | None:
+    """What waits, a stream or all of a context, and the context."""
+    if call.name == "cuCtxWaitEvent":
+        context = model.context_at(call.arg("hCtx"))
+        return None if context is None or not context.alive else (context, context)
+    return stream_and_context(call, model)

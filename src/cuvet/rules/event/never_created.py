@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class EventNeverCreated(NeverCreated):
@@ -63,6 +64,31 @@ cu.cuEventQuery(event)
 cu.cuEventDestroy(event)
 """,
         ),
+        Source(
+            "C++: an event behind a pointer to void",
+            """
+void destroy_all() {
+    cudaEvent_t event;
+    cudaEventCreate(&event);
+    void *handle = event;
+    record(event);
+    cudaEventDestroy((cudaEvent_t)handle);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: arguments in order",
+            """
+from cupy.cuda import runtime
+
+def mark(event):
+    stream = runtime.streamCreate()
+    runtime.eventRecord(event, stream)
+    runtime.streamDestroy(stream)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -77,5 +103,46 @@ cu.cuEventQuery(0x1234567000)  # error: [event-never-created]
 other = cu.cuStreamCreate(0)
 cu.cuEventQuery(other)  # error: [event-never-created]
 """,
+        ),
+        Source(
+            "C++: a stream behind a pointer to void",
+            """
+void destroy_all() {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    void *handle = stream;
+    run(stream);
+    cudaEventDestroy((cudaEvent_t)handle);  // error: [event-never-created]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: arguments in the wrong order",
+            """
+from cupy.cuda import runtime
+
+def mark(event):
+    stream = runtime.streamCreate()
+    runtime.eventRecord(stream, event)  # error: [event-never-created]
+    runtime.streamDestroy(stream)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+
+    void Run() {
+        Check(cudaStreamCreate(out IntPtr stream));
+        Launch(stream);
+        Check(cudaEventDestroy(stream));  // error: [event-never-created]
+    }
+}
+""",
+            language="c#",
         ),
     )

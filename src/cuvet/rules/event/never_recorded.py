@@ -91,12 +91,12 @@ cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         events = [(use.argument, use.object) for use in named(call, model, Kind.EVENT)]
-        if any(isinstance(event, Event) and (not event.timing or event.captured is not None) for _, event in events):
-            return
         for argument, event in events:
             if not isinstance(event, Event) or not event.alive or event.created_by is None:
                 continue
-            if event.recorded_by is None:
+            if not event.timing or event.captured is not None:
+                return
+            if event.recorded_by is None and not event.external:
                 yield Violation(
                     rule=cls,
                     message=f"{event.name} was never recorded",

@@ -7,6 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Context, Model, Object
@@ -99,6 +100,58 @@ cu.cuStreamSynchronize(stream)
 """,
             devices=2,
         ),
+        Source(
+            "C++: a stream of another device waits for it",
+            """
+void exchange() {
+    cudaStream_t first, second;
+    cudaEvent_t done;
+    cudaSetDevice(0);
+    cudaStreamCreate(&first);
+    cudaEventCreate(&done);
+    cudaEventRecord(done, first);
+    cudaSetDevice(1);
+    cudaStreamCreate(&second);
+    cudaStreamWaitEvent(second, done, 0);
+    cudaStreamDestroy(second);
+    cudaEventDestroy(done);
+    cudaStreamDestroy(first);
+}
+""",
+        ),
+        Source(
+            "C++: two conditions that may be one",
+            """
+void exchange(bool peer, int flags) {
+    cudaStream_t stream;
+    cudaEvent_t done;
+    cudaSetDevice(0);
+    cudaStreamCreate(&stream);
+    if (peer)
+        cudaSetDevice(1);
+    cudaEventCreate(&done);
+    if (!(flags & 1))
+        cudaEventRecord(done, stream);
+    cudaEventDestroy(done);
+    cudaStreamDestroy(stream);
+}
+""",
+        ),
+        Source(
+            "Python: the stream's device is current",
+            """
+from cupy.cuda import runtime
+
+def exchange():
+    runtime.setDevice(1)
+    stream = runtime.streamCreate()
+    event = runtime.eventCreate()
+    runtime.eventRecord(event, stream)
+    runtime.eventDestroy(event)
+    runtime.streamDestroy(stream)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -137,6 +190,62 @@ stream = cu.cuStreamCreate(0)
 cu.cuEventRecord(event, stream)  # error: [event-other-context]
 """,
             devices=2,
+        ),
+        Source(
+            "C++: event of device 1 on a stream of device 0",
+            """
+void exchange() {
+    cudaStream_t stream;
+    cudaEvent_t done;
+    cudaSetDevice(0);
+    cudaStreamCreate(&stream);
+    cudaSetDevice(1);
+    cudaEventCreate(&done);
+    cudaEventRecord(done, stream);  // error: [event-other-context]
+    cudaEventDestroy(done);
+    cudaStreamDestroy(stream);
+}
+""",
+        ),
+        Source(
+            "Python: event of device 1 on a stream of device 0",
+            """
+from cupy.cuda import runtime
+
+def exchange():
+    runtime.setDevice(0)
+    stream = runtime.streamCreate()
+    runtime.setDevice(1)
+    event = runtime.eventCreate()
+    runtime.eventRecord(event, stream)  # error: [event-other-context]
+    runtime.eventDestroy(event)
+    runtime.streamDestroy(stream)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: event of device 1 on a stream of device 0",
+            """
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaSetDevice(int device);
+    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
+    [DllImport("cudart64_12")] static extern int cudaEventRecord(IntPtr done, IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+
+    void Exchange() {
+        Check(cudaSetDevice(0));
+        Check(cudaStreamCreate(out IntPtr stream));
+        Check(cudaSetDevice(1));
+        Check(cudaEventCreate(out IntPtr done));
+        Check(cudaEventRecord(done, stream));  // error: [event-other-context]
+        Check(cudaEventDestroy(done));
+        Check(cudaStreamDestroy(stream));
+    }
+}
+""",
+            language="c#",
         ),
     )
 

@@ -8,6 +8,7 @@ from cuvet.model.objects import Event
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -68,6 +69,81 @@ cu.cuStreamWaitEvent(0, event, 0)
 cu.cuEventSynchronize(event)
 """,
         ),
+        Source(
+            "C++: events that block, and keep time",
+            """
+float timed(cudaStream_t stream, int n) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaEventCreateWithFlags(&start, cudaEventBlockingSync);
+    cudaEventCreateWithFlags(&stop, cudaEventBlockingSync);
+    cudaEventRecord(start, stream);
+    work<<<1, n, 0, stream>>>();
+    cudaEventRecord(stop, stream);
+    cudaEventSynchronize(stop);
+    cudaEventElapsedTime(&milliseconds, start, stop);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return milliseconds;
+}
+""",
+        ),
+        Source(
+            "C++: flags that are not known",
+            """
+float timed(cudaStream_t stream, unsigned flags) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaEventCreateWithFlags(&start, flags);
+    cudaEventCreateWithFlags(&stop, flags);
+    record(start, stop, stream);
+    cudaEventElapsedTime(&milliseconds, start, stop);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return milliseconds;
+}
+""",
+        ),
+        Source(
+            "C++: two conditions that may be one",
+            """
+float timed(bool timing, int flags) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    if (timing) {
+        cudaEventCreate(&start);
+        cudaEventCreate(&stop);
+    } else {
+        cudaEventCreateWithFlags(&start, cudaEventDisableTiming);
+        cudaEventCreateWithFlags(&stop, cudaEventDisableTiming);
+    }
+    record(start, stop);
+    if (flags & 1)
+        cudaEventElapsedTime(&milliseconds, start, stop);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return milliseconds;
+}
+""",
+        ),
+        Source(
+            "Python: events with timing",
+            """
+from cupy.cuda import runtime
+
+def timed(stream, work):
+    start, stop = runtime.eventCreate(), runtime.eventCreate()
+    runtime.eventRecord(start, stream)
+    work(stream)
+    runtime.eventRecord(stop, stream)
+    runtime.eventSynchronize(stop)
+    milliseconds = runtime.eventElapsedTime(start, stop)
+    runtime.eventDestroy(start)
+    runtime.eventDestroy(stop)
+    return milliseconds
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -91,6 +167,65 @@ cu.cuEventRecord(end, 0)
 cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)  # error: [event-timing-disabled]
 """,
+        ),
+        Source(
+            "C++: events made without timing",
+            """
+float timed(cudaStream_t stream, int n) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaEventCreateWithFlags(&start, cudaEventDisableTiming);
+    cudaEventCreateWithFlags(&stop, cudaEventDisableTiming);
+    cudaEventRecord(start, stream);
+    work<<<1, n, 0, stream>>>();
+    cudaEventRecord(stop, stream);
+    cudaEventSynchronize(stop);
+    cudaEventElapsedTime(&milliseconds, start, stop);  // error: [event-timing-disabled]
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return milliseconds;
+}
+""",
+        ),
+        Source(
+            "Python: events made without timing",
+            """
+from cuda.bindings import runtime as cudart
+
+def timed(stream, work):
+    error, start = cudart.cudaEventCreateWithFlags(cudart.cudaEventDisableTiming)
+    error, stop = cudart.cudaEventCreateWithFlags(cudart.cudaEventDisableTiming)
+    error, = cudart.cudaEventRecord(start, stream)
+    work(stream)
+    error, = cudart.cudaEventRecord(stop, stream)
+    error, = cudart.cudaEventSynchronize(stop)
+    error, milliseconds = cudart.cudaEventElapsedTime(start, stop)  # error: [event-timing-disabled]
+    error, = cudart.cudaEventDestroy(start)
+    error, = cudart.cudaEventDestroy(stop)
+    return milliseconds
+""",
+            language="python",
+        ),
+        Source(
+            "C#: flags of the driver",
+            """
+class Timer {
+    [DllImport("nvcuda")] static extern int cuEventCreate(out IntPtr phEvent, CUevent_flags flags);
+    [DllImport("nvcuda", EntryPoint = "cuEventDestroy_v2")] static extern int cuEventDestroy(IntPtr hEvent);
+    [DllImport("nvcuda")] static extern int cuEventElapsedTime(out float milliseconds, IntPtr start, IntPtr end);
+
+    float Timed() {
+        Check(cuEventCreate(out IntPtr start, CUevent_flags.CU_EVENT_DISABLE_TIMING));
+        Check(cuEventCreate(out IntPtr end, CUevent_flags.CU_EVENT_DISABLE_TIMING));
+        Record(start, end);
+        Check(cuEventElapsedTime(out float milliseconds, start, end));  // error: [event-timing-disabled]
+        Check(cuEventDestroy(start));
+        Check(cuEventDestroy(end));
+        return milliseconds;
+    }
+}
+""",
+            language="c#",
         ),
     )
 

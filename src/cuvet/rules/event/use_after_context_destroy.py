@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class EventUseAfterContextDestroy(ParentGone):
@@ -65,6 +66,21 @@ cu.cuEventDestroy(event)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: destroyed before its context",
+            """
+void compute(CUdevice device) {
+    CUcontext context;
+    CUevent done;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuEventCreate(&done, CU_EVENT_DEFAULT);
+    run(done);
+    cuEventDestroy(done);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -94,5 +110,52 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuEventQuery(event)  # error: [event-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: destroyed after its context",
+            """
+void compute(CUdevice device) {
+    CUcontext context;
+    CUevent done;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuEventCreate(&done, CU_EVENT_DEFAULT);
+    run(done);
+    cuCtxDestroy(context);
+    cuEventDestroy(done);  // error: [event-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: waited for after the context's end",
+            """
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, done = driver.cuEventCreate(0)
+    work(done)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuEventSynchronize(done)  # error: [event-use-after-context-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed after its context",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        CUevent done = new CUevent();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(Events.cuEventDestroy_v2(done));  // error: [event-use-after-context-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class EventUseAfterDestroy(UseAfterDestroy):
@@ -78,6 +79,52 @@ cu.cuEventDestroy(event)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: destroyed while a stream waits for it",
+            """
+void fork(cudaStream_t from, cudaStream_t to) {
+    cudaEvent_t ready;
+    cudaEventCreateWithFlags(&ready, cudaEventDisableTiming);
+    cudaEventRecord(ready, from);
+    cudaStreamWaitEvent(to, ready, 0);
+    cudaEventDestroy(ready);
+}
+""",
+        ),
+        Source(
+            "Python: destroyed after the question",
+            """
+from cuda.bindings import driver
+
+def done(stream):
+    error, event = driver.cuEventCreate(0)
+    error, = driver.cuEventRecord(event, stream)
+    answer, = driver.cuEventQuery(event)
+    error, = driver.cuEventDestroy(event)
+    return answer == driver.CUresult.CUDA_SUCCESS
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Timer {
+    void Wait(CUstream stream) {
+        CUevent done = new CUevent();
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        try {
+            Check(Events.cuEventRecord(done, stream));
+            Check(Events.cuEventSynchronize(done));
+        } finally {
+            Check(Events.cuEventDestroy_v2(done));
+        }
+    }
+}
+""",
+            language="c#",
+        ),
     )
     INVALID = (
         Example(
@@ -103,5 +150,55 @@ event = cu.cuEventCreate(0)
 cu.in_thread(lambda: cu.cuEventDestroy(event))
 cu.cuEventRecord(event, 0)  # error: [event-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: elapsed time of destroyed events",
+            """
+float timed(int n) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    cudaEventRecord(start);
+    work<<<1, n>>>();
+    cudaEventRecord(stop);
+    cudaEventSynchronize(stop);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    cudaEventElapsedTime(&milliseconds, start, stop);  // error: [event-use-after-destroy]
+    return milliseconds;
+}
+""",
+        ),
+        Source(
+            "Python: asked after the destruction",
+            """
+from cuda.bindings import driver
+
+def done(stream):
+    error, event = driver.cuEventCreate(0)
+    error, = driver.cuEventRecord(event, stream)
+    error, = driver.cuEventDestroy(event)
+    error, = driver.cuEventQuery(event)  # error: [event-use-after-destroy]
+    return error == driver.CUresult.CUDA_SUCCESS
+""",
+            language="python",
+        ),
+        Source(
+            "C#: waited for after the destruction",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Timer {
+    void Wait(CUstream stream) {
+        CUevent done = new CUevent();
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        Check(Events.cuEventRecord(done, stream));
+        Check(Events.cuEventDestroy_v2(done));
+        Check(Events.cuEventSynchronize(done));  // error: [event-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

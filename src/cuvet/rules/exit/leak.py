@@ -7,6 +7,7 @@ from cuvet.catalog.roles import OWNED, Kind, Verb
 from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -64,6 +65,34 @@ cu.cuCtxDestroy(other)
 """,
             note="destroying a context frees its memory",
         ),
+        Source(
+            "C++: freed at the end",
+            """
+int main() {
+    float *values;
+    cudaMalloc(&values, 1024);
+    add<<<1, 256>>>(values);
+    cudaDeviceSynchronize();
+    cudaFree(values);
+    return 0;
+}
+""",
+        ),
+        Source(
+            "Python: freed at the end",
+            """
+from cuda.bindings import runtime as cudart
+
+def main():
+    error, values = cudart.cudaMalloc(1024)
+    error, = cudart.cudaMemset(values, 0, 1024)
+    error, = cudart.cudaFree(values)
+
+if __name__ == "__main__":
+    main()
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -78,6 +107,50 @@ memory = cu.cuMemAlloc(64)  # note: [exit-leak]
 stream = cu.cuStreamCreate(0)  # note: [exit-leak]
 cu.cuStreamSynchronize(stream)
 """,
+        ),
+        Source(
+            "C++: left to the end of the process",
+            """
+int main() {
+    float *values;
+    cudaStream_t stream;
+    cudaMalloc(&values, 1024);  // note: [exit-leak]
+    cudaStreamCreate(&stream);
+    add<<<1, 256, 0, stream>>>(values);
+    cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    return 0;
+}
+""",
+        ),
+        Source(
+            "C#: left to the end of the process",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Program {
+    static void Main() {
+        CUdeviceptr values = new CUdeviceptr();
+        Check(MemoryManagement.cuMemAlloc_v2(ref values, 1024));  // note: [exit-leak]
+        Check(Memset.cuMemsetD8_v2(values, 0, 1024));
+    }
+}
+""",
+            language="c#",
+        ),
+        Source(
+            "Python: left to the end of the process",
+            """
+from cuda.bindings import runtime as cudart
+
+def main():
+    error, values = cudart.cudaMalloc(1024)  # note: [exit-leak]
+    error, = cudart.cudaMemset(values, 0, 1024)
+
+if __name__ == "__main__":
+    main()
+""",
+            language="python",
         ),
     )
 

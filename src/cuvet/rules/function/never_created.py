@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class FunctionNeverCreated(NeverCreated):
@@ -56,6 +57,21 @@ function = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.kernel())[1])
 cu.launch(function, 0, 0)
 """,
         ),
+        Source(
+            "C++: a kernel of a library as a function",
+            """
+void run(const void *image, CUstream stream, void **parameters) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetKernel(&kernel, library, "kernel");
+    cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+    cuStreamSynchronize(stream);
+    cuLibraryUnload(library);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -64,5 +80,35 @@ cu.launch(function, 0, 0)
 other = cu.module()
 cu.launch(other, 0, 0)  # error: [function-never-created]
 """,
+        ),
+        Source(
+            "C++: a module as a function",
+            """
+void run(const char *path, CUstream stream, void **parameters) {
+    CUmodule module;
+    cuModuleLoad(&module, path);
+    cuLaunchKernel((CUfunction)module, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [function-never-created]
+    cuModuleUnload(module);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Worker {
+    [DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
+    [DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
+    [DllImport("nvcuda")] static extern int cuFuncSetAttribute(IntPtr function, int attribute, int value);
+
+    void Run(byte[] image, int shared) {
+        Check(cuModuleLoadData(out IntPtr module, image));
+        Check(cuFuncSetAttribute(module, 8, shared));  // error: [function-never-created]
+        Work(module);
+        Check(cuModuleUnload(module));
+    }
+}
+""",
+            language="c#",
         ),
     )

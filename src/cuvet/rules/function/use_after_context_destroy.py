@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class FunctionUseAfterContextDestroy(ParentGone):
@@ -64,6 +65,23 @@ cu.cuFuncGetAttribute(0, function)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: launched while its context lives",
+            """
+void run(CUdevice device, const char *path, void **parameters) {
+    CUcontext context;
+    CUmodule module;
+    CUfunction kernel;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuModuleLoad(&module, path);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr);
+    cuCtxSynchronize();
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -84,5 +102,59 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuFuncGetAttribute(0, function)  # error: [function-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: launched after its context's end",
+            """
+void run(CUdevice device, CUcontext other, const char *path, void **parameters) {
+    CUcontext context;
+    CUmodule module;
+    CUfunction kernel;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuModuleLoad(&module, path);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cuCtxDestroy(context);
+    cuCtxSetCurrent(other);
+    cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr);  // error: [function-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: launched after its context's end",
+            """
+from cuda.bindings import driver
+
+def run(device, image, stream, parameters):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, module = driver.cuModuleLoadData(image)
+    error, kernel = driver.cuModuleGetFunction(module, b"kernel")
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [function-use-after-context-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: asked after its context's end",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    int Registers(CUdevice device, string path) {
+        CUcontext context = new CUcontext();
+        CUmodule module = new CUmodule();
+        CUfunction kernel = new CUfunction();
+        int registers = 0;
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        var asked = CUFunctionAttribute.NumRegs;
+        Check(FunctionManagement.cuFuncGetAttribute(ref registers, asked, kernel));  // error: [function-use-after-context-destroy]
+        return registers;
+    }
+}
+""",
+            language="c#",
         ),
     )

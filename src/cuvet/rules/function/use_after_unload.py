@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class FunctionUseAfterUnload(ParentGone):
@@ -68,6 +69,51 @@ cu.cuCtxSynchronize()
 cu.cuModuleUnload(second)
 """,
         ),
+        Source(
+            "C++: unloaded once the launch is done",
+            """
+void run(const char *path, CUstream stream, void **parameters) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+    cuStreamSynchronize(stream);
+    cuModuleUnload(module);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C++: a function of the module loaded next",
+            """
+void run(const char *const *paths, int count, CUstream stream, void **parameters) {
+    for (int i = 0; i < count; ++i) {
+        CUmodule module;
+        CUfunction kernel;
+        cuModuleLoad(&module, paths[i]);
+        cuModuleGetFunction(&kernel, module, "kernel");
+        cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+        cuModuleUnload(module);
+    }
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: unloaded once the launch is done",
+            """
+from cuda.bindings import driver
+
+def run(image, stream, parameters):
+    error, module = driver.cuModuleLoadData(image)
+    error, kernel = driver.cuModuleGetFunction(module, b"kernel")
+    error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)
+    error, = driver.cuStreamSynchronize(stream)
+    error, = driver.cuModuleUnload(module)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -87,5 +133,50 @@ function = cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
 cu.cuFuncGetAttribute(0, function)  # error: [function-use-after-unload]
 """,
+        ),
+        Source(
+            "C++: launched after its module was unloaded",
+            """
+void run(const char *path, CUstream stream, void **parameters) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cuModuleUnload(module);
+    cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [function-use-after-unload]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: launched after its module was unloaded",
+            """
+from cuda.bindings import driver
+
+def run(image, stream, parameters):
+    error, module = driver.cuModuleLoadData(image)
+    error, kernel = driver.cuModuleGetFunction(module, b"kernel")
+    error, = driver.cuModuleUnload(module)
+    error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [function-use-after-unload]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: launched after its module was unloaded",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path, CUstream stream, IntPtr[] parameters) {
+        CUmodule module = new CUmodule();
+        CUfunction kernel = new CUfunction();
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));
+        Check(ModuleManagement.cuModuleUnload(module));
+        Check(Launch.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, null));  // error: [function-use-after-unload]
+    }
+}
+""",
+            language="c#",
         ),
     )

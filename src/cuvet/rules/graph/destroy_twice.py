@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class GraphDestroyTwice(DestroyTwice):
@@ -58,6 +59,21 @@ cu.cuGraphDestroy(graph)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: captured anew in each round",
+            """
+void rounds(cudaStream_t stream, int count) {
+    for (int i = 0; i < count; ++i) {
+        cudaGraph_t graph;
+        cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+        step<<<1, 256, 0, stream>>>();
+        cudaStreamEndCapture(stream, &graph);
+        launch(graph, stream);
+        cudaGraphDestroy(graph);
+    }
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -75,5 +91,55 @@ graph = cu.cuGraphCreate(0)
 cu.in_thread(lambda: cu.cuGraphDestroy(graph))
 cu.cuGraphDestroy(graph)  # error: [graph-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: in the loop and after it",
+            """
+void rounds(cudaStream_t stream, int count) {
+    cudaGraph_t graph;
+    cudaGraphCreate(&graph, 0);
+    build(graph);
+    for (int i = 0; i < count; ++i) {
+        launch(graph, stream);
+        cudaGraphDestroy(graph);
+        cudaGraphCreate(&graph, 0);
+        build(graph);
+    }
+    cudaGraphDestroy(graph);
+    cudaGraphDestroy(graph);  // error: [graph-destroy-twice]
+}
+""",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import runtime as cudart
+
+def record(build):
+    error, graph = cudart.cudaGraphCreate(0)
+    try:
+        build(graph)
+        error, = cudart.cudaGraphDestroy(graph)
+    finally:
+        error, = cudart.cudaGraphDestroy(graph)  # error: [graph-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Record() {
+        CUgraph graph = new CUgraph();
+        Check(GraphManagment.cuGraphCreate(ref graph, 0));
+        Build(graph);
+        Check(GraphManagment.cuGraphDestroy(graph));
+        Check(GraphManagment.cuGraphDestroy(graph));  // error: [graph-destroy-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -27,8 +27,8 @@ class GraphEventDestroyed(Rule):
     (`cuGraphEventRecordNodeSetEvent`, `cuGraphExecEventRecordNodeSetEvent`).
 
     ## Limits
-    Launches are stored, and so reported, only with `--record full`. Events that a node of an executable graph was given afterwards are
-    not followed, nor nodes that were added to a child graph in its place.
+    Launches are stored, and so reported, only with `--record full`. Once a node of an executable graph was given
+    another event, that is the only one which is known of the graph. Nodes that were added to a child graph in its place are not followed.
     """
 
     code = "CV705"

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class GraphNeverCreated(NeverCreated):
@@ -52,6 +53,22 @@ cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphDestroy(graph)
 """,
         ),
+        Source(
+            "C++: each by its counterpart",
+            """
+void finish() {
+    cudaGraph_t graph;
+    cudaGraphExec_t launchable;
+    cudaGraphCreate(&graph, 0);
+    build(graph);
+    cudaGraphInstantiate(&launchable, graph, 0);
+    run(launchable);
+    cudaGraphExecDestroy(launchable);
+    cudaGraphDestroy(graph);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -60,5 +77,34 @@ cu.cuGraphDestroy(graph)
 other = cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)
 cu.cuGraphInstantiateWithFlags(other, 0)  # error: [graph-never-created]
 """,
+        ),
+        Source(
+            "C++: an executable graph as a graph",
+            """
+void finish(cudaGraph_t graph) {
+    cudaGraphExec_t launchable;
+    cudaGraphInstantiate(&launchable, graph, 0);
+    run(launchable);
+    cudaGraphDestroy((cudaGraph_t)launchable);  // error: [graph-never-created]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Recorder {
+    [DllImport("nvcuda", EntryPoint = "cuGraphInstantiateWithFlags")]
+    static extern int Instantiate(out IntPtr launchable, IntPtr graph, ulong flags);
+    [DllImport("nvcuda", EntryPoint = "cuGraphDestroy")] static extern int Destroy(IntPtr graph);
+
+    void Run(IntPtr graph) {
+        Check(Instantiate(out IntPtr launchable, graph, 0));
+        Launch(launchable);
+        Check(Destroy(launchable));  // error: [graph-never-created]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -10,13 +10,14 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, Model, Object
 
 _PARAMETERS = {
     "cuGraphClone": "originalGraph",
     "cuGraphAddChildGraphNode": "childGraph",
     "cuGraphInstantiate": "hGraph",
     "cuGraphInstantiateWithFlags": "hGraph",
+    "cuGraphInstantiateWithParams": "hGraph",
 }
 
 
@@ -24,7 +25,7 @@ class GraphNotCopyable(Rule):
     """
     ## What it checks
     A graph that allocates or frees memory, or has a conditional node, is cloned, added to another graph as a child, or instantiated
-    while an executable graph of it exists, and the call fails.
+    while an executable graph of it exists, or a clone that was made before it got its conditional node, and the call fails.
 
     ## Why it is wrong
     The addresses of such a graph's memory, and the handles of its conditions, are its own: there can be one executable graph of it at a
@@ -49,6 +50,10 @@ class GraphNotCopyable(Rule):
         recorded(
             "graphs with memory or conditional nodes, cloned, added as a child, instantiated a second time with "
             "cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED; no error if the first time was before the memory nodes were added"
+        ),
+        recorded(
+            "cuGraphInstantiateWithParams a second time: CUDA_ERROR_NOT_SUPPORTED, 2 of 2; once it was a graph that was cloned before its "
+            "conditional node was added: CUDA_ERROR_NOT_SUPPORTED"
         ),
         documented(
             "graphs with memory nodes or conditional nodes cannot be cloned, nor be copied into a child node",
@@ -120,11 +125,15 @@ second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
         graph = model.object_of(call, argument, Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or not graph.unique:
             return
-        made = [
+        made: list[Object] = [
             found
             for found in model.objects(Kind.GRAPH_EXEC)
             if isinstance(found, GraphExec) and found.graph is graph and (found.unique or graph.conditional)
         ]
+        if graph.conditional:
+            made += [
+                found for found in model.objects(Kind.GRAPH) if isinstance(found, Graph) and found.original is graph
+            ]
         if call.name.startswith("cuGraphInstantiate") and not made:
             return
         first = (

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class GraphUseAfterDestroy(UseAfterDestroy):
@@ -78,6 +79,35 @@ cu.cuGraphDestroy(graph)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: destroyed once it is instantiated",
+            """
+cudaGraphExec_t record(cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t launchable;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    step<<<1, 256, 0, stream>>>();
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphDestroy(graph);
+    return launchable;
+}
+""",
+        ),
+        Source(
+            "Python: destroyed once it is instantiated",
+            """
+from cuda.bindings import runtime as cudart
+
+def record(build):
+    error, graph = cudart.cudaGraphCreate(0)
+    build(graph)
+    error, launchable = cudart.cudaGraphInstantiate(graph, 0)
+    error, = cudart.cudaGraphDestroy(graph)
+    return launchable
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -103,5 +133,53 @@ graph = cu.cuGraphCreate(0)
 cu.in_thread(lambda: cu.cuGraphDestroy(graph))
 cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: instantiated after the destruction",
+            """
+cudaGraphExec_t record(cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t launchable;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    step<<<1, 256, 0, stream>>>();
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphDestroy(graph);
+    cudaGraphInstantiate(&launchable, graph, 0);  // error: [graph-use-after-destroy]
+    return launchable;
+}
+""",
+        ),
+        Source(
+            "Python: instantiated after the destruction",
+            """
+from cuda.bindings import runtime as cudart
+
+def record(build):
+    error, graph = cudart.cudaGraphCreate(0)
+    build(graph)
+    error, = cudart.cudaGraphDestroy(graph)
+    error, launchable = cudart.cudaGraphInstantiate(graph, 0)  # error: [graph-use-after-destroy]
+    return launchable
+""",
+            language="python",
+        ),
+        Source(
+            "C#: instantiated after the destruction",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    CUgraphExec Record() {
+        CUgraph graph = new CUgraph();
+        CUgraphExec launchable = new CUgraphExec();
+        Check(GraphManagment.cuGraphCreate(ref graph, 0));
+        Build(graph);
+        Check(GraphManagment.cuGraphDestroy(graph));
+        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));  // error: [graph-use-after-destroy]
+        return launchable;
+    }
+}
+""",
+            language="c#",
         ),
     )

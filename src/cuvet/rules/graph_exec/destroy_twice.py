@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class GraphExecDestroyTwice(DestroyTwice):
@@ -61,6 +62,18 @@ cu.cuGraphExecDestroy(executable)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: destroyed if it was made",
+            """
+void run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable = nullptr;
+    if (cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess)
+        cudaGraphLaunch(launchable, stream);
+    if (launchable)
+        cudaGraphExecDestroy(launchable);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -80,5 +93,51 @@ executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.in_thread(lambda: cu.cuGraphExecDestroy(executable))
 cu.cuGraphExecDestroy(executable)  # error: [graph-exec-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: in a branch and at the end",
+            """
+bool run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable;
+    cudaGraphInstantiate(&launchable, graph, 0);
+    bool done = launch(launchable, stream);
+    if (!done)
+        cudaGraphExecDestroy(launchable);
+    cudaGraphExecDestroy(launchable);  // error: [graph-exec-destroy-twice]
+    return done;
+}
+""",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import runtime as cudart
+
+def run(graph, stream):
+    error, launchable = cudart.cudaGraphInstantiate(graph, 0)
+    try:
+        error, = cudart.cudaGraphLaunch(launchable, stream)
+        error, = cudart.cudaGraphExecDestroy(launchable)
+    finally:
+        error, = cudart.cudaGraphExecDestroy(launchable)  # error: [graph-exec-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Run(CUgraph graph, CUstream stream) {
+        CUgraphExec launchable = new CUgraphExec();
+        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
+        Check(GraphManagment.cuGraphLaunch(launchable, stream));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));  // error: [graph-exec-destroy-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class GraphExecNeverCreated(NeverCreated):
@@ -59,6 +60,22 @@ cu.cuGraphLaunch(executable, 0)
 cu.cuGraphExecDestroy(executable)
 """,
         ),
+        Source(
+            "C++: instantiated first",
+            """
+void run(cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t launchable;
+    cudaGraphCreate(&graph, 0);
+    build(graph);
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecDestroy(launchable);
+    cudaGraphDestroy(graph);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -73,5 +90,36 @@ cu.cuGraphLaunch(0x1234567000, 0)  # error: [graph-exec-never-created]
 other = cu.cuGraphCreate(0)
 cu.cuGraphLaunch(other, 0)  # error: [graph-exec-never-created]
 """,
+        ),
+        Source(
+            "C++: a graph as an executable graph",
+            """
+void run(cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphCreate(&graph, 0);
+    build(graph);
+    cudaGraphLaunch((cudaGraphExec_t)graph, stream);  // error: [graph-exec-never-created]
+    cudaGraphDestroy(graph);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Recorder {
+    [DllImport("nvcuda")] static extern int cuGraphCreate(out IntPtr graph, uint flags);
+    [DllImport("nvcuda")] static extern int cuGraphDestroy(IntPtr graph);
+    [DllImport("nvcuda")] static extern int cuGraphLaunch(IntPtr launchable, IntPtr stream);
+
+    void Run(IntPtr stream) {
+        Check(cuGraphCreate(out IntPtr graph, 0));
+        Build(graph);
+        Check(cuGraphLaunch(graph, stream));  // error: [graph-exec-never-created]
+        Check(cuGraphDestroy(graph));
+    }
+}
+""",
+            language="c#",
         ),
     )

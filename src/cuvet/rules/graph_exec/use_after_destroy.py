@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class GraphExecUseAfterDestroy(UseAfterDestroy):
@@ -76,6 +77,47 @@ cu.cuGraphExecDestroy(executable)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: instantiated again after a failed update",
+            """
+void update(cudaGraphExec_t *launchable, cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExecUpdateResultInfo info;
+    if (cudaGraphExecUpdate(*launchable, graph, &info) != cudaSuccess) {
+        cudaGetLastError();
+        cudaGraphExecDestroy(*launchable);
+        cudaGraphInstantiate(launchable, graph, 0);
+    }
+    cudaGraphLaunch(*launchable, stream);
+}
+""",
+        ),
+        Source(
+            "C++: destroyed while it runs",
+            """
+void run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable;
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecDestroy(launchable);
+}
+""",
+        ),
+        Source(
+            "C#: destroyed after the launch",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Run(CUgraph graph, CUstream stream) {
+        CUgraphExec launchable = new CUgraphExec();
+        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
+        Check(GraphManagment.cuGraphLaunch(launchable, stream));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));
+    }
+}
+""",
+            language="c#",
+        ),
     )
     INVALID = (
         Example(
@@ -104,5 +146,44 @@ executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.in_thread(lambda: cu.cuGraphExecDestroy(executable))
 cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: launched after the destruction",
+            """
+void run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable;
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphExecDestroy(launchable);
+    cudaGraphLaunch(launchable, stream);  // error: [graph-exec-use-after-destroy]
+}
+""",
+        ),
+        Source(
+            "Python: launched after the destruction",
+            """
+from cuda.bindings import runtime as cudart
+
+def run(graph, stream):
+    error, launchable = cudart.cudaGraphInstantiate(graph, 0)
+    error, = cudart.cudaGraphExecDestroy(launchable)
+    error, = cudart.cudaGraphLaunch(launchable, stream)  # error: [graph-exec-use-after-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: launched after the destruction",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Run(CUgraph graph, CUstream stream) {
+        CUgraphExec launchable = new CUgraphExec();
+        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));
+        Check(GraphManagment.cuGraphLaunch(launchable, stream));  // error: [graph-exec-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class GraphNodeDestroyTwice(DestroyTwice):
@@ -49,6 +50,19 @@ cu.cuGraphDestroy(graph)
 """,
             note="destroying a graph destroys its nodes",
         ),
+        Source(
+            "C++: left to the graph",
+            """
+void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
+    cudaGraphNode_t node;
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, parameters);
+    if (small)
+        cudaGraphDestroyNode(node);
+    launch(graph);
+    cudaGraphDestroy(graph);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -59,5 +73,48 @@ node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: in a branch and at the end",
+            """
+void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
+    cudaGraphNode_t node;
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, parameters);
+    if (small)
+        cudaGraphDestroyNode(node);
+    launch(graph);
+    cudaGraphDestroyNode(node);  // error: [graph-node-destroy-twice]
+}
+""",
+        ),
+        Source(
+            "Python: destroyed twice",
+            """
+from cuda.bindings import runtime as cudart
+
+def rebuild(graph, launch):
+    error, node = cudart.cudaGraphAddEmptyNode(graph, None, 0)
+    launch(graph)
+    error, = cudart.cudaGraphDestroyNode(node)
+    error, = cudart.cudaGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Rebuild(CUgraph graph) {
+        CUgraphNode node = new CUgraphNode();
+        Check(GraphManagment.cuGraphAddEmptyNode(ref node, graph, null, 0));
+        Launch(graph);
+        Check(GraphManagment.cuGraphDestroyNode(node));
+        Check(GraphManagment.cuGraphDestroyNode(node));  // error: [graph-node-destroy-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

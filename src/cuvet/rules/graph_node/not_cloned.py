@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model.nodes import was_added
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, Model, Object
 
 
 class GraphNodeNotCloned(Rule):
@@ -87,7 +88,7 @@ cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-no
         clone = model.object_of(call, index["hClonedGraph"], Kind.GRAPH)
         if node is None or not node.alive or node.parent is None or not isinstance(clone, Graph) or not clone.alive:
             return
-        if clone.original is not node.parent:
+        if clone.original is not node.parent or _added_later(node, clone):
             yield Violation(
                 rule=cls,
                 message=f"{clone.name} is no clone of {node.parent.name}, which {node.name} belongs to",
@@ -96,3 +97,9 @@ cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-no
                 outcomes=(1,),
                 only_if_failed=True,
             )
+
+
+def _added_later(node: Object, clone: Graph) -> bool:
+    """Whether the node was added to its graph after that was cloned."""
+    added, cloned = node.created_by, clone.created_by
+    return added is not None and cloned is not None and was_added(node) and added.number > cloned.number

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class GraphNodeUseAfterGraphDestroy(ParentGone):
@@ -55,6 +56,24 @@ cu.cuGraphDestroy(graph)
 """,
             note="destroying a graph destroys its nodes",
         ),
+        Source(
+            "C++: the graph is kept as long as its nodes are named",
+            """
+void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKernelNodeParams *second) {
+    cudaGraph_t graph;
+    cudaGraphExec_t launchable;
+    cudaGraphNode_t node;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, first);
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecKernelNodeSetParams(launchable, node, second);
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecDestroy(launchable);
+    cudaGraphDestroy(graph);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -65,5 +84,56 @@ node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
 cu.cuGraphDestroyNode(node)  # error: [graph-node-use-after-graph-destroy]
 """,
+        ),
+        Source(
+            "C++: updated after its graph was destroyed",
+            """
+void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKernelNodeParams *second) {
+    cudaGraph_t graph;
+    cudaGraphExec_t launchable;
+    cudaGraphNode_t node;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, first);
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphDestroy(graph);
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecKernelNodeSetParams(launchable, node, second);  // error: [graph-node-use-after-graph-destroy]
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecDestroy(launchable);
+}
+""",
+        ),
+        Source(
+            "Python: destroyed after its graph",
+            """
+from cuda.bindings import runtime as cudart
+
+def build(launch):
+    error, graph = cudart.cudaGraphCreate(0)
+    error, node = cudart.cudaGraphAddEmptyNode(graph, None, 0)
+    launch(graph)
+    error, = cudart.cudaGraphDestroy(graph)
+    error, = cudart.cudaGraphDestroyNode(node)  # error: [graph-node-use-after-graph-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed after its graph",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Build() {
+        CUgraph graph = new CUgraph();
+        CUgraphNode node = new CUgraphNode();
+        Check(GraphManagment.cuGraphCreate(ref graph, 0));
+        Check(GraphManagment.cuGraphAddEmptyNode(ref node, graph, null, 0));
+        Launch(graph);
+        Check(GraphManagment.cuGraphDestroy(graph));
+        Check(GraphManagment.cuGraphDestroyNode(node));  // error: [graph-node-use-after-graph-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

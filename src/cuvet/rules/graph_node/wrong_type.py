@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
-from cuvet.model.nodes import node_type, refusal, type_in_name
+from cuvet.model.nodes import node_type, refusal, type_in_name, was_added
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Example, Rule, Violation
@@ -105,7 +105,7 @@ cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-ty
             message=f"{node.name} is of type {_name(found)}; {call.name} takes {' or '.join(map(_name, _taken(call.name)))}",
             objects=(node,),
             argument=index,
-            because=(f"{node.name} was added by {place(node.created_by)}",),
+            because=(f"{node.name} was {'added' if was_added(node) else 'found'} by {place(node.created_by)}",),
             outcomes=(refusal(call, model),),
             only_if_failed=True,
         )

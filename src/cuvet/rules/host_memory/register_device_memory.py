@@ -3,6 +3,7 @@ from __future__ import annotations
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class HostMemoryRegisterDeviceMemory(RegistrationRule):
@@ -57,6 +58,19 @@ cu.cuMemHostUnregister(buffer)
 cu.cuMemFree(managed)
 """,
         ),
+        Source(
+            "C++: host memory beside it",
+            """
+void run(float *host, size_t bytes) {
+    float *values;
+    cudaMalloc(&values, bytes);
+    cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+    cudaMemcpy(values, host, bytes, cudaMemcpyHostToDevice);
+    cudaHostUnregister(host);
+    cudaFree(values);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -74,5 +88,60 @@ managed = cu.cuMemAllocManaged(4096, 1)
 cu.cuMemHostRegister(managed, 4096, 0)  # error: [host-memory-register-device-memory]
 cu.cuMemFree(managed)
 """,
+        ),
+        Source(
+            "C++: memory of cudaMalloc",
+            """
+void run(size_t bytes) {
+    float *values;
+    cudaMalloc(&values, bytes);
+    cudaHostRegister(values, bytes, cudaHostRegisterMapped);  // error: [host-memory-register-device-memory]
+    work<<<1, 256>>>(values);
+    cudaFree(values);
+}
+""",
+        ),
+        Source(
+            "C++: managed memory",
+            """
+void run(size_t bytes) {
+    float *values;
+    cudaMallocManaged(&values, bytes);
+    cudaHostRegister(values, bytes, cudaHostRegisterDefault);  // error: [host-memory-register-device-memory]
+    work<<<1, 256>>>(values);
+    cudaFree(values);
+}
+""",
+        ),
+        Source(
+            "Python: memory of cudaMalloc",
+            """
+from cuda.bindings import runtime as cudart
+
+def run(size, work):
+    error, values = cudart.cudaMalloc(size)
+    error, = cudart.cudaHostRegister(values, size, 0)  # error: [host-memory-register-device-memory]
+    work(values)
+    error, = cudart.cudaFree(values)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: memory of cudaMalloc",
+            """
+class Staging {
+    [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
+    [DllImport("cudart64_12")] static extern int cudaFree(IntPtr values);
+    [DllImport("cudart64_12")] static extern int cudaHostRegister(IntPtr buffer, ulong bytes, uint flags);
+
+    void Run(ulong bytes) {
+        Check(cudaMalloc(out IntPtr values, bytes));
+        Check(cudaHostRegister(values, bytes, 0));  // error: [host-memory-register-device-memory]
+        Work(values);
+        Check(cudaFree(values));
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class HostMemoryRegisterPinned(RegistrationRule):
@@ -61,6 +62,20 @@ cu.cuMemFree(memory)
 cu.cuMemFreeHost(pinned)
 """,
         ),
+        Source(
+            "C++: memory of the heap",
+            """
+void upload(float *values, size_t bytes, cudaStream_t stream) {
+    float *staging = (float *)malloc(bytes);
+    cudaHostRegister(staging, bytes, cudaHostRegisterDefault);
+    read(staging, bytes);
+    cudaMemcpyAsync(values, staging, bytes, cudaMemcpyHostToDevice, stream);
+    cudaStreamSynchronize(stream);
+    cudaHostUnregister(staging);
+    free(staging);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -78,5 +93,49 @@ pinned = cu.cuMemHostAlloc(1 << 20, 0)
 cu.cuMemHostRegister(pinned + 4096, 4096, 0)  # error: [host-memory-register-pinned]
 cu.cuMemFreeHost(pinned)
 """,
+        ),
+        Source(
+            "C++: memory of cudaMallocHost",
+            """
+void upload(float *values, size_t bytes, cudaStream_t stream) {
+    float *staging;
+    cudaMallocHost(&staging, bytes);
+    cudaHostRegister(staging, bytes, cudaHostRegisterDefault);  // error: [host-memory-register-pinned]
+    read(staging, bytes);
+    cudaMemcpyAsync(values, staging, bytes, cudaMemcpyHostToDevice, stream);
+    cudaStreamSynchronize(stream);
+    cudaFreeHost(staging);
+}
+""",
+        ),
+        Source(
+            "Python: memory of cudaHostAlloc",
+            """
+from cuda.bindings import runtime as cudart
+
+def staging(size, work):
+    error, buffer = cudart.cudaHostAlloc(size, cudart.cudaHostAllocDefault)
+    error, = cudart.cudaHostRegister(buffer, size, cudart.cudaHostRegisterMapped)  # error: [host-memory-register-pinned]
+    work(buffer)
+    error, = cudart.cudaFreeHost(buffer)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: memory of cuMemAllocHost",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Staging {
+    void Run(int size) {
+        IntPtr buffer = IntPtr.Zero;
+        Check(MemoryManagement.cuMemAllocHost_v2(ref buffer, size));
+        Check(MemoryManagement.cuMemHostRegister(buffer, size, CUMemHostRegisterFlags.Portable));  // error: [host-memory-register-pinned]
+        Fill(buffer, size);
+        Check(MemoryManagement.cuMemFreeHost(buffer));
+    }
+}
+""",
+            language="c#",
         ),
     )

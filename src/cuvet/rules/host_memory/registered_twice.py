@@ -3,6 +3,7 @@ from __future__ import annotations
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class HostMemoryRegisteredTwice(RegistrationRule):
@@ -67,6 +68,29 @@ cu.cuMemHostUnregister(buffer + (1 << 16))
 """,
             note="ranges that touch do not overlap",
         ),
+        Source(
+            "C++: unregistered in between",
+            """
+void upload(float *values, float *host, size_t bytes, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+        cudaMemcpy(values, host, bytes, cudaMemcpyHostToDevice);
+        cudaHostUnregister(host);
+    }
+}
+""",
+        ),
+        Source(
+            "C++: one buffer after the other",
+            """
+void upload(float *host, size_t bytes, int buffers) {
+    for (int i = 0; i < buffers; ++i) {
+        cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+        host += bytes / sizeof(float);
+    }
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -86,5 +110,49 @@ cu.cuMemHostRegister(buffer, 1 << 16, 0)
 cu.cuMemHostRegister(buffer + (1 << 15), 1 << 16, 0)  # error: [host-memory-registered-twice]
 cu.cuMemHostUnregister(buffer)
 """,
+        ),
+        Source(
+            "C++: before the loop and in it",
+            """
+void upload(float *values, float *host, size_t bytes, int rounds) {
+    cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+    for (int i = 0; i < rounds; ++i) {
+        cudaHostRegister(host, bytes, cudaHostRegisterDefault);  // error: [host-memory-registered-twice]
+        cudaMemcpy(values, host, bytes, cudaMemcpyHostToDevice);
+    }
+    cudaHostUnregister(host);
+}
+""",
+        ),
+        Source(
+            "Python: registered for each of two copies",
+            """
+from cuda.bindings import runtime as cudart
+
+def upload(buffer, size, copy):
+    error, = cudart.cudaHostRegister(buffer, size, 0)
+    copy(buffer)
+    error, = cudart.cudaHostRegister(buffer, size, 0)  # error: [host-memory-registered-twice]
+    copy(buffer)
+    error, = cudart.cudaHostUnregister(buffer)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Staging {
+    void Upload(IntPtr buffer, int size) {
+        Check(MemoryManagement.cuMemHostRegister(buffer, size, CUMemHostRegisterFlags.None));
+        Copy(buffer);
+        Check(MemoryManagement.cuMemHostRegister(buffer, size, CUMemHostRegisterFlags.None));  // error: [host-memory-registered-twice]
+        Copy(buffer);
+        Check(MemoryManagement.cuMemHostUnregister(buffer));
+    }
+}
+""",
+            language="c#",
         ),
     )

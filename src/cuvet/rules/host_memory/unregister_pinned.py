@@ -3,6 +3,7 @@ from __future__ import annotations
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class HostMemoryUnregisterPinned(RegistrationRule):
@@ -56,6 +57,18 @@ pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemFreeHost(pinned)
 """,
         ),
+        Source(
+            "C++: freed alone",
+            """
+void upload(float *values, size_t bytes) {
+    float *staging;
+    cudaMallocHost(&staging, bytes);
+    read(staging, bytes);
+    cudaMemcpy(values, staging, bytes, cudaMemcpyHostToDevice);
+    cudaFreeHost(staging);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -65,5 +78,48 @@ pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemHostUnregister(pinned)  # error: [host-memory-unregister-pinned]
 cu.cuMemFreeHost(pinned)
 """,
+        ),
+        Source(
+            "C++: memory of cudaMallocHost",
+            """
+void upload(float *values, size_t bytes) {
+    float *staging;
+    cudaMallocHost(&staging, bytes);
+    read(staging, bytes);
+    cudaMemcpy(values, staging, bytes, cudaMemcpyHostToDevice);
+    cudaHostUnregister(staging);  // error: [host-memory-unregister-pinned]
+    cudaFreeHost(staging);
+}
+""",
+        ),
+        Source(
+            "Python: memory of cudaHostAlloc",
+            """
+from cuda.bindings import runtime as cudart
+
+def staging(size, work):
+    error, buffer = cudart.cudaHostAlloc(size, cudart.cudaHostAllocDefault)
+    work(buffer)
+    error, = cudart.cudaHostUnregister(buffer)  # error: [host-memory-unregister-pinned]
+    error, = cudart.cudaFreeHost(buffer)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: memory of cuMemAllocHost",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Staging {
+    void Run(int size) {
+        IntPtr buffer = IntPtr.Zero;
+        Check(MemoryManagement.cuMemAllocHost_v2(ref buffer, size));
+        Fill(buffer, size);
+        Check(MemoryManagement.cuMemHostUnregister(buffer));  // error: [host-memory-unregister-pinned]
+        Check(MemoryManagement.cuMemFreeHost(buffer));
+    }
+}
+""",
+            language="c#",
         ),
     )

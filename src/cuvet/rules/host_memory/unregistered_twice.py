@@ -3,6 +3,7 @@ from __future__ import annotations
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class HostMemoryUnregisteredTwice(RegistrationRule):
@@ -59,6 +60,33 @@ cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 """,
         ),
+        Source(
+            "C++: registered again",
+            """
+void upload(float *host, size_t bytes) {
+    cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+    copy(host, bytes);
+    cudaHostUnregister(host);
+    cudaHostRegister(host, bytes, cudaHostRegisterMapped);
+    copy(host, bytes);
+    cudaHostUnregister(host);
+}
+""",
+        ),
+        Source(
+            "Python: in finally alone",
+            """
+from cuda.bindings import runtime as cudart
+
+def upload(buffer, size, copy):
+    error, = cudart.cudaHostRegister(buffer, size, 0)
+    try:
+        copy(buffer)
+    finally:
+        error, = cudart.cudaHostUnregister(buffer)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -69,5 +97,48 @@ cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemHostUnregister(buffer)  # error: [host-memory-unregistered-twice]
 """,
+        ),
+        Source(
+            "C++: in a branch and at the end",
+            """
+void upload(float *host, size_t bytes, bool once) {
+    cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+    copy(host, bytes);
+    if (once)
+        cudaHostUnregister(host);
+    cudaHostUnregister(host);  // error: [host-memory-unregistered-twice]
+}
+""",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import runtime as cudart
+
+def upload(buffer, size, copy):
+    error, = cudart.cudaHostRegister(buffer, size, 0)
+    try:
+        copy(buffer)
+        error, = cudart.cudaHostUnregister(buffer)
+    finally:
+        error, = cudart.cudaHostUnregister(buffer)  # error: [host-memory-unregistered-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Staging {
+    void Run(IntPtr buffer, int size) {
+        Check(MemoryManagement.cuMemHostRegister(buffer, size, CUMemHostRegisterFlags.None));
+        Copy(buffer);
+        Check(MemoryManagement.cuMemHostUnregister(buffer));
+        Check(MemoryManagement.cuMemHostUnregister(buffer));  // error: [host-memory-unregistered-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class KernelUseAfterUnload(ParentGone):
@@ -64,6 +65,21 @@ cu.cuCtxSynchronize()
 cu.cuLibraryUnload(second)
 """,
         ),
+        Source(
+            "C++: unloaded once the launch is done",
+            """
+void run(const void *image, CUstream stream, void **parameters) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetKernel(&kernel, library, "kernel");
+    cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+    cuStreamSynchronize(stream);
+    cuLibraryUnload(library);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -92,5 +108,53 @@ kernel = cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
 cu.cuKernelGetAttribute(0, kernel, device)  # error: [kernel-use-after-unload]
 """,
+        ),
+        Source(
+            "C++: launched after its library was unloaded",
+            """
+void run(const void *image, CUstream stream, void **parameters) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetKernel(&kernel, library, "kernel");
+    cuLibraryUnload(library);
+    cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [kernel-use-after-unload]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: asked after its library was unloaded",
+            """
+from cuda.bindings import driver
+
+def threads(path, device):
+    error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
+    error, kernel = driver.cuLibraryGetKernel(library, b"kernel")
+    error, = driver.cuLibraryUnload(library)
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+    error, most = driver.cuKernelGetAttribute(attribute, kernel, device)  # error: [kernel-use-after-unload]
+    return most
+""",
+            language="python",
+        ),
+        Source(
+            "C#: asked after its library was unloaded",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUlibrary library = new CUlibrary();
+        CUkernel kernel = new CUkernel();
+        CUfunction function = new CUfunction();
+        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
+        Check(LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel"));
+        Check(LibraryManagement.cuLibraryUnload(library));
+        Check(LibraryManagement.cuKernelGetFunction(ref function, kernel));  // error: [kernel-use-after-unload]
+    }
+}
+""",
+            language="c#",
         ),
     )

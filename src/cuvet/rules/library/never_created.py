@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class LibraryNeverCreated(NeverCreated):
@@ -54,6 +55,21 @@ cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
 """,
         ),
+        Source(
+            "C++: each by its counterpart",
+            """
+void run(const char *path, const void *image) {
+    CUmodule module;
+    CUlibrary library;
+    cuModuleLoad(&module, path);
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    work(module, library);
+    cuLibraryUnload(library);
+    cuModuleUnload(module);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -68,5 +84,35 @@ cu.cuLibraryGetKernel(0x1234567000, "trivial")  # error: [library-never-created]
 other = cu.module()
 cu.cuLibraryGetKernel(other, "trivial")  # error: [library-never-created]
 """,
+        ),
+        Source(
+            "C++: a module as a library",
+            """
+void run(const char *path) {
+    CUmodule module;
+    CUkernel kernel;
+    cuModuleLoad(&module, path);
+    cuLibraryGetKernel(&kernel, (CUlibrary)module, "kernel");  // error: [library-never-created]
+    launch(kernel);
+    cuModuleUnload(module);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Worker {
+    [DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
+    [DllImport("nvcuda")] static extern int cuLibraryUnload(IntPtr library);
+
+    void Run(byte[] image) {
+        Check(cuModuleLoadData(out IntPtr module, image));
+        Work(module);
+        Check(cuLibraryUnload(module));  // error: [library-never-created]
+    }
+}
+""",
+            language="c#",
         ),
     )

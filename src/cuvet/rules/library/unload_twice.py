@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class LibraryUnloadTwice(DestroyTwice):
@@ -54,6 +55,24 @@ cu.cuLibraryUnload(library)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: unloaded on each way out",
+            """
+CUresult run(const void *image) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    CUresult result = cuLibraryGetKernel(&kernel, library, "kernel");
+    if (result != CUDA_SUCCESS) {
+        cuLibraryUnload(library);
+        return result;
+    }
+    launch(kernel);
+    return cuLibraryUnload(library);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -71,5 +90,55 @@ library = cu.library()
 cu.in_thread(lambda: cu.cuLibraryUnload(library))
 cu.cuLibraryUnload(library)  # error: [library-unload-twice]
 """,
+        ),
+        Source(
+            "C++: on failure and at the end",
+            """
+CUresult run(const void *image) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    CUresult result = cuLibraryGetKernel(&kernel, library, "kernel");
+    if (result != CUDA_SUCCESS)
+        cuLibraryUnload(library);
+    else
+        launch(kernel);
+    cuLibraryUnload(library);  // error: [library-unload-twice]
+    return result;
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import driver
+
+def run(path, work):
+    error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
+    try:
+        work(library)
+        error, = driver.cuLibraryUnload(library)
+    finally:
+        error, = driver.cuLibraryUnload(library)  # error: [library-unload-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUlibrary library = new CUlibrary();
+        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
+        Work(library);
+        Check(LibraryManagement.cuLibraryUnload(library));
+        Check(LibraryManagement.cuLibraryUnload(library));  // error: [library-unload-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

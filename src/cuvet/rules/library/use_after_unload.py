@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class LibraryUseAfterUnload(UseAfterDestroy):
@@ -70,6 +71,21 @@ cu.cuLibraryUnload(library)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: unloaded after the launch",
+            """
+void run(const void *image, CUstream stream) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetKernel(&kernel, library, "kernel");
+    launch(kernel, stream);
+    cuStreamSynchronize(stream);
+    cuLibraryUnload(library);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -87,5 +103,49 @@ library = cu.library()
 cu.in_thread(lambda: cu.cuLibraryUnload(library))
 cu.cuLibraryGetKernel(library, "trivial")  # error: [library-use-after-unload]
 """,
+        ),
+        Source(
+            "C++: asked for a kernel after it was unloaded",
+            """
+void run(const void *image) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryUnload(library);
+    cuLibraryGetKernel(&kernel, library, "kernel");  // error: [library-use-after-unload]
+    launch(kernel);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: asked for a kernel after it was unloaded",
+            """
+from cuda.bindings import driver
+
+def run(path, launch):
+    error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
+    error, = driver.cuLibraryUnload(library)
+    error, kernel = driver.cuLibraryGetKernel(library, b"kernel")  # error: [library-use-after-unload]
+    launch(kernel)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: asked for a kernel after it was unloaded",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUlibrary library = new CUlibrary();
+        CUkernel kernel = new CUkernel();
+        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
+        Check(LibraryManagement.cuLibraryUnload(library));
+        Check(LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel"));  // error: [library-use-after-unload]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -9,6 +9,7 @@ from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import ENDS, DestroyTwice, a
 from cuvet.rules.rule import ABORT, Example, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -63,6 +64,22 @@ cu.cudnn.cudnnDestroy(cu.cudnn.cudnnCreate())
 cu.cudnn.cudnnDestroy(cu.cudnn.cudnnCreate())
 """,
         ),
+        Source(
+            "C++: destroyed on each way out",
+            """
+bool solve(int n) {
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    if (!factor(handle, n)) {
+        cublasDestroy(handle);
+        return false;
+    }
+    cublasDestroy(handle);
+    return true;
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -80,6 +97,36 @@ handle = cu.cublas.cublasCreate()
 cu.in_thread(lambda: cu.cublas.cublasDestroy(handle))
 cu.cublas.cublasDestroy(handle)  # error: [library-handle-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: in a branch and at the end",
+            """
+bool solve(int n) {
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    bool solved = factor(handle, n);
+    if (!solved)
+        cublasDestroy(handle);
+    cublasDestroy(handle);  // error: [library-handle-destroy-twice]
+    return solved;
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+class Solver {
+    void Run() {
+        CudaBlasHandle handle = new CudaBlasHandle();
+        Check(CudaBlasNativeMethods.cublasCreate_v2(ref handle));
+        Factor(handle);
+        Check(CudaBlasNativeMethods.cublasDestroy_v2(handle));
+        Check(CudaBlasNativeMethods.cublasDestroy_v2(handle));  // error: [library-handle-destroy-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )
 

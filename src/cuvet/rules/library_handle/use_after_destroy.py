@@ -8,6 +8,7 @@ from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
 from cuvet.rules.rule import Example, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -81,6 +82,33 @@ cu.cudnn.cudnnDestroyTensorDescriptor(descriptor)
 """,
             note="a descriptor belongs to no handle",
         ),
+        Source(
+            "C++: destroyed after the last use",
+            """
+void transform(cufftComplex *values, int n) {
+    cufftHandle plan;
+    cufftPlan1d(&plan, n, CUFFT_C2C, 1);
+    cufftExecC2C(plan, values, values, CUFFT_FORWARD);
+    cudaDeviceSynchronize();
+    cufftDestroy(plan);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C++: a plan for each size",
+            """
+void transform(cufftComplex *values, const int *sizes, int count) {
+    for (int i = 0; i < count; ++i) {
+        cufftHandle plan;
+        cufftPlan1d(&plan, sizes[i], CUFFT_C2C, 1);
+        cufftExecC2C(plan, values, values, CUFFT_FORWARD);
+        cufftDestroy(plan);
+    }
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -106,6 +134,46 @@ handle = cu.cublas.cublasCreate()
 cu.in_thread(lambda: cu.cublas.cublasDestroy(handle))
 cu.cublas.cublasSetStream(handle, 0)  # error: [library-handle-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: a plan that was destroyed",
+            """
+void transform(cufftComplex *values, int n) {
+    cufftHandle plan;
+    cufftPlan1d(&plan, n, CUFFT_C2C, 1);
+    cufftDestroy(plan);
+    cufftExecC2C(plan, values, values, CUFFT_FORWARD);  // error: [library-handle-use-after-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C++: a descriptor that was destroyed",
+            """
+void convolve(cudnnHandle_t handle, const float *values, float *result) {
+    cudnnTensorDescriptor_t shape;
+    float one = 1, zero = 0;
+    cudnnCreateTensorDescriptor(&shape);
+    cudnnSetTensor4dDescriptor(shape, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 3, 64, 64);
+    cudnnDestroyTensorDescriptor(shape);
+    cudnnAddTensor(handle, &one, shape, values, &zero, shape, result);  // error: [library-handle-use-after-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+class Solver {
+    void Run(CUstream stream) {
+        CudaBlasHandle handle = new CudaBlasHandle();
+        Check(CudaBlasNativeMethods.cublasCreate_v2(ref handle));
+        Check(CudaBlasNativeMethods.cublasDestroy_v2(handle));
+        Check(CudaBlasNativeMethods.cublasSetStream_v2(handle, stream));  // error: [library-handle-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )
 

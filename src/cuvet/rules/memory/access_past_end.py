@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Allocation, Call, HostMemory, Model
+    from cuvet.rules.accesses import Access
 
 _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 """Variants whose size is that of one allocation: mapped memory may go on in the next mapping."""
@@ -118,8 +119,8 @@ cu.cuMemFree(memory)
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for access in accesses(call):
-            memory = model.allocation_at(access.address) if access.side != "host" else None
-            if memory is None or not memory.alive or memory.variant not in _CHECKED:
+            memory = _memory(model, access) if access.side != "host" else None
+            if memory is None or not memory.alive:
                 continue
             if access.address + access.size <= memory.end:
                 continue
@@ -135,3 +136,12 @@ cu.cuMemFree(memory)
                 outcomes=(1,),
                 only_if_failed=True,
             )
+
+
+def _memory(model: Model, access: Access) -> Allocation | HostMemory | None:
+    """The device memory, or the memory of cuMemHostAlloc, that the access starts in, if its end is known."""
+    pinned = pinned_at(model, access.address)
+    if pinned is not None:
+        return None if pinned.registered else pinned
+    memory = model.allocation_at(access.address)
+    return memory if memory is not None and memory.variant in _CHECKED else None

@@ -4,29 +4,31 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
 
-_SINGLE = 4
-"""CU_MEM_ATTACH_SINGLE"""
+_GLOBAL, _SINGLE = 1, 4
+"""CU_MEM_ATTACH_GLOBAL and CU_MEM_ATTACH_SINGLE"""
 
 
 class MemoryAttachedToNullStream(Rule):
     """
     ## What it checks
-    Managed memory is attached to one stream (CU_MEM_ATTACH_SINGLE), the stream is NULL, and the call fails.
+    Managed memory is attached to one stream (CU_MEM_ATTACH_SINGLE), the stream is NULL, and the call fails. Or memory that was
+    allocated with CU_MEM_ATTACH_GLOBAL is attached to NULL with no flags.
 
     ## Why it is wrong
-    NULL stands for all blocking streams of the context, not for one. The driver returns CUDA_ERROR_INVALID_VALUE.
+    NULL stands for all blocking streams of the context, not for one. The driver returns CUDA_ERROR_INVALID_VALUE. Flags
+    of 0 are none of the three that the call takes; with the NULL stream the driver dies of SIGSEGV.
 
     ## Use instead
     A stream of `cuStreamCreate`; or CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST, which take NULL.
 
     ## Limits
-    Reported only when the call fails.
+    Reported only when the call fails, or with flags of 0 does not return. Flags of 0 with a thread's own default stream are not judged.
     """
 
     code = "CV423"
@@ -37,6 +39,10 @@ class MemoryAttachedToNullStream(Rule):
     entry_points = frozenset({"cuStreamAttachMemAsync"})
     evidence = (
         recorded("CU_MEM_ATTACH_SINGLE and stream NULL: CUDA_ERROR_INVALID_VALUE; with another stream it succeeds"),
+        recorded(
+            "flags 0 and stream NULL, of memory of cuMemAllocManaged with CU_MEM_ATTACH_GLOBAL: SIGSEGV, 3 of 3; with CU_MEM_ATTACH_HOST: "
+            "no error, once"
+        ),
         documented(
             "CU_MEM_ATTACH_SINGLE with the NULL stream is illegal, since that is no specific stream: an error is returned",
             "CUDA Driver API, Stream Management, cuStreamAttachMemAsync",
@@ -80,4 +86,16 @@ cu.cuStreamAttachMemAsync(0, memory, 0, single)  # error: [memory-attached-to-nu
                 argument=call.entry_point.index["hStream"],
                 outcomes=(1,),
                 only_if_failed=True,
+            )
+        memory = model.allocation_at(call.arg("dptr"))
+        made = None if memory is None or not memory.alive else memory.created_by
+        if made is None or made.name != "cuMemAllocManaged" or call.arg("flags") or call.arg("hStream"):
+            return
+        if made.arg("flags") == _GLOBAL and not call.per_thread:
+            yield Violation(
+                rule=cls,
+                message="flags is 0, which says neither that all streams may use the memory, nor the host, nor one stream",
+                objects=() if memory is None else (memory,),
+                argument=call.entry_point.index["flags"],
+                outcomes=(CRASH,),
             )

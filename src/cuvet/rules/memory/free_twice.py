@@ -8,6 +8,7 @@ from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -87,6 +88,83 @@ cu.cuStreamDestroy(stream)
 """,
             note="cuMemFree takes stream-ordered memory too",
         ),
+        Source(
+            "C++: freed on each way out",
+            """
+int solve(float *host, size_t bytes) {
+    float *values;
+    cudaMalloc(&values, bytes);
+    int result = factor(values);
+    if (result != 0) {
+        cudaFree(values);
+        return result;
+    }
+    cudaMemcpy(host, values, bytes, cudaMemcpyDeviceToHost);
+    cudaFree(values);
+    return 0;
+}
+""",
+        ),
+        Source(
+            "C++: pointers that change places",
+            """
+void iterate(float *front, float *back, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        blur<<<1, 256>>>(front, back);
+        float *other = front;
+        front = back;
+        back = other;
+    }
+    cudaFree(front);
+    cudaFree(back);
+}
+""",
+        ),
+        Source(
+            "C++: grown",
+            """
+void grow(float **values, size_t *bytes, size_t wanted) {
+    if (*bytes < wanted) {
+        cudaFree(*values);
+        cudaMalloc(values, wanted);
+        *bytes = wanted;
+    }
+}
+""",
+        ),
+        Source(
+            "Python: in finally alone",
+            """
+from cuda.bindings import runtime as cudart
+
+def clear(size, work):
+    error, values = cudart.cudaMalloc(size)
+    try:
+        work(values)
+    finally:
+        error, = cudart.cudaFree(values)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: freed in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(int size) {
+        CUdeviceptr values = new CUdeviceptr();
+        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+        try {
+            Launch(values);
+        } finally {
+            Check(MemoryManagement.cuMemFree_v2(values));
+        }
+    }
+}
+""",
+            language="c#",
+        ),
     )
     INVALID = (
         Example(
@@ -112,6 +190,82 @@ memory = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemFreeHost(memory)
 cu.cuMemFreeHost(memory)  # error: [memory-free-twice]
 """,
+        ),
+        Source(
+            "C++: in the error branch and at the end",
+            """
+int solve(float *host, size_t bytes) {
+    float *values;
+    cudaMalloc(&values, bytes);
+    int result = factor(values);
+    if (result != 0) {
+        puts("no factors");
+        cudaFree(values);
+    }
+    cudaMemcpy(host, values, bytes, cudaMemcpyDeviceToHost);  // error: [memory-use-after-free]
+    cudaFree(values);  // error: [memory-free-twice]
+    return result;
+}
+""",
+        ),
+        Source(
+            "C++: copied pointers",
+            """
+void swap_buffers(size_t bytes) {
+    float *front, *back;
+    cudaMalloc(&front, bytes);
+    back = front;
+    blur<<<1, 256>>>(front, back);
+    cudaFree(front);
+    cudaFree(back);  // error: [memory-free-twice]
+}
+""",
+        ),
+        Source(
+            "C++: pinned memory",
+            """
+void upload(CUdeviceptr to, size_t bytes) {
+    void *staging;
+    cuMemAllocHost(&staging, bytes);
+    read(staging, bytes);
+    cuMemcpyHtoD(to, staging, bytes);
+    cuMemFreeHost(staging);
+    cuMemFreeHost(staging);  // error: [memory-free-twice]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import runtime as cudart
+
+def clear(size, work):
+    error, values = cudart.cudaMalloc(size)
+    try:
+        work(values)
+        error, = cudart.cudaFree(values)
+    finally:
+        error, = cudart.cudaFree(values)  # error: [memory-free-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(int size) {
+        CUdeviceptr values = new CUdeviceptr();
+        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+        Launch(values);
+        Check(MemoryManagement.cuMemFree_v2(values));
+        Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-free-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )
 

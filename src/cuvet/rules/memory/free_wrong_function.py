@@ -8,6 +8,7 @@ from cuvet.model import Allocation, HostMemory
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -88,6 +89,53 @@ cu.cuStreamSynchronize(0)
 """,
             note="succeeded where it was measured",
         ),
+        Source(
+            "C++: each by its counterpart",
+            """
+void upload(const float *host, size_t bytes, cudaStream_t stream) {
+    float *values, *staging, *shared;
+    cudaMallocAsync(&values, bytes, stream);
+    cudaMallocHost(&staging, bytes);
+    cudaMallocManaged(&shared, bytes);
+    memcpy(staging, host, bytes);
+    cudaMemcpyAsync(values, staging, bytes, cudaMemcpyHostToDevice, stream);
+    cudaStreamSynchronize(stream);
+    cudaFree(shared);
+    cudaFreeHost(staging);
+    cudaFreeAsync(values, stream);
+}
+""",
+        ),
+        Source(
+            "C++: two conditions that may be one",
+            """
+void clear(size_t bytes, bool pinned, int flags) {
+    float *values;
+    if (pinned)
+        cudaMallocHost(&values, bytes);
+    else
+        cudaMalloc(&values, bytes);
+    fill(values, bytes);
+    if (flags & 1)
+        cudaFreeHost(values);
+    else
+        cudaFree(values);
+}
+""",
+        ),
+        Source(
+            "Python: by its counterpart",
+            """
+from cuda.bindings import driver
+
+def upload(values, size, fill):
+    error, staging = driver.cuMemHostAlloc(size, 0)
+    fill(staging, size)
+    error, = driver.cuMemcpyHtoD(values, staging, size)
+    error, = driver.cuMemFreeHost(staging)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -123,6 +171,69 @@ cu.cuMemFreeAsync(managed, 0)  # error: [memory-free-wrong-function]
 cu.cuMemFree(managed)
 """,
         ),
+        Source(
+            "C++: pinned memory by cudaFree",
+            """
+void upload(float *values, const float *host, size_t bytes) {
+    float *staging;
+    cudaMallocHost(&staging, bytes);
+    memcpy(staging, host, bytes);
+    cudaMemcpy(values, staging, bytes, cudaMemcpyHostToDevice);
+    cudaFree(staging);  // error: [memory-free-wrong-function]
+}
+""",
+        ),
+        Source(
+            "C++: device memory by cudaFreeHost",
+            """
+void clear(size_t bytes) {
+    float *values;
+    cudaMalloc(&values, bytes);
+    cudaMemset(values, 0, bytes);
+    cudaFreeHost(values);  // error: [memory-free-wrong-function]
+}
+""",
+        ),
+        Source(
+            "C++: an array by cudaFree",
+            """
+void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
+    cudaArray_t pixels;
+    cudaMallocArray(&pixels, format, width, height);
+    paint(pixels);
+    cudaFree(pixels);  // error: [memory-free-wrong-function]
+}
+""",
+        ),
+        Source(
+            "Python: pinned memory by cuMemFree",
+            """
+from cuda.bindings import driver
+
+def upload(values, size, fill):
+    error, staging = driver.cuMemHostAlloc(size, 0)
+    fill(staging, size)
+    error, = driver.cuMemcpyHtoD(values, staging, size)
+    error, = driver.cuMemFree(staging)  # error: [memory-free-wrong-function]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: device memory as pinned memory",
+            """
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
+    [DllImport("cudart64_12")] static extern int cudaFreeHost(IntPtr values);
+
+    void Run(ulong bytes) {
+        Check(cudaMalloc(out IntPtr values, bytes));
+        Launch(values);
+        Check(cudaFreeHost(values));  // error: [memory-free-wrong-function]
+    }
+}
+""",
+            language="c#",
+        ),
     )
 
     @classmethod
@@ -132,7 +243,7 @@ cu.cuMemFree(managed)
         if given.case is not Case.WRONG_FUNCTION or found is None:
             return
         what, counterpart = _kind(found)
-        outcomes = _outcomes(call, found)
+        outcomes = _outcomes(call, model, found)
         yield Violation(
             rule=cls,
             message=f"{found.name} is {what}, which is for {counterpart}",
@@ -161,8 +272,11 @@ def _kind(found: Object) -> tuple[str, str]:
     )
 
 
-def _outcomes(call: Call, found: Object) -> tuple[int, ...]:
+def _outcomes(call: Call, model: Model, found: Object) -> tuple[int, ...]:
     """Statuses that were measured; empty where nothing is known."""
     if call.name == "cuMemFreeAsync":
+        stream = model.stream_on(call)
+        if stream is not None and model.capture_of(stream) is not None:
+            return (1,)
         return (801,) if isinstance(found, Allocation) and found.variant == "managed" else ()
     return () if isinstance(found, Allocation) and found.variant not in ("linear", "pitched") else (1,)

@@ -8,6 +8,7 @@ from cuvet.rules.accesses import pinned_at
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -92,6 +93,29 @@ cu.cuMemFreeAsync(second, 0)
 cu.cuCtxSynchronize()
 """,
         ),
+        Source(
+            "C++: freed in stream order after the launch",
+            """
+void clear(size_t bytes, cudaStream_t stream) {
+    float *values;
+    cudaMallocAsync(&values, bytes, stream);
+    fill<<<1, 256, 0, stream>>>(values, bytes);
+    cudaFreeAsync(values, stream);
+}
+""",
+        ),
+        Source(
+            "C++: freed and set to NULL",
+            """
+void sum(float *weights, int n, bool weighted) {
+    if (!weighted) {
+        cudaFree(weights);
+        weights = nullptr;
+    }
+    add<<<1, n>>>(weights, n);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -102,6 +126,31 @@ memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeAsync(memory, 0)
 cu.launch(kernel, 0, memory)  # error: [memory-freed-in-kernel]
 cu.cuCtxSynchronize()
+""",
+        ),
+        Source(
+            "C++: launched after the free",
+            """
+void iterate(int n, int rounds) {
+    float *values, *next;
+    cudaMalloc(&values, n * sizeof(float));
+    cudaMalloc(&next, n * sizeof(float));
+    step<<<1, n>>>(values, next);
+    cudaFree(values);
+    step<<<1, n>>>(next, values);  // error: [memory-freed-in-kernel]
+    cudaFree(next);
+}
+""",
+        ),
+        Source(
+            "C++: freed in stream order before the launch",
+            """
+void clear(size_t bytes, cudaStream_t stream) {
+    float *values;
+    cudaMallocAsync(&values, bytes, stream);
+    cudaFreeAsync(values, stream);
+    fill<<<1, 256, 0, stream>>>(values, bytes);  // error: [memory-freed-in-kernel]
+}
 """,
         ),
     )

@@ -113,7 +113,7 @@ cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device
                 else f"the {noun} is NULL",
                 argument=access.argument,
                 because=(f"the host side of the copy is {other}: the direction may be reversed",) if other else (),
-                outcomes=(1,),
+                outcomes=(1, 0) if model.graphs_allocate and access.address else (1,),
                 only_if_failed=True,
             )
 

@@ -88,11 +88,12 @@ cu.cuMemFreeAsync(memory, 0)
         if found is None or made is None:
             return
         types = 0 if made.name == "cuMemAllocAsync" else _types(made)
-        if types is None or (types & wanted if wanted else types):
+        if types is None or (types if wanted is None else types & wanted):
             return
         yield Violation(
             rule=cls,
-            message=f"{found.name} was not made to be exported" + (f" as a handle of type {wanted}" if wanted else ""),
+            message=f"{found.name} was not made to be exported"
+            + ("" if wanted is None else f" as a handle of type {wanted}"),
             objects=(found,),
             argument=len(call.args) - 1 if call.name == "cuMemPoolExportPointer" else _index(call),
             because=(f"it was made by {place(made)}",),
@@ -101,16 +102,16 @@ cu.cuMemFreeAsync(memory, 0)
         )
 
 
-def _owner(call: Call, model: Model) -> tuple[Object | None, int]:
-    """What is exported, or the pool that it comes from; and as what type of handle, 0 if that is all the same."""
+def _owner(call: Call, model: Model) -> tuple[Object | None, int | None]:
+    """What is exported, or the pool that it comes from; and as what type of handle, None if that is all the same."""
     if call.name in _OWNERS:
         kind, _ = _OWNERS[call.name]
         return model.object_of(call, _index(call), kind), call.arg("handleType")
     memory = model.allocation_at(call.arg("ptr"))
     if memory is None or not memory.alive or memory.variant != "stream-ordered" or memory.created_by is None:
-        return None, 0
+        return None, None
     made = memory.created_by
-    return (model.find(Kind.MEMORY_POOL, made.arg("pool")) if "pool" in made.entry_point.index else memory), 0
+    return (model.find(Kind.MEMORY_POOL, made.arg("pool")) if "pool" in made.entry_point.index else memory), None
 
 
 def _index(call: Call) -> int:

@@ -3,24 +3,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.accesses import COPIES, SETS, accesses
+from cuvet.model.naming import member
+from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, accesses
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, Context, Model
+    from cuvet.model import Allocation, Call, Context, Model, Stream
+    from cuvet.rules.accesses import Access
+
+
+_BY_ACCESS = frozenset({"stream-ordered", "mapped"})
+"""Variants of memory that no peer access opens."""
 
 
 class MemoryOfAnotherDevice(Rule):
     """
     ## What it checks
-    Memory of one device is set on a stream of another device, or stream-ordered memory of one device is copied there, and the
-    call fails.
+    Memory of one device is set, or a value is written to it, on a stream of another device, or stream-ordered or mapped memory is
+    copied by a device that cannot reach it, and the call fails.
 
     ## Why it is wrong
-    A set runs on the stream's device, which cannot reach the memory unless peer access was enabled. Stream-ordered memory is on the
-    device of its pool, whatever stream it was allocated on, and does not follow peer access: its pool says who may reach it. To copy
-    it, both the stream's device and the current one have to reach it.
+    A set or a write of a value runs on the stream's device, which cannot reach the memory unless peer access was enabled.
+    Stream-ordered memory is on the device of its pool, whatever stream it was allocated on, and does not follow peer access: its pool
+    says who may reach it. To copy it, the current device has to reach it, whichever stream copies; in a copy between two contexts, the
+    device of the context that is passed with it. Mapped memory is reached from the devices that `cuMemSetAccess` names.
 
     ## Use instead
     Make the memory's device current and use one of its streams, or enable peer access between the two devices;
@@ -29,6 +36,7 @@ class MemoryOfAnotherDevice(Rule):
     ## Limits
     Reported only when the call fails. Kernels that use memory of another device are not checked: they die with an
     illegal address. Copies of memory of `cuMemAlloc` between devices are allowed. Memory of pools that another process made is not judged.
+    In a capture the driver does not look at sets and writes.
     """
 
     code = "CV414"
@@ -36,7 +44,7 @@ class MemoryOfAnotherDevice(Rule):
     severity = "error"
     summary = "memory of one device is set or copied on another that cannot reach it"
     help = "use a stream of the memory's device, or enable peer access"
-    entry_points = SETS | COPIES
+    entry_points = SETS | COPIES | WRITES
     evidence = (
         measured(
             "cudaMemsetAsync of another device's memory: CUDA_ERROR_INVALID_VALUE; copies between the devices succeed",
@@ -44,7 +52,16 @@ class MemoryOfAnotherDevice(Rule):
         ),
         recorded(
             "stream-ordered memory of a pool of another device, set and copied: CUDA_ERROR_INVALID_VALUE, also if it was allocated on a "
-            "stream of the device that copies; no error after cuMemPoolSetAccess"
+            "stream of the device that copies; no error after cuMemPoolSetAccess. 20 copies on a stream of the memory's device, another "
+            "current: the same; 5 on a stream of another device, the memory's current: no error. cuMemcpyPeer of memory of the device of "
+            "the context that is passed with it: 28 of 28 without error; of another device: 5 of 5 CUDA_ERROR_INVALID_VALUE"
+        ),
+        recorded(
+            "mapped memory copied or set, 41 of 41 times with access from the device: no error; without: CUDA_ERROR_INVALID_VALUE, 3 of 3"
+        ),
+        recorded(
+            "cuStreamWriteValue32 and cuStreamWriteValue64 into memory of cuMemAlloc of another device than the stream's, 8 of 8, and "
+            "cuStreamBatchMemOp, 3 of 3: CUDA_ERROR_INVALID_VALUE"
         ),
         documented(
             "memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess or cuCtxEnablePeerAccess",
@@ -113,26 +130,18 @@ cu.cuMemsetD8Async(memory, 0, 4096, 0)  # error: [memory-of-another-device]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         stream = model.stream_on(call)
-        context = model.current_context(call) if stream is None else model.context_of(call, stream)
-        if context is None or context.device is None:
-            return
-        current = model.current_context(call)
         for access in accesses(call):
             memory = model.allocation_at(access.address)
-            if memory is None or not memory.alive or memory.device is None:
+            context = _has_to_reach(call, model, access, stream)
+            if memory is None or not memory.alive or context is None or not _judged(call, memory):
                 continue
-            if memory.variant == "stream-ordered":
-                far = _of_pool(call, model, memory, context, current)
-            elif call.name in SETS and memory.variant in ("linear", "pitched"):
-                far = None if _reaches(context, memory.device) else context
-            else:
+            if model.reaches(context, memory):
                 continue
-            if far is None:
-                continue
-            where = stream.name if stream is not None and far is context else far.name
+            of = "" if memory.variant == "mapped" else f" of device {memory.device}"
+            where = context.name if stream is None or stream.context is not context else stream.name
             yield Violation(
                 rule=cls,
-                message=f"{memory.name} of device {memory.device} is {_done(call)} on {where} of device {far.device}",
+                message=f"{memory.name}{of} is {_done(call)} on {where} of device {context.device}, which has no access to it",
                 objects=(memory,) if stream is None else (memory, stream),
                 argument=access.argument,
                 outcomes=(1,),
@@ -140,19 +149,25 @@ cu.cuMemsetD8Async(memory, 0, 4096, 0)  # error: [memory-of-another-device]
             )
 
 
-def _of_pool(call: Call, model: Model, memory: Allocation, context: Context, current: Context | None) -> Context | None:
-    """The context that cannot reach this stream-ordered memory: of the stream, and for a copy also the current one."""
-    given = model.reached_from(memory)
-    if given is None:
-        return None
-    needed = [context] if call.name in SETS or current is None or not current.alive else [context, current]
-    return next((each for each in needed if each.device not in (None, memory.device, *given)), None)
+def _judged(call: Call, memory: Allocation) -> bool:
+    if call.name in WRITES:
+        return memory.variant in ALLOCATED
+    return memory.variant in _BY_ACCESS or (call.name in SETS and memory.variant in ALLOCATED)
 
 
-def _reaches(context: Context, device: int) -> bool:
-    """Whether the context is of that device, or peer access from it to one of that device is enabled."""
-    return context.device == device or any(peer.device == device for peer in context.peers)
+def _has_to_reach(call: Call, model: Model, access: Access, stream: Stream | None) -> Context | None:
+    """The context that the memory is to be reached from: of the stream, for a copy the current one, for a copy between two contexts the
+    one that is passed with the address. None if there is none, or none is looked at."""
+    if call.name not in COPIES:
+        if stream is None:
+            return model.current_context(call)
+        return None if model.capture_of(stream) is not None else model.context_of(call, stream)
+    end = f"{'dst' if access.writes else 'src'}Context"
+    if "Peer" in call.name:
+        return model.context_at(call.arg(end) if end in call.entry_point.index else member(call, "pCopy", end) or 0)
+    current = model.current_context(call)
+    return current if current is not None and current.alive else None
 
 
 def _done(call: Call) -> str:
-    return "set" if call.name in SETS else "copied"
+    return "copied" if call.name in COPIES else "set" if call.name in SETS else "written to"

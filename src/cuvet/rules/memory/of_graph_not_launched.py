@@ -11,7 +11,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Allocation, Call, Model, Object
 
 _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 
@@ -65,6 +65,22 @@ cu.cuStreamDestroy(stream)
 """,
         ),
         Example(
+            "used and freed after the launch",
+            """
+stream = cu.cuStreamCreate(1)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+graph = cu.cuStreamEndCapture(stream)
+launched = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(launched, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuMemcpy(memory, cu.host(64), 64)
+cu.cuMemFree(memory)
+cu.cuGraphExecDestroy(launched)
+cu.cuGraphDestroy(graph)
+""",
+        ),
+        Example(
             "stream-ordered memory of no graph",
             """
 stream = cu.cuStreamCreate(1)
@@ -97,11 +113,11 @@ cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
         for argument, address in _named(call):
             memory = model.allocation_at(address)
             made = None if memory is None or memory.variant != "graph" or not memory.alive else memory.created_by
-            if memory is None or made is None or _launched_since(made, model):
+            if memory is None or made is None or _launched(memory, made, model):
                 continue
             yield Violation(
                 rule=cls,
-                message=f"{memory.name} is allocated by a graph, and no graph was launched",
+                message=f"{memory.name} is allocated by a graph that was not launched",
                 objects=(memory,),
                 argument=argument,
                 because=(f"its allocation was captured by {place(made)}",),
@@ -120,8 +136,16 @@ def _named(call: Call) -> Iterator[tuple[int, int]]:
                 yield access.argument, access.address
 
 
-def _launched_since(made: Call, model: Model) -> bool:
-    launches = (
-        found.last_launch for found in model.objects(Kind.GRAPH_EXEC, alive=False) if isinstance(found, GraphExec)
+def _launched(memory: Allocation, made: Call, model: Model) -> bool:
+    """Whether the graph that allocates the memory was launched since, or may have been."""
+    if memory.capture is not None:
+        graph: Object | None = memory.capture.graph
+    else:
+        graph = model.object_of(made, made.entry_point.index["hGraph"], Kind.GRAPH)
+    return any(
+        isinstance(found, GraphExec)
+        and found.last_launch is not None
+        and found.last_launch.number > made.number
+        and graph in (None, found.graph)
+        for found in model.objects(Kind.GRAPH_EXEC, alive=False)
     )
-    return any(launch is not None and launch.number > made.number for launch in launches)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented
 from cuvet.rules.rule import Example, Rule, Violation
 
@@ -28,6 +29,7 @@ class MemorySizeZero(Rule):
     code = "CV415"
     name = "memory-size-zero"
     severity = "error"
+    stage = Stage.ARGUMENT
     summary = "an allocation of zero bytes"
     help = "skip the allocation when the size is zero"
     entry_points = frozenset({"cuMemAlloc", "cuMemAllocManaged"})

@@ -8,6 +8,7 @@ from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -65,6 +66,36 @@ cu.cuMemsetD8(memory, 0, 4096)
 cu.cuMemFree(memory)
 """,
         ),
+        Source(
+            "C++: freed before its context",
+            """
+void compute(CUdevice device, const void *host, size_t bytes) {
+    CUcontext context;
+    CUdeviceptr values;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMemAlloc(&values, bytes);
+    cuMemcpyHtoD(values, host, bytes);
+    cuMemFree(values);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C++: of the context before",
+            """
+void compute(CUdevice device, size_t bytes) {
+    CUdeviceptr values;
+    CUcontext context;
+    cuMemAlloc(&values, bytes);
+    cuCtxCreate(&context, nullptr, 0, device);
+    run(values);
+    cuCtxDestroy(context);
+    cuMemFree(values);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -86,6 +117,54 @@ cu.cuCtxDestroy(other)
 cu.cuCtxSetCurrent(context)
 cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: freed after its context",
+            """
+void compute(CUdevice device, const void *host, size_t bytes) {
+    CUcontext context;
+    CUdeviceptr values;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMemAlloc(&values, bytes);
+    cuMemcpyHtoD(values, host, bytes);
+    cuCtxDestroy(context);
+    cuMemFree(values);  // error: [memory-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: copied after its context's end",
+            """
+from cuda.bindings import driver
+
+def compute(device, host, size, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, values = driver.cuMemAlloc(size)
+    work(values)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuMemcpyDtoH(host, values, size)  # error: [memory-use-after-context-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: freed after its context",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device, int size) {
+        CUcontext context = new CUcontext();
+        CUdeviceptr values = new CUdeviceptr();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+        Launch(values);
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-use-after-context-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )
 

@@ -7,6 +7,7 @@ from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -79,6 +80,62 @@ cu.cuMemsetD8(second, 0, 1 << 20)
 cu.cuMemFree(second)
 """,
         ),
+        Source(
+            "C++: copied back before it is freed",
+            """
+void sum(float *host, int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    add<<<1, n>>>(values);
+    cudaMemcpy(host, values, n * sizeof(float), cudaMemcpyDeviceToHost);
+    cudaFree(values);
+}
+""",
+        ),
+        Source(
+            "C++: freed and allocated anew",
+            """
+void resize(float **values, size_t bytes) {
+    cudaFree(*values);
+    cudaMalloc(values, bytes);
+    cudaMemset(*values, 0, bytes);
+}
+""",
+        ),
+        Source(
+            "Python: copied back before it is freed",
+            """
+from cuda.bindings import runtime as cudart
+
+def download(host, size, work):
+    error, values = cudart.cudaMalloc(size)
+    work(values)
+    error, = cudart.cudaMemcpy(host, values, size, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost)
+    error, = cudart.cudaFree(values)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: a field that is allocated anew",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Buffer {
+    CUdeviceptr values = new CUdeviceptr();
+
+    void Resize(uint size) {
+        Check(MemoryManagement.cuMemFree_v2(values));
+        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+        Check(Memset.cuMemsetD8_v2(values, 0, size));
+    }
+
+    public void Dispose() {
+        Check(MemoryManagement.cuMemFree_v2(values));
+    }
+}
+""",
+            language="c#",
+        ),
     )
     INVALID = (
         Example(
@@ -104,6 +161,58 @@ memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuMemcpyDtoHAsync(cu.host(4096), memory, 4096, 0)  # error: [memory-use-after-free]
 """,
+        ),
+        Source(
+            "C++: copied back after it was freed",
+            """
+void sum(float *host, int n) {
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    add<<<1, n>>>(values);
+    cudaFree(values);
+    cudaMemcpy(host, values, n * sizeof(float), cudaMemcpyDeviceToHost);  // error: [memory-use-after-free]
+}
+""",
+        ),
+        Source(
+            "C++: used on the stream after the free in stream order",
+            """
+void clear(size_t bytes, cudaStream_t stream) {
+    float *values;
+    cudaMallocAsync(&values, bytes, stream);
+    cudaFreeAsync(values, stream);
+    cudaMemsetAsync(values, 0, bytes, stream);  // error: [memory-use-after-free]
+}
+""",
+        ),
+        Source(
+            "Python: copied back after it was freed",
+            """
+from cuda.bindings import runtime as cudart
+
+def download(host, size, work):
+    error, values = cudart.cudaMalloc(size)
+    work(values)
+    error, = cudart.cudaFree(values)
+    error, = cudart.cudaMemcpy(host, values, size, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost)  # error: [memory-use-after-free]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: set after it was freed",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(uint size) {
+        CUdeviceptr values = new CUdeviceptr();
+        Check(MemoryManagement.cuMemAlloc_v2(ref values, size));
+        Check(MemoryManagement.cuMemFree_v2(values));
+        Check(Memset.cuMemsetD8_v2(values, 0, size));  // error: [memory-use-after-free]
+    }
+}
+""",
+            language="c#",
         ),
     )
 

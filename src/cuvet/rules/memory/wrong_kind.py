@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cuvet.rules.accesses import pinned_at
+from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Example, Rule, Violation
@@ -15,26 +15,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """``parameter`` is an address in memory of one of these variants; with ``pinned``, or in pinned host memory; with ``written``, the
-    first of the operations that it points to writes there."""
+    """``parameter`` is an address in memory of one of these variants; with ``pinned``, or in pinned host memory. Of ``WRITES`` it is the
+    address that is written to."""
 
     parameter: str
     variants: frozenset[str]
     what: str
     pinned: bool = False
-    written: bool = False
 
 
-_ALLOCATED = frozenset({"linear", "pitched"})
-_WRITES = (2, 5)
-"""CU_STREAM_MEM_OP_WRITE_VALUE_32 and CU_STREAM_MEM_OP_WRITE_VALUE_64"""
 _TABLE = {
-    "cuIpcGetMemHandle": _Needs("dptr", _ALLOCATED, "memory of cuMemAlloc"),
-    "cuStreamWriteValue32": _Needs("addr", _ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True),
-    "cuStreamWriteValue64": _Needs("addr", _ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True),
-    "cuStreamBatchMemOp": _Needs(
-        "paramArray", _ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True, written=True
-    ),
+    "cuIpcGetMemHandle": _Needs("dptr", ALLOCATED, "memory of cuMemAlloc"),
+    "cuStreamWriteValue32": _Needs("addr", ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True),
+    "cuStreamWriteValue64": _Needs("addr", ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True),
+    "cuStreamBatchMemOp": _Needs("paramArray", ALLOCATED, "memory of cuMemAlloc, or pinned", pinned=True),
     "cuMemSetAccess": _Needs("ptr", frozenset({"mapped"}), "memory of cuMemMap"),
     "cuMemRetainAllocationHandle": _Needs("addr", frozenset({"mapped"}), "memory of cuMemMap"),
     "cuMemPoolExportPointer": _Needs("ptr", frozenset({"stream-ordered"}), "stream-ordered memory"),
@@ -130,9 +124,13 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         needs = _TABLE[call.name]
-        address = _first_written(call, needs.parameter) if needs.written else call.arg(needs.parameter)
-        if address is None:
-            return
+        if call.name in WRITES:
+            stream, written = model.stream_on(call), next(accesses(call), None)
+            if written is None or (stream is not None and model.capture_of(stream) is not None):
+                return
+            address = written.address
+        else:
+            address = call.arg(needs.parameter)
         memory = model.allocation_at(address)
         lives = memory is not None and memory.alive
         if memory is not None and lives and memory.variant in needs.variants:
@@ -153,14 +151,6 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
             argument=call.entry_point.index[needs.parameter],
             because=because,
             outcomes=(1,),
+            undefined=memory is not None and not lives and memory.freed_on is not None and memory.variant in ALLOCATED,
             only_if_failed=True,
         )
-
-
-def _first_written(call: Call, parameter: str) -> int | None:
-    """Where the first operation of a batch writes; None if it does not, or that is not known. A CUstreamBatchMemOpParams starts with
-    the operation; the address is its member at byte 8."""
-    data = call.inputs.get(call.entry_point.index[parameter], b"")
-    if len(data) < 16 or int.from_bytes(data[:4], "little") not in _WRITES:
-        return None
-    return int.from_bytes(data[8:16], "little")

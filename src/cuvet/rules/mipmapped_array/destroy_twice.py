@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class MipmappedArrayDestroyTwice(DestroyTwice):
@@ -54,6 +55,17 @@ cu.cuMipmappedArrayDestroy(array)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: freed once",
+            """
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    paint(pyramid);
+    cudaFreeMipmappedArray(pyramid);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -71,5 +83,49 @@ array = cu.mipmapped_array()
 cu.in_thread(lambda: cu.cuMipmappedArrayDestroy(array))
 cu.cuMipmappedArrayDestroy(array)  # error: [mipmapped-array-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: in a branch and at the end",
+            """
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    if (!paint(pyramid))
+        cudaFreeMipmappedArray(pyramid);
+    cudaFreeMipmappedArray(pyramid);  // error: [mipmapped-array-destroy-twice]
+}
+""",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import driver
+
+def draw(descriptor, levels, paint):
+    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
+    try:
+        paint(pyramid)
+        error, = driver.cuMipmappedArrayDestroy(pyramid)
+    finally:
+        error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArray3DDescriptor descriptor) {
+        CUmipmappedArray pyramid = new CUmipmappedArray();
+        Check(ArrayManagement.cuMipmappedArrayCreate(ref pyramid, ref descriptor, 4));
+        Paint(pyramid);
+        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));
+        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));  // error: [mipmapped-array-destroy-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

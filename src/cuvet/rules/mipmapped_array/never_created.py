@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class MipmappedArrayNeverCreated(NeverCreated):
@@ -55,6 +56,20 @@ cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
 """,
         ),
+        Source(
+            "C++: each by its counterpart",
+            """
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaArray_t pixels;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    cudaMallocArray(&pixels, format, extent.width, extent.height);
+    paint(pyramid, pixels);
+    cudaFreeArray(pixels);
+    cudaFreeMipmappedArray(pyramid);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -69,5 +84,32 @@ cu.cuMipmappedArrayGetLevel(0x1234567000, 0)  # error: [mipmapped-array-never-cr
 other = cu.array()
 cu.cuMipmappedArrayGetLevel(other, 0)  # error: [mipmapped-array-never-created]
 """,
+        ),
+        Source(
+            "C++: an array by cudaFreeMipmappedArray",
+            """
+void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
+    cudaArray_t pixels;
+    cudaMallocArray(&pixels, format, width, height);
+    paint(pixels);
+    cudaFreeMipmappedArray((cudaMipmappedArray_t)pixels);  // error: [mipmapped-array-never-created]
+}
+""",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Image {
+    [DllImport("nvcuda", EntryPoint = "cuArrayCreate_v2")] static extern int Create(out IntPtr array, ref Descriptor descriptor);
+    [DllImport("nvcuda", EntryPoint = "cuMipmappedArrayDestroy")] static extern int Destroy(IntPtr array);
+
+    void Draw(Descriptor descriptor) {
+        Check(Create(out IntPtr array, ref descriptor));
+        Paint(array);
+        Check(Destroy(array));  // error: [mipmapped-array-never-created]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class MipmappedArrayUseAfterContextDestroy(ParentGone):
@@ -61,6 +62,21 @@ cu.cuMipmappedArrayDestroy(array)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: destroyed before its context",
+            """
+void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
+    CUcontext context;
+    CUmipmappedArray pyramid;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMipmappedArrayCreate(&pyramid, descriptor, levels);
+    paint(pyramid);
+    cuMipmappedArrayDestroy(pyramid);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -90,5 +106,34 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: destroyed after its context",
+            """
+void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
+    CUcontext context;
+    CUmipmappedArray pyramid;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMipmappedArrayCreate(&pyramid, descriptor, levels);
+    paint(pyramid);
+    cuCtxDestroy(context);
+    cuMipmappedArrayDestroy(pyramid);  // error: [mipmapped-array-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: destroyed after its context",
+            """
+from cuda.bindings import driver
+
+def draw(device, descriptor, levels, paint):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
+    paint(pyramid)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-use-after-context-destroy]
+""",
+            language="python",
         ),
     )

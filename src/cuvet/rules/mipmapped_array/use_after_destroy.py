@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class MipmappedArrayUseAfterDestroy(UseAfterDestroy):
@@ -66,6 +67,21 @@ cu.cuMipmappedArrayDestroy(array)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: freed after its levels were used",
+            """
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    for (unsigned i = 0; i < levels; ++i) {
+        cudaArray_t level;
+        cudaGetMipmappedArrayLevel(&level, pyramid, i);
+        paint(level);
+    }
+    cudaFreeMipmappedArray(pyramid);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -83,5 +99,48 @@ array = cu.mipmapped_array()
 cu.in_thread(lambda: cu.cuMipmappedArrayDestroy(array))
 cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: a level of a freed one",
+            """
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaArray_t level;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    cudaFreeMipmappedArray(pyramid);
+    cudaGetMipmappedArrayLevel(&level, pyramid, 0);  // error: [mipmapped-array-use-after-destroy]
+    paint(level);
+}
+""",
+        ),
+        Source(
+            "Python: a level of a destroyed one",
+            """
+from cuda.bindings import driver
+
+def draw(descriptor, levels, paint):
+    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
+    error, = driver.cuMipmappedArrayDestroy(pyramid)
+    error, level = driver.cuMipmappedArrayGetLevel(pyramid, 0)  # error: [mipmapped-array-use-after-destroy]
+    paint(level)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: a level of a destroyed one",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArray3DDescriptor descriptor) {
+        CUmipmappedArray pyramid = new CUmipmappedArray();
+        CUarray level = new CUarray();
+        Check(ArrayManagement.cuMipmappedArrayCreate(ref pyramid, ref descriptor, 4));
+        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));
+        Check(ArrayManagement.cuMipmappedArrayGetLevel(ref level, pyramid, 0));  // error: [mipmapped-array-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

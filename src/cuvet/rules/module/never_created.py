@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class ModuleNeverCreated(NeverCreated):
@@ -62,6 +63,22 @@ cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
 """,
         ),
+        Source(
+            "C++: the module of a library",
+            """
+void run(const void *image) {
+    CUlibrary library;
+    CUmodule module;
+    CUfunction kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetModule(&module, library);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    launch(kernel);
+    cuLibraryUnload(library);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -76,5 +93,34 @@ cu.cuModuleGetFunction(0x1234567000, "trivial")  # error: [module-never-created]
 other = cu.library()
 cu.cuModuleGetFunction(other, "trivial")  # error: [module-never-created]
 """,
+        ),
+        Source(
+            "C++: a library as a module",
+            """
+void run(const void *image) {
+    CUlibrary library;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    work(library);
+    cuModuleUnload((CUmodule)library);  // error: [module-never-created]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Worker {
+    [DllImport("nvcuda")] static extern int cuLibraryLoadData(out IntPtr library, byte[] code, IntPtr options, IntPtr values,
+        uint count, IntPtr libraryOptions, IntPtr libraryValues, uint libraryCount);
+    [DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
+
+    void Run(byte[] image) {
+        Check(cuLibraryLoadData(out IntPtr library, image, IntPtr.Zero, IntPtr.Zero, 0, IntPtr.Zero, IntPtr.Zero, 0));
+        Work(library);
+        Check(cuModuleUnload(library));  // error: [module-never-created]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class ModuleUnloadTwice(DestroyTwice):
@@ -58,6 +59,24 @@ cu.cuModuleUnload(module)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: unloaded on each way out",
+            """
+CUresult run(const char *path) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    CUresult result = cuModuleGetFunction(&kernel, module, "kernel");
+    if (result != CUDA_SUCCESS) {
+        cuModuleUnload(module);
+        return result;
+    }
+    launch(kernel);
+    return cuModuleUnload(module);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -75,5 +94,55 @@ module = cu.module()
 cu.in_thread(lambda: cu.cuModuleUnload(module))
 cu.cuModuleUnload(module)  # error: [module-unload-twice]
 """,
+        ),
+        Source(
+            "C++: on failure and at the end",
+            """
+CUresult run(const char *path) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    CUresult result = cuModuleGetFunction(&kernel, module, "kernel");
+    if (result != CUDA_SUCCESS)
+        cuModuleUnload(module);
+    else
+        launch(kernel);
+    cuModuleUnload(module);  // error: [module-unload-twice]
+    return result;
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import driver
+
+def run(path, work):
+    error, module = driver.cuModuleLoad(path)
+    try:
+        work(module)
+        error, = driver.cuModuleUnload(module)
+    finally:
+        error, = driver.cuModuleUnload(module)  # error: [module-unload-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUmodule module = new CUmodule();
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Work(module);
+        Check(ModuleManagement.cuModuleUnload(module));
+        Check(ModuleManagement.cuModuleUnload(module));  // error: [module-unload-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

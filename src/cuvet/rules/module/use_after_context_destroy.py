@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class ModuleUseAfterContextDestroy(ParentGone):
@@ -65,6 +66,20 @@ cu.cuModuleUnload(module)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: left to its context",
+            """
+void run(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuModuleLoad(&module, path);
+    work(module);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -94,5 +109,52 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: unloaded after its context",
+            """
+void run(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuModuleLoad(&module, path);
+    work(module);
+    cuCtxDestroy(context);
+    cuModuleUnload(module);  // error: [module-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: unloaded after its context",
+            """
+from cuda.bindings import driver
+
+def run(device, path, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, module = driver.cuModuleLoad(path)
+    work(module)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuModuleUnload(module)  # error: [module-use-after-context-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: unloaded after its context",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUdevice device, string path) {
+        CUcontext context = new CUcontext();
+        CUmodule module = new CUmodule();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(ModuleManagement.cuModuleUnload(module));  // error: [module-use-after-context-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

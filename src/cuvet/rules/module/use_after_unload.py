@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class ModuleUseAfterUnload(UseAfterDestroy):
@@ -72,6 +73,37 @@ cu.cuModuleUnload(module)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: loaded again",
+            """
+void run(const char *path, const char *other, void **parameters) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    cuModuleUnload(module);
+    cuModuleLoad(&module, other);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    launch(kernel, parameters);
+    cuModuleUnload(module);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: unloaded in finally",
+            """
+from cuda.bindings import driver
+
+def run(path, launch):
+    error, module = driver.cuModuleLoad(path)
+    try:
+        error, kernel = driver.cuModuleGetFunction(module, b"kernel")
+        launch(kernel)
+    finally:
+        error, = driver.cuModuleUnload(module)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -89,5 +121,49 @@ module = cu.module()
 cu.in_thread(lambda: cu.cuModuleUnload(module))
 cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-unload]
 """,
+        ),
+        Source(
+            "C++: asked for a function after it was unloaded",
+            """
+void run(const char *path, void **parameters) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    cuModuleUnload(module);
+    cuModuleGetFunction(&kernel, module, "kernel");  // error: [module-use-after-unload]
+    launch(kernel, parameters);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: asked for a function after it was unloaded",
+            """
+from cuda.bindings import driver
+
+def run(path, launch):
+    error, module = driver.cuModuleLoad(path)
+    error, = driver.cuModuleUnload(module)
+    error, kernel = driver.cuModuleGetFunction(module, b"kernel")  # error: [module-use-after-unload]
+    launch(kernel)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: asked for a function after it was unloaded",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUmodule module = new CUmodule();
+        CUfunction kernel = new CUfunction();
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Check(ModuleManagement.cuModuleUnload(module));
+        Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));  // error: [module-use-after-unload]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class PoolDestroyTwice(DestroyTwice):
@@ -55,6 +56,21 @@ cu.cuMemPoolDestroy(pool)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: destroyed on each way out",
+            """
+bool run(const cudaMemPoolProps *properties, size_t bytes) {
+    cudaMemPool_t pool;
+    cudaMemPoolCreate(&pool, properties);
+    if (!reserve(pool, bytes)) {
+        cudaMemPoolDestroy(pool);
+        return false;
+    }
+    cudaMemPoolDestroy(pool);
+    return true;
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -72,5 +88,52 @@ pool = cu.pool()
 cu.in_thread(lambda: cu.cuMemPoolDestroy(pool))
 cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: destroyed in a branch and at the end",
+            """
+void run(const cudaMemPoolProps *properties, size_t bytes) {
+    cudaMemPool_t pool;
+    cudaMemPoolCreate(&pool, properties);
+    if (!reserve(pool, bytes))
+        cudaMemPoolDestroy(pool);
+    cudaMemPoolDestroy(pool);  // error: [pool-destroy-twice]
+}
+""",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import driver
+
+def run(properties, work):
+    error, pool = driver.cuMemPoolCreate(properties)
+    try:
+        work(pool)
+        error, = driver.cuMemPoolDestroy(pool)
+    finally:
+        error, = driver.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: in the block and in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUmemPoolProps properties) {
+        CUmemoryPool pool = new CUmemoryPool();
+        Check(MemoryManagement.cuMemPoolCreate(ref pool, ref properties));
+        try {
+            Work(pool);
+            Check(MemoryManagement.cuMemPoolDestroy(pool));
+        } finally {
+            Check(MemoryManagement.cuMemPoolDestroy(pool));  // error: [pool-destroy-twice]
+        }
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class PoolNeverCreated(NeverCreated):
@@ -59,6 +60,19 @@ cu.cuMemPoolTrimTo(pool, 0)
 cu.cuMemPoolDestroy(pool)
 """,
         ),
+        Source(
+            "C++: a pool behind a pointer to void",
+            """
+void trim(const cudaMemPoolProps *properties) {
+    cudaMemPool_t pool;
+    cudaMemPoolCreate(&pool, properties);
+    void *handle = pool;
+    cudaMemPoolTrimTo((cudaMemPool_t)handle, 0);
+    cudaMemPoolDestroy(pool);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -73,5 +87,36 @@ cu.cuMemPoolTrimTo(0x1234567000, 0)  # error: [pool-never-created]
 other = cu.cuStreamCreate(0)
 cu.cuMemPoolTrimTo(other, 0)  # error: [pool-never-created]
 """,
+        ),
+        Source(
+            "C++: a stream behind a pointer to void",
+            """
+void trim(void) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    void *handle = stream;
+    cudaMemPoolTrimTo((cudaMemPool_t)handle, 0);  // error: [pool-never-created]
+    cudaStreamDestroy(stream);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C#: handles as IntPtr, in the wrong order",
+            """
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaMallocFromPoolAsync(out IntPtr values, ulong size, IntPtr pool, IntPtr stream);
+
+    IntPtr Allocate(IntPtr pool, ulong size) {
+        Check(cudaStreamCreate(out IntPtr stream));
+        Check(cudaMallocFromPoolAsync(out IntPtr values, size, stream, pool));  // error: [pool-never-created]
+        Check(cudaStreamDestroy(stream));
+        return values;
+    }
+}
+""",
+            language="c#",
         ),
     )

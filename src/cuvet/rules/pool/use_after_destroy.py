@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class PoolUseAfterDestroy(UseAfterDestroy):
@@ -74,6 +75,19 @@ cu.cuMemPoolDestroy(pool)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: destroyed after the last allocation",
+            """
+void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
+    cudaMemPool_t pool;
+    void *values;
+    cudaMemPoolCreate(&pool, properties);
+    cudaMallocFromPoolAsync(&values, bytes, pool, stream);
+    cudaMemPoolDestroy(pool);
+    cudaFreeAsync(values, stream);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -99,5 +113,49 @@ pool = cu.pool()
 cu.in_thread(lambda: cu.cuMemPoolDestroy(pool))
 cu.cuMemAllocFromPoolAsync(4096, pool, 0)  # error: [pool-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: allocated from a destroyed pool",
+            """
+void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
+    cudaMemPool_t pool;
+    void *values;
+    cudaMemPoolCreate(&pool, properties);
+    cudaMemPoolDestroy(pool);
+    cudaMallocFromPoolAsync(&values, bytes, pool, stream);  // error: [pool-use-after-destroy]
+    cudaFreeAsync(values, stream);
+}
+""",
+        ),
+        Source(
+            "Python: trimmed after the destruction",
+            """
+from cuda.bindings import driver
+
+def run(properties, work):
+    error, pool = driver.cuMemPoolCreate(properties)
+    work(pool)
+    error, = driver.cuMemPoolDestroy(pool)
+    error, = driver.cuMemPoolTrimTo(pool, 0)  # error: [pool-use-after-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: allocated from a destroyed pool",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUmemPoolProps properties, CUstream stream) {
+        CUmemoryPool pool = new CUmemoryPool();
+        CUdeviceptr values = new CUdeviceptr();
+        Check(MemoryManagement.cuMemPoolCreate(ref pool, ref properties));
+        Check(MemoryManagement.cuMemPoolDestroy(pool));
+        Check(MemoryManagement.cuMemAllocFromPoolAsync(ref values, 1024, pool, stream));  // error: [pool-use-after-destroy]
+        Check(MemoryManagement.cuMemFreeAsync(values, stream));
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class StreamDestroyTwice(DestroyTwice):
@@ -59,6 +60,40 @@ cu.cuStreamDestroy(stream)
 """,
             note="the new stream often has the old handle value",
         ),
+        Source(
+            "C++: forgotten where it is destroyed",
+            """
+void process(int batches) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < batches; ++i) {
+        if (!next(i, stream)) {
+            cudaStreamDestroy(stream);
+            stream = nullptr;
+            break;
+        }
+    }
+    if (stream)
+        cudaStreamDestroy(stream);
+}
+""",
+        ),
+        Source(
+            "Python: in finally alone",
+            """
+from cupy.cuda import runtime
+
+def run(work):
+    stream = runtime.streamCreate()
+    try:
+        if not work(stream):
+            return False
+    finally:
+        runtime.streamDestroy(stream)
+    return True
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -79,5 +114,71 @@ for stream in streams:
 for stream in copy:
     cu.cuStreamDestroy(stream)  # error: [stream-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: at the end of the loop and after it",
+            """
+void process(int batches) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < batches; ++i) {
+        if (!next(i, stream)) {
+            cudaStreamDestroy(stream);
+            break;
+        }
+    }
+    cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
+}
+""",
+        ),
+        Source(
+            "C++: through two variables",
+            """
+void run(int n) {
+    cudaStream_t stream, compute;
+    cudaStreamCreate(&stream);
+    compute = stream;
+    add<<<1, n, 0, compute>>>();
+    cudaStreamDestroy(compute);
+    cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
+}
+""",
+        ),
+        Source(
+            "Python: on failure and in finally",
+            """
+from cupy.cuda import runtime
+
+def run(work):
+    stream = runtime.streamCreate()
+    try:
+        if not work(stream):
+            runtime.streamDestroy(stream)
+            return False
+    finally:
+        runtime.streamDestroy(stream)  # error: [stream-destroy-twice]
+    return True
+""",
+            language="python",
+        ),
+        Source(
+            "C#: in the block and in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run() {
+        CUstream stream = new CUstream();
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
+        try {
+            Launch(stream);
+            Check(Streams.cuStreamDestroy_v2(stream));
+        } finally {
+            Check(Streams.cuStreamDestroy_v2(stream));  // error: [stream-destroy-twice]
+        }
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class StreamNeverCreated(NeverCreated):
@@ -58,6 +59,47 @@ cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
 """,
         ),
+        Source(
+            "C++: a stream behind a pointer to void",
+            """
+void wait() {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    void *handle = stream;
+    cudaStreamSynchronize((cudaStream_t)handle);
+    cudaStreamDestroy(stream);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C++: handles of two kinds, one after the other",
+            """
+void wait() {
+    void *handle;
+    cudaEventCreate((cudaEvent_t *)&handle);
+    cudaEventSynchronize((cudaEvent_t)handle);
+    cudaEventDestroy((cudaEvent_t)handle);
+    cudaStreamCreate((cudaStream_t *)&handle);
+    cudaStreamSynchronize((cudaStream_t)handle);
+    cudaStreamDestroy((cudaStream_t)handle);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: arguments in order",
+            """
+from cupy.cuda import runtime
+
+def waits(first, second):
+    event = runtime.eventCreate()
+    runtime.eventRecord(event, first)
+    runtime.streamWaitEvent(second, event)
+    runtime.eventDestroy(event)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -72,5 +114,48 @@ cu.cuStreamSynchronize(0x1234567000)  # error: [stream-never-created]
 other = cu.cuEventCreate(0)
 cu.cuStreamSynchronize(other)  # error: [stream-never-created]
 """,
+        ),
+        Source(
+            "C++: an event behind a pointer to void",
+            """
+void wait(void **opaque) {
+    cudaEvent_t done;
+    cudaEventCreate(&done);
+    void *handle = done;
+    cudaStreamSynchronize((cudaStream_t)handle);  // error: [stream-never-created]
+    cudaEventDestroy(done);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: arguments in the wrong order",
+            """
+from cupy.cuda import runtime
+
+def waits(first, second):
+    event = runtime.eventCreate()
+    runtime.eventRecord(event, first)
+    runtime.streamWaitEvent(event, second)  # error: [stream-never-created]
+    runtime.eventDestroy(event)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: handles as IntPtr",
+            """
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
+    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+    [DllImport("cudart64_12")] static extern int cudaStreamSynchronize(IntPtr stream);
+
+    void Wait() {
+        Check(cudaEventCreate(out IntPtr done));
+        Check(cudaStreamSynchronize(done));  // error: [stream-never-created]
+        Check(cudaEventDestroy(done));
+    }
+}
+""",
+            language="c#",
         ),
     )

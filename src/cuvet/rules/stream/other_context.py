@@ -7,6 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
 from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -96,6 +97,46 @@ cu.cuCtxDestroy(own)
 """,
             note="the runtime launches its kernels so",
         ),
+        Source(
+            "C++: the stream's device is current",
+            """
+void launch(const char *path, void **parameters) {
+    cudaStream_t stream;
+    CUmodule module;
+    CUfunction kernel;
+    cudaSetDevice(1);
+    cudaStreamCreate(&stream);
+    cuModuleLoad(&module, path);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cudaSetDevice(0);
+    prepare();
+    cudaSetDevice(1);
+    cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+    cuModuleUnload(module);
+    cudaStreamDestroy(stream);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C++: devices that are not known",
+            """
+void launch(int first, int second, const char *path, void **parameters) {
+    cudaStream_t stream;
+    CUmodule module;
+    CUfunction kernel;
+    cudaSetDevice(first);
+    cudaStreamCreate(&stream);
+    cudaSetDevice(second);
+    cuModuleLoad(&module, path);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+    cuModuleUnload(module);
+    cudaStreamDestroy(stream);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -117,6 +158,42 @@ second = cu.cuCtxCreate(0, 0, device)
 kernel = cu.kernel()
 cu.launch(kernel, stream, 0)  # error: [stream-other-context]
 """,
+        ),
+        Source(
+            "C++: stream of device 0, module of device 1",
+            """
+void launch(const char *path, void **parameters) {
+    cudaStream_t stream;
+    CUmodule module;
+    CUfunction kernel;
+    cudaSetDevice(0);
+    cudaStreamCreate(&stream);
+    cudaSetDevice(1);
+    cuModuleLoad(&module, path);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [stream-other-context]
+    cuModuleUnload(module);
+    cudaStreamDestroy(stream);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: stream of device 0, module of device 1",
+            """
+from cuda.bindings import driver, runtime
+
+def launch(path, parameters):
+    error, = runtime.cudaSetDevice(0)
+    error, stream = runtime.cudaStreamCreate()
+    error, = runtime.cudaSetDevice(1)
+    error, module = driver.cuModuleLoad(path)
+    error, kernel = driver.cuModuleGetFunction(module, b"kernel")
+    error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [stream-other-context]
+    error, = driver.cuModuleUnload(module)
+    error, = runtime.cudaStreamDestroy(stream)
+""",
+            language="python",
         ),
     )
 

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class StreamUseAfterContextDestroy(ParentGone):
@@ -71,6 +72,34 @@ cu.cuStreamDestroy(stream)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: destroyed before its context",
+            """
+void compute(CUdevice device) {
+    CUcontext context;
+    CUstream stream;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    run(stream);
+    cuStreamDestroy(stream);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "C++: of another context",
+            """
+void compute(CUdevice device, CUstream stream) {
+    CUcontext context;
+    cuCtxCreate(&context, nullptr, 0, device);
+    run(context);
+    cuCtxDestroy(context);
+    cuStreamSynchronize(stream);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -100,5 +129,52 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: destroyed after its context",
+            """
+void compute(CUdevice device) {
+    CUcontext context;
+    CUstream stream;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    run(stream);
+    cuCtxDestroy(context);
+    cuStreamDestroy(stream);  // error: [stream-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: waited for after the context's end",
+            """
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, stream = driver.cuStreamCreate(0)
+    work(stream)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed after its context",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        CUstream stream = new CUstream();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.None));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(Streams.cuStreamDestroy_v2(stream));  // error: [stream-use-after-context-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

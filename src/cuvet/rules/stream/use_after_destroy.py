@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH, Example
+from cuvet.rules.sources import Source
 
 
 class StreamUseAfterDestroy(UseAfterDestroy):
@@ -77,6 +78,67 @@ cu.cuStreamDestroy(new)
 """,
             note="the new stream often has the old one's handle value",
         ),
+        Source(
+            "C++: destroyed while work is pending",
+            """
+void scale(float *values, int n) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    multiply<<<(n + 255) / 256, 256, 0, stream>>>(values, n);
+    cudaStreamDestroy(stream);
+    cudaDeviceSynchronize();
+}
+""",
+        ),
+        Source(
+            "C++: destroyed and made again",
+            """
+void rounds(float *values, int n, int count) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < count; ++i) {
+        multiply<<<1, n, 0, stream>>>(values, n);
+        cudaStreamSynchronize(stream);
+        cudaStreamDestroy(stream);
+        cudaStreamCreate(&stream);
+    }
+    cudaStreamDestroy(stream);
+}
+""",
+        ),
+        Source(
+            "Python: destroyed after the last use",
+            """
+from cuda.bindings import runtime as cudart
+
+def upload(device, host, size):
+    error, stream = cudart.cudaStreamCreate()
+    error, = cudart.cudaMemcpyAsync(device, host, size, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, stream)
+    error, = cudart.cudaStreamSynchronize(stream)
+    error, = cudart.cudaStreamDestroy(stream)
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run() {
+        CUstream stream = new CUstream();
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
+        try {
+            Launch(stream);
+            Check(Streams.cuStreamSynchronize(stream));
+        } finally {
+            Check(Streams.cuStreamDestroy_v2(stream));
+        }
+    }
+}
+""",
+            language="c#",
+        ),
     )
     INVALID = (
         Example(
@@ -103,5 +165,72 @@ stream = cu.cuStreamCreate(0)
 cu.in_thread(lambda: cu.cuStreamDestroy(stream))
 cu.cuStreamQuery(stream)  # error: [stream-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: waited for after the destruction",
+            """
+void scale(float *values, int n) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    multiply<<<(n + 255) / 256, 256, 0, stream>>>(values, n);
+    cudaStreamDestroy(stream);
+    cudaStreamSynchronize(stream);  // error: [stream-use-after-destroy]
+}
+""",
+        ),
+        Source(
+            "C++: destroyed in the loop that uses it",
+            """
+void upload(float *const *device, float *const *host, size_t bytes, int buffers) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < buffers; ++i) {
+        cudaMemcpyAsync(device[i], host[i], bytes, cudaMemcpyDefault, stream);  // error: [stream-use-after-destroy]
+        cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
+    }
+}
+""",
+        ),
+        Source(
+            "Python: work after the destruction",
+            """
+from cuda.bindings import runtime as cudart
+
+def clear(values, size):
+    error, stream = cudart.cudaStreamCreate()
+    error, = cudart.cudaStreamDestroy(stream)
+    error, = cudart.cudaMemsetAsync(values, 0, size, stream)  # error: [stream-use-after-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "Python: CuPy's runtime",
+            """
+from cupy.cuda import runtime
+
+def wait(work):
+    stream = runtime.streamCreate()
+    work(stream)
+    runtime.streamDestroy(stream)
+    runtime.streamSynchronize(stream)  # error: [stream-use-after-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: waited for after the destruction",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run() {
+        CUstream stream = new CUstream();
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
+        Launch(stream);
+        Check(Streams.cuStreamDestroy_v2(stream));
+        Check(Streams.cuStreamSynchronize(stream));  // error: [stream-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

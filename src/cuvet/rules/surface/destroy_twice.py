@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class SurfaceDestroyTwice(DestroyTwice):
@@ -60,6 +61,21 @@ cu.cuSurfObjectDestroy(surface)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: destroyed on each way out",
+            """
+bool draw(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaCreateSurfaceObject(&surface, pixels);
+    if (!paint(surface)) {
+        cudaDestroySurfaceObject(surface);
+        return false;
+    }
+    cudaDestroySurfaceObject(surface);
+    return true;
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -79,5 +95,51 @@ surface = cu.surface(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuSurfObjectDestroy(surface)))
 cu.cuSurfObjectDestroy(surface)  # error: [surface-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: in a branch and at the end",
+            """
+bool draw(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaCreateSurfaceObject(&surface, pixels);
+    bool painted = paint(surface);
+    if (!painted)
+        cudaDestroySurfaceObject(surface);
+    cudaDestroySurfaceObject(surface);  // error: [surface-destroy-twice]
+    return painted;
+}
+""",
+        ),
+        Source(
+            "Python: in the block and in finally",
+            """
+from cuda.bindings import runtime as cudart
+
+def draw(pixels, paint):
+    error, surface = cudart.cudaCreateSurfaceObject(pixels)
+    try:
+        paint(surface)
+        error, = cudart.cudaDestroySurfaceObject(surface)
+    finally:
+        error, = cudart.cudaDestroySurfaceObject(surface)  # error: [surface-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: ManagedCuda's functions",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Paint(CudaResourceDesc pixels) {
+        CUsurfObject surface = new CUsurfObject();
+        Check(SurfaceObjects.cuSurfObjectCreate(ref surface, ref pixels));
+        Launch(surface);
+        Check(SurfaceObjects.cuSurfObjectDestroy(surface));
+        Check(SurfaceObjects.cuSurfObjectDestroy(surface));  // error: [surface-destroy-twice]
+    }
+}
+""",
+            language="c#",
         ),
     )

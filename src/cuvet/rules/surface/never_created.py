@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import USES, NeverCreated
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class SurfaceNeverCreated(NeverCreated):
@@ -59,6 +60,18 @@ cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
 """,
         ),
+        Source(
+            "C++: the texture's own function",
+            """
+void inspect(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
+    cudaTextureObject_t texture;
+    cudaResourceDesc resource;
+    cudaCreateTextureObject(&texture, pixels, description, nullptr);
+    cudaGetTextureObjectResourceDesc(&resource, texture);
+    cudaDestroyTextureObject(texture);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -73,5 +86,35 @@ cu.cuSurfObjectGetResourceDesc(cu.host(144), 0x1234567000)  # error: [surface-ne
 other = cu.array()
 cu.cuSurfObjectGetResourceDesc(cu.host(144), other)  # error: [surface-never-created]
 """,
+        ),
+        Source(
+            "C++: a texture object",
+            """
+void inspect(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
+    cudaTextureObject_t texture;
+    cudaResourceDesc resource;
+    cudaCreateTextureObject(&texture, pixels, description, nullptr);
+    cudaGetSurfaceObjectResourceDesc(&resource, texture);  // error: [surface-never-created]
+    cudaDestroyTextureObject(texture);
+}
+""",
+        ),
+        Source(
+            "C#: handles as ulong",
+            """
+class Image {
+    [DllImport("cudart64_12")] static extern int cudaCreateTextureObject(out ulong texture, ref Resource pixels, ref How how, IntPtr view);
+    [DllImport("cudart64_12")] static extern int cudaDestroyTextureObject(ulong texture);
+    [DllImport("cudart64_12")] static extern int cudaGetSurfaceObjectResourceDesc(out Resource pixels, ulong surface);
+
+    Resource Inspect(Resource pixels, How how) {
+        Check(cudaCreateTextureObject(out ulong texture, ref pixels, ref how, IntPtr.Zero));
+        Check(cudaGetSurfaceObjectResourceDesc(out Resource found, texture));  // error: [surface-never-created]
+        Check(cudaDestroyTextureObject(texture));
+        return found;
+    }
+}
+""",
+            language="c#",
         ),
     )

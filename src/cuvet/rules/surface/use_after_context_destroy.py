@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class SurfaceUseAfterContextDestroy(ParentGone):
@@ -60,6 +61,21 @@ cu.cuSurfObjectDestroy(surface)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: destroyed before its context",
+            """
+void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
+    CUcontext context;
+    CUsurfObject surface;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuSurfObjectCreate(&surface, pixels);
+    run(surface);
+    cuSurfObjectDestroy(surface);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -89,5 +105,34 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: destroyed after its context",
+            """
+void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
+    CUcontext context;
+    CUsurfObject surface;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuSurfObjectCreate(&surface, pixels);
+    run(surface);
+    cuCtxDestroy(context);
+    cuSurfObjectDestroy(surface);  // error: [surface-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: destroyed after its context",
+            """
+from cuda.bindings import driver
+
+def draw(device, pixels, run):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, surface = driver.cuSurfObjectCreate(pixels)
+    run(surface)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuSurfObjectDestroy(surface)  # error: [surface-use-after-context-destroy]
+""",
+            language="python",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class SurfaceUseAfterDestroy(UseAfterDestroy):
@@ -74,6 +75,20 @@ cu.cuSurfObjectDestroy(surface)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: asked before the destruction",
+            """
+cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaResourceDesc resource;
+    cudaCreateSurfaceObject(&surface, pixels);
+    paint<<<1, 256>>>(surface);
+    cudaGetSurfaceObjectResourceDesc(&resource, surface);
+    cudaDestroySurfaceObject(surface);
+    return resource.res.array.array;
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -93,5 +108,50 @@ surface = cu.surface(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuSurfObjectDestroy(surface)))
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: asked after the destruction",
+            """
+cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaResourceDesc resource;
+    cudaCreateSurfaceObject(&surface, pixels);
+    paint<<<1, 256>>>(surface);
+    cudaDestroySurfaceObject(surface);
+    cudaGetSurfaceObjectResourceDesc(&resource, surface);  // error: [surface-use-after-destroy]
+    return resource.res.array.array;
+}
+""",
+        ),
+        Source(
+            "Python: asked after the destruction",
+            """
+from cuda.bindings import runtime as cudart
+
+def pixels_of(pixels, paint):
+    error, surface = cudart.cudaCreateSurfaceObject(pixels)
+    paint(surface)
+    error, = cudart.cudaDestroySurfaceObject(surface)
+    error, resource = cudart.cudaGetSurfaceObjectResourceDesc(surface)  # error: [surface-use-after-destroy]
+    return resource
+""",
+            language="python",
+        ),
+        Source(
+            "C#: asked after the destruction",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Paint(CudaResourceDesc pixels) {
+        CUsurfObject surface = new CUsurfObject();
+        Check(SurfaceObjects.cuSurfObjectCreate(ref surface, ref pixels));
+        Launch(surface);
+        Check(SurfaceObjects.cuSurfObjectDestroy(surface));
+        Check(SurfaceObjects.cuSurfObjectGetResourceDesc(ref pixels, surface));  // error: [surface-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

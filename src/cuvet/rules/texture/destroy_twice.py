@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class TextureDestroyTwice(DestroyTwice):
@@ -60,6 +61,33 @@ cu.cuTexObjectDestroy(texture)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: each once",
+            """
+void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
+    cudaTextureObject_t upper, lower;
+    cudaCreateTextureObject(&upper, front, description, nullptr);
+    cudaCreateTextureObject(&lower, back, description, nullptr);
+    sample<<<1, 256>>>(upper, lower);
+    cudaDestroyTextureObject(upper);
+    cudaDestroyTextureObject(lower);
+}
+""",
+        ),
+        Source(
+            "Python: in finally alone",
+            """
+from cupy.cuda import runtime
+
+def blend(pixels, description, sample):
+    texture = runtime.createTextureObject(pixels, description)
+    try:
+        sample(texture)
+    finally:
+        runtime.destroyTextureObject(texture)
+""",
+            language="python",
+        ),
     )
     INVALID = (
         Example(
@@ -79,5 +107,54 @@ texture = cu.texture(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuTexObjectDestroy(texture)))
 cu.cuTexObjectDestroy(texture)  # error: [texture-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: one of two textures twice",
+            """
+void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
+    cudaTextureObject_t upper, lower;
+    cudaCreateTextureObject(&upper, front, description, nullptr);
+    cudaCreateTextureObject(&lower, back, description, nullptr);
+    sample<<<1, 256>>>(upper, lower);
+    cudaDestroyTextureObject(upper);
+    cudaDestroyTextureObject(upper);  // error: [texture-destroy-twice]
+    cudaDestroyTextureObject(lower);
+}
+""",
+        ),
+        Source(
+            "Python: CuPy's runtime",
+            """
+from cupy.cuda import runtime
+
+def blend(pixels, description, sample):
+    texture = runtime.createTextureObject(pixels, description)
+    try:
+        sample(texture)
+        runtime.destroyTextureObject(texture)
+    finally:
+        runtime.destroyTextureObject(texture)  # error: [texture-destroy-twice]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: in the block and in finally",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Sample(CudaResourceDesc pixels, CudaTextureDescriptor description) {
+        CUtexObject texture = new CUtexObject();
+        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
+        try {
+            Launch(texture);
+            Check(TextureObjects.cuTexObjectDestroy(texture));
+        } finally {
+            Check(TextureObjects.cuTexObjectDestroy(texture));  // error: [texture-destroy-twice]
+        }
+    }
+}
+""",
+            language="c#",
         ),
     )

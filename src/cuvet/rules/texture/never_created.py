@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import USES, NeverCreated
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class TextureNeverCreated(NeverCreated):
@@ -59,6 +60,18 @@ cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
 """,
         ),
+        Source(
+            "C++: the surface's own function",
+            """
+void inspect(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaResourceDesc resource;
+    cudaCreateSurfaceObject(&surface, pixels);
+    cudaGetSurfaceObjectResourceDesc(&resource, surface);
+    cudaDestroySurfaceObject(surface);
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -73,5 +86,35 @@ cu.cuTexObjectGetResourceDesc(cu.host(144), 0x1234567000)  # error: [texture-nev
 other = cu.array()
 cu.cuTexObjectGetResourceDesc(cu.host(144), other)  # error: [texture-never-created]
 """,
+        ),
+        Source(
+            "C++: a surface object",
+            """
+void inspect(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaResourceDesc resource;
+    cudaCreateSurfaceObject(&surface, pixels);
+    cudaGetTextureObjectResourceDesc(&resource, surface);  // error: [texture-never-created]
+    cudaDestroySurfaceObject(surface);
+}
+""",
+        ),
+        Source(
+            "C#: handles as ulong",
+            """
+class Image {
+    [DllImport("cudart64_12")] static extern int cudaCreateSurfaceObject(out ulong surface, ref Resource pixels);
+    [DllImport("cudart64_12")] static extern int cudaDestroySurfaceObject(ulong surface);
+    [DllImport("cudart64_12")] static extern int cudaGetTextureObjectResourceDesc(out Resource pixels, ulong texture);
+
+    Resource Inspect(Resource pixels) {
+        Check(cudaCreateSurfaceObject(out ulong surface, ref pixels));
+        Check(cudaGetTextureObjectResourceDesc(out Resource found, surface));  // error: [texture-never-created]
+        Check(cudaDestroySurfaceObject(surface));
+        return found;
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class TextureUseAfterContextDestroy(ParentGone):
@@ -60,6 +61,21 @@ cu.cuTexObjectDestroy(texture)
 """,
             note="it belongs to the context that is still there",
         ),
+        Source(
+            "C++: destroyed before its context",
+            """
+void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
+    CUcontext context;
+    CUtexObject texture;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuTexObjectCreate(&texture, pixels, description, nullptr);
+    run(texture);
+    cuTexObjectDestroy(texture);
+    cuCtxDestroy(context);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -89,5 +105,53 @@ cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-context-destroy]
 """,
+        ),
+        Source(
+            "C++: destroyed after its context",
+            """
+void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
+    CUcontext context;
+    CUtexObject texture;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuTexObjectCreate(&texture, pixels, description, nullptr);
+    run(texture);
+    cuCtxDestroy(context);
+    cuTexObjectDestroy(texture);  // error: [texture-use-after-context-destroy]
+}
+""",
+            language="c++",
+        ),
+        Source(
+            "Python: destroyed after its context",
+            """
+from cuda.bindings import driver
+
+def draw(device, pixels, description, run):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, texture = driver.cuTexObjectCreate(pixels, description, None)
+    run(texture)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuTexObjectDestroy(texture)  # error: [texture-use-after-context-destroy]
+""",
+            language="python",
+        ),
+        Source(
+            "C#: destroyed after its context",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Sample(CUdevice device, CudaResourceDesc pixels, CudaTextureDescriptor description) {
+        CUcontext context = new CUcontext();
+        CUtexObject texture = new CUtexObject();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
+        Launch(texture);
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(TextureObjects.cuTexObjectDestroy(texture));  // error: [texture-use-after-context-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class TextureUseAfterDestroy(UseAfterDestroy):
@@ -74,6 +75,20 @@ cu.cuTexObjectDestroy(texture)
 """,
             note="the new one often has the old handle value",
         ),
+        Source(
+            "C++: asked before the destruction",
+            """
+cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
+    cudaTextureObject_t texture;
+    cudaResourceDesc resource;
+    cudaCreateTextureObject(&texture, pixels, description, nullptr);
+    sample<<<1, 256>>>(texture);
+    cudaGetTextureObjectResourceDesc(&resource, texture);
+    cudaDestroyTextureObject(texture);
+    return resource.res.array.array;
+}
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -93,5 +108,50 @@ texture = cu.texture(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuTexObjectDestroy(texture)))
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: asked after the destruction",
+            """
+cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
+    cudaTextureObject_t texture;
+    cudaResourceDesc resource;
+    cudaCreateTextureObject(&texture, pixels, description, nullptr);
+    sample<<<1, 256>>>(texture);
+    cudaDestroyTextureObject(texture);
+    cudaGetTextureObjectResourceDesc(&resource, texture);  // error: [texture-use-after-destroy]
+    return resource.res.array.array;
+}
+""",
+        ),
+        Source(
+            "Python: asked after the destruction",
+            """
+from cuda.bindings import runtime as cudart
+
+def pixels_of(pixels, description, sample):
+    error, texture = cudart.cudaCreateTextureObject(pixels, description, None)
+    sample(texture)
+    error, = cudart.cudaDestroyTextureObject(texture)
+    error, resource = cudart.cudaGetTextureObjectResourceDesc(texture)  # error: [texture-use-after-destroy]
+    return resource
+""",
+            language="python",
+        ),
+        Source(
+            "C#: asked after the destruction",
+            """
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Sample(CudaResourceDesc pixels, CudaTextureDescriptor description) {
+        CUtexObject texture = new CUtexObject();
+        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
+        Launch(texture);
+        Check(TextureObjects.cuTexObjectDestroy(texture));
+        Check(TextureObjects.cuTexObjectGetResourceDesc(ref pixels, texture));  // error: [texture-use-after-destroy]
+    }
+}
+""",
+            language="c#",
         ),
     )
