@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Callable
@@ -38,7 +39,9 @@ def fake(path: Path, text: bytes, options: Options, callees: object) -> FileResu
         bytearray(1 << 40)
     if text.startswith(b"miss"):
         raise CuvetError("a parser is missing")
-    while text.startswith(b"loop"):
+    if text.startswith(b"tell"):
+        os.write(int(text.split()[1]), b"%d\n" % os.getpid())
+    while text.startswith((b"loop", b"tell")):
         pass
     return FileResult(file=str(path), stats={"lines": len(text)})
 
@@ -49,6 +52,26 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "check_source", fake)
     monkeypatch.setattr(workers, "_SMALL_BYTES", 0)
     monkeypatch.setattr(workers, "_CHUNK_BYTES", 10)
+
+
+@pytest.mark.usefixtures("faked")
+def test_the_processes_end_with_the_first(project: Project) -> None:
+    told, tell = os.pipe()
+    given = files(project, {"a.cu": b"tell %d" % tell, "b.cu": b"tell %d" % tell})
+    first = os.fork()
+    if first == 0:
+        try:
+            check_files(given, JOB, 2)
+        finally:
+            os._exit(1)
+    os.close(tell)
+    with os.fdopen(told) as lines:
+        others = [os.pidfd_open(int(lines.readline())) for _ in given]
+    os.kill(first, signal.SIGKILL)
+    os.waitpid(first, 0)
+    for other in others:
+        assert select.select([other], [], [], 30)[0], "it goes on"
+        os.close(other)
 
 
 def test_several_processes_give_what_one_gives(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,21 +81,19 @@ cu.cusparse.cusparseDestroy(handle)
     )
     INVALID = (
         Example(
-            "stream set while another thread computes",
+            "two threads, each with its stream",
             """
-handle, stream = cu.cublas.cublasCreate(), cu.cuStreamCreate(0)
+handle = cu.cublas.cublasCreate()
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 memory, factor = cu.cuMemAlloc(1 << 20), cu.host(4)
 
-def scale():
+def work(stream):
     cu.cuCtxSetCurrent(context)
-    for _ in range(2000):
+    for _ in range(8):
+        cu.cublas.cublasSetStream(handle, stream)  # warning: [library-handle-changed-in-use]
         cu.cublas.cublasSscal(handle, 1 << 18, factor, memory, 1)
 
-def change():
-    for number in range(2000):
-        cu.cublas.cublasSetStream(handle, stream if number % 2 else 0)  # warning: [library-handle-changed-in-use]
-
-cu.in_threads(scale, change)
+cu.in_threads(lambda: work(first), lambda: work(second), times=250)
 """,
         ),
     )

@@ -32,6 +32,8 @@ _CHUNK_BYTES = 256 << 10
 """Of files that a process is handed at once: enough that handing them over does not count."""
 _HEAD_BYTES = 8000
 """Text has no byte 0 in them, unless it is UTF-16."""
+_PR_SET_PDEATHSIG = 1
+"""prctl(2): the signal that the process gets when the one that started it ends."""
 _SMALL_BYTES = 1 << 20
 """A program that is smaller is checked before other processes have started, and takes little memory."""
 
@@ -177,9 +179,12 @@ def _alone(file: File, job: Job, tell: Callable[[int], None]) -> Checked:
 
 
 def _begin() -> None:
-    """Ctrl-C reaches every process of a terminal, and the first one ends the others. Memory is limited, so that a file that takes
-    too much is a file that was not checked, and not a machine at a standstill."""
+    """Ctrl-C reaches every process of a terminal, and the first one ends the others; if it is killed, the kernel does. Memory is
+    limited, so that a file that takes too much is a file that was not checked, and not a machine at a standstill."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from ctypes import CDLL  # only these processes need it
+
+    CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limit = MOST_MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MOST_MEMORY_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
