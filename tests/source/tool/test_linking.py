@@ -30,3 +30,14 @@ def test_what_another_file_does_is_kept(project: Project, check: Check, monkeypa
     project.write({"pool.h": BORROWS})
     assert "use.cu" in first.out
     assert "use.cu" not in check(".", "--format", "concise").out
+
+
+def test_what_makes_several_objects_is_kept_too(project: Project, check: Check) -> None:
+    makes = (
+        "inline void make(cudaStream_t *s, cudaEvent_t *e) { CHECK(cudaStreamCreate(s)); CHECK(cudaEventCreate(e)); }\n"
+    )
+    uses = "void f() { cudaStream_t s; cudaEvent_t e; make(&s, &e); CHECK(cudaEventRecord(e, s)); }\n"
+    project.write({"pool.h": makes, "use.cu": uses})
+    first = check(".", "--format", "concise")
+    assert "use.cu:1:43: warning[CV851]" in first.out
+    assert check(".", "--format", "concise") == first

@@ -69,7 +69,8 @@ class Cache:
 
     def key_with(self, key: str, callees: Summaries) -> str:
         """Of the same file, checked with functions of other files in mind."""
-        return self.key(key, msgspec.msgpack.encode(callees, order="deterministic"))
+        named = msgspec.to_builtins(callees, str_keys=True)
+        return self.key(key, msgspec.msgpack.encode(named, order="deterministic"))
 
     def get(self, key: str) -> FileResult | None:
         path = self._path(key)
