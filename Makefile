@@ -75,7 +75,8 @@ docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 wheel: $(INSTALLED) ## sdist, the wheel built from it, its manylinux tag: in dist/
 	$(BIN)/python tools/build_wheel.py dist
 
-bench: setup ## what a call costs with and without cuvet (on a GPU), and what checking the code in CORPUS takes
+bench: setup ## what a call costs with and without cuvet (on a GPU), how fast commands answer, what checking CORPUS takes
+	$(BIN)/python bench/start.py
 	@if command -v nvidia-smi >/dev/null; then $(BIN)/python bench/bench.py; else echo "no GPU: the cost of calls was not measured" >&2; fi
 	$(BIN)/python bench/check.py $(CORPUS)
 
