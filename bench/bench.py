@@ -31,7 +31,9 @@ from cuvet.launch import driver as real_driver
 HERE = Path(__file__).parent
 NATIVE = Path(cuvet.__file__).parent / "_native"
 MODES = ("bare", "passing", "checked", "full")
-TURNS = 30
+TURNS = 8
+"""Few: two processes differ by more than the turns of one."""
+CORES = 4
 
 
 def environment(mode: str, driver: str, trace: str) -> dict[str, str]:
@@ -63,9 +65,10 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
 
 
 def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, dict[str, float]]]:
-    """As ``rounds``, but each round's processes live at the same time and take ``TURNS`` turns; a figure is its median over them.
-    ``bare again`` is a second process without cuvet: what two processes differ by themselves."""
+    """As ``rounds``, but each round's processes live at the same time, on the same ``CORES`` cores, and take ``TURNS`` turns; a figure
+    is its median over them. ``bare again`` is a second process without cuvet: what two processes differ by themselves."""
     modes = ["bare", "bare again", "checked"]
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     found = []
     for number in range(sets):
         with tempfile.TemporaryDirectory() as trace:
@@ -82,7 +85,7 @@ def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, dict[
             for mode in modes
         }
         found.append(medians)
-        print(f"  processes {number + 1} of {sets}", file=sys.stderr)
+        print(f"  processes {number + 1} of {sets}: {json.dumps(medians)}", file=sys.stderr)
     return found
 
 
@@ -154,7 +157,7 @@ def single_calls(count: int, driver: str) -> Iterator[str]:
 
 def torch(sets: int, driver: str) -> Iterator[str]:
     command = [sys.executable, str(HERE / "torch_step.py")]
-    yield f"PyTorch, {sets} times three processes that take {TURNS} turns each; as ratio to bare:\n"
+    yield f"PyTorch, {sets} times three processes that take {TURNS} turns each on the same {CORES} cores; as ratio to bare:\n"
     yield from ratios(in_turns(command, sets, driver))
     yield "\n" + analysis_rate(command, driver, 5)
 
