@@ -1,10 +1,10 @@
 #include "python_frames.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
+#include <charconv>
 
 #include "loader.h"
 
@@ -108,7 +108,9 @@ bool choose_layout(uint32_t minor) {
 
 uint32_t minor_version(const char* (*version)()) {
     const char* text = version();  // "3.12.1 (main, …"
-    return strncmp(text, "3.", 2) == 0 ? static_cast<uint32_t>(strtoul(text + 2, nullptr, 10)) : 0;
+    uint32_t minor = 0;
+    if (strncmp(text, "3.", 2) == 0) std::from_chars(text + 2, text + strlen(text), minor);
+    return minor;
 }
 
 uint32_t put_utf8(uint32_t character, char* text, uint32_t room) {

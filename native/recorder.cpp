@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <charconv>
+
 #include "entry_points.h"
 #include "libraries.h"
 
@@ -119,7 +121,9 @@ uint64_t process_start() {
     text[bytes] = 0;
     const char* field = strrchr(text, ')');  // the program's name may hold anything
     for (int i = 0; field && i < 20; i++) field = strchr(field + 1, ' ');
-    return field ? strtoull(field + 1, nullptr, 10) : 0;
+    uint64_t start = 0;
+    if (field) std::from_chars(field + 1, text + bytes, start);
+    return start;
 }
 
 // A file of this very process that nobody finished was written before an exec.
@@ -313,7 +317,8 @@ void flush(Thread* thread) {
 
 uint64_t size_limit() {
     const char* text = getenv("CUVET_LIMIT");
-    uint64_t bytes = text && *text ? strtoull(text, nullptr, 10) : DEFAULT_LIMIT;
+    uint64_t bytes = DEFAULT_LIMIT;
+    if (text) std::from_chars(text, text + strlen(text), bytes);
     rlimit largest;  // growing past it would raise SIGXFSZ
     if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY && largest.rlim_cur < bytes)
         bytes = largest.rlim_cur;
