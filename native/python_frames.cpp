@@ -26,18 +26,17 @@ struct Layout {
     uint32_t code_instructions;  // 0: frame_instruction is an index (3.10), not an address
     uint32_t string_length;
     uint32_t string_state;
-    uint32_t string_kind_bit;  // of the state word: three bits of kind, then compact, then ascii
-    uint32_t ascii_bytes;      // sizeof(PyASCIIObject): where the text of an ASCII string starts
-    uint32_t compact_bytes;    // sizeof(PyCompactUnicodeObject): of another compact string
+    uint32_t ascii_bytes;    // sizeof(PyASCIIObject): where the text of an ASCII string starts
+    uint32_t compact_bytes;  // sizeof(PyCompactUnicodeObject): of another compact string
     uint32_t object_type;
 };
 
 constexpr uint32_t DIRECT = ~0u;
 constexpr uint8_t OWNED_BY_C_STACK = 3;  // 3.12: the interpreter's entry frame
 
-constexpr Layout PYTHON_3_10 = {24, DIRECT, 32, 24, 96, 0, 104, 112, 40, 0, 16, 32, 2, 48, 72, 8};
-constexpr Layout PYTHON_3_11 = {56, 8, 32, 48, 56, 0, 112, 128, 72, 184, 16, 32, 2, 48, 72, 8};
-constexpr Layout PYTHON_3_12 = {56, 0, 0, 8, 56, 70, 112, 128, 68, 192, 16, 32, 2, 40, 56, 8};
+constexpr Layout PYTHON_3_10 = {24, DIRECT, 32, 24, 96, 0, 104, 112, 40, 0, 16, 32, 48, 72, 8};
+constexpr Layout PYTHON_3_11 = {56, 8, 32, 48, 56, 0, 112, 128, 72, 184, 16, 32, 48, 72, 8};
+constexpr Layout PYTHON_3_12 = {56, 0, 0, 8, 56, 70, 112, 128, 68, 192, 16, 32, 40, 56, 8};
 
 // Indexes, in 64-bit words, into the _Py_DebugOffsets at the start of _PyRuntime.
 struct DebugOffsets {
@@ -83,7 +82,6 @@ bool layout_of_runtime(uint32_t minor) {
     layout.code_first_line = offset(at.code_first_line);
     layout.code_instructions = offset(at.code_instructions);
     layout.object_type = offset(at.object_type);
-    if (minor == 14) layout.string_kind_bit = 16;
     return true;
 }
 
@@ -128,7 +126,9 @@ uint32_t put_utf8(uint32_t character, char* text, uint32_t room) {
 
 uint32_t copy_string(const void* string, char* text, uint32_t bytes) {
     if (!string) return 0;
-    const uint32_t bits = field<uint32_t>(string, layout.string_state) >> layout.string_kind_bit;
+    // How it is interned, in two bits or, in some releases of 3.14, in sixteen; then the kind in three, compact, ascii.
+    const uint32_t word = field<uint32_t>(string, layout.string_state);
+    const uint32_t bits = word & 0xFFFC ? word >> 2 : word >> 16;
     const uint32_t kind = bits & 7;
     const bool compact = bits & 8, ascii = bits & 16;
     if (!compact || (kind != 1 && kind != 2 && kind != 4)) return 0;
