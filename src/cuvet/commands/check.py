@@ -119,7 +119,7 @@ def _progress(files: int) -> Iterator[Callable[[int], None]]:
     from cuvet.reports.terminal import console
 
     columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
-    # Without a thread that refreshes it: processes are started meanwhile, by fork on some systems.
+    # Without a thread that refreshes it: processes are forked meanwhile.
     with Progress(*columns, console=console(sys.stderr), transient=True, auto_refresh=False) as progress:
         bar = progress.add_task("", total=files)
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from traceback import extract_tb
 from types import FrameType
@@ -34,6 +35,8 @@ _HEAD_BYTES = 8000
 """Text has no byte 0 in them, unless it is UTF-16."""
 _PR_SET_PDEATHSIG = 1
 """prctl(2): the signal that the process gets when the one that started it ends."""
+_FORK = get_context("fork")
+"""No thread runs when processes are started, and they have what is imported."""
 _SMALL_BYTES = 1 << 20
 """A program that is smaller is checked before other processes have started, and takes little memory."""
 
@@ -149,7 +152,7 @@ def _run(
     tell: Callable[[int], None],
 ) -> None:
     """Adds the results of the chunks by their number. If a process dies, those that were not done then are left out."""
-    with ProcessPoolExecutor(min(processes, len(chunks)), initializer=_begin) as pool:
+    with ProcessPoolExecutor(min(processes, len(chunks)), _FORK, _begin) as pool:
         waiting: dict[Future[list[Checked]], int] = {}
         try:
             for number, chunk in chunks.items():
@@ -169,7 +172,7 @@ def _run(
 
 def _alone(file: File, job: Job, tell: Callable[[int], None]) -> Checked:
     """The result of a file in a process of its own, which may die of it."""
-    with ProcessPoolExecutor(1, initializer=_begin) as pool:
+    with ProcessPoolExecutor(1, _FORK, _begin) as pool:
         try:
             (checked,) = pool.submit(_check_chunk, [file], job).result()
         except BrokenProcessPool:
