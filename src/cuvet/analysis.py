@@ -221,7 +221,7 @@ class ProcessAnalysis:
             pointers=record.pointers,
             per_thread=record.per_thread,
             sites=self._sites,
-            stack=record.stack,
+            stack=self._sites.first(record.stack),
             maps=tuple(maps.splitlines()),
             image=image.data,
             image_readable=image.readable,

@@ -209,7 +209,7 @@ def test_a_library_that_is_not_initialised_may_want_memory(
 def test_a_driver_that_does_not_answer_in_time_is_not_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(
         tmp_path / "libraries" / "libcuda.so.1",
-        CUDA.replace("cuInit(unsigned flags) {", "cuInit(unsigned flags) { for (;;) pause();"),
+        CUDA.replace("cuInit(unsigned flags) {", "cuInit(unsigned flags) { int pause(void); for (;;) pause();"),
     )
     monkeypatch.setattr(machine, "BUDGET_S", 0.2)
     writing.write(tmp_path, [writing.chunk(writing.call("cuInit", (0,), status=100, flags=writing.FAILED))])

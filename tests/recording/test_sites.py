@@ -164,6 +164,22 @@ def test_the_users_python_frame_is_the_headline_and_the_interpreter_is_left_out(
     ]
 
 
+def test_stacks_that_differ_inside_the_interpreter_only_are_one() -> None:
+    tables = SideTables(
+        modules=[Module(0x1000, 0x2000, 0, "", "/usr/bin/python3.14"), Module(0x3000, 0x4000, 0, "", "/x/libtorch.so")],
+        stacks={
+            1: Stack((0x3100, 0x1100), ((1, 30),)),
+            2: Stack((0x3100, 0x1200, 0x1300), ((1, 30),)),
+            3: Stack((0x3200, 0x1100), ((1, 30),)),
+            4: Stack((0x3100, 0x1100), ((1, 31),)),
+            5: Stack((0x1100,), ()),
+            6: Stack((0x1200,), ()),
+        },
+    )
+    sites = Sites(tables)
+    assert [sites.first(stack) for stack in range(8)] == [0, 1, 1, 3, 4, 5, 6, 7]
+
+
 def test_python_library() -> None:
     assert python_library(sys.modules["json"].__file__ or "") == "python"
     assert python_library("<frozen runpy>") == "python"

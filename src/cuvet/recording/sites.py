@@ -36,6 +36,19 @@ class Sites:
         self._symbols = Symbols(tables.modules)
         self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
         self._apis: dict[int, str | None] = {}
+        self._first: dict[int, int] = {}
+        self._by_frames: dict[Stack, int] = {}
+
+    def first(self, stack: int) -> int:
+        """The first stack that differs from this one at most inside the interpreter, which calls from another place as it specialises
+        the same Python code."""
+        if stack not in self._first:
+            found = self._tables.stacks.get(stack)
+            if found is None or not found.python:
+                return stack
+            outside = Stack(tuple(a for a in found.native if not self._of_interpreter(a)), found.python)
+            self._first[stack] = self._by_frames.setdefault(outside, stack)
+        return self._first[stack]
 
     def api(self, stack: int) -> str | None:
         """The runtime API function on that stack, without looking at the rest of it; None if the driver was called directly."""
