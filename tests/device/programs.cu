@@ -435,14 +435,16 @@ static void fork_before_use() {
 }
 
 static void waiting_does_not_block_others() {
-    static std::atomic<bool> allowed{false};
+    static std::atomic<bool> allowed{false}, waits{false};
     std::thread waiter([] {
         cudaStream_t stream;
         OK(cudaStreamCreate(&stream));
         OK(cudaLaunchHostFunc(stream, [](void*) { while (!allowed) std::this_thread::yield(); }, nullptr));
         CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+        waits = true;
         OK(cudaStreamSynchronize(stream));
     });
+    while (!waits) std::this_thread::yield();
     void* device;
     for (int turn = 0; turn < 20; ++turn) {
         OK(cudaMalloc(&device, 1024));
