@@ -40,7 +40,7 @@ def fake(path: Path, text: bytes, options: Options, callees: object) -> FileResu
     if text.startswith(b"miss"):
         raise CuvetError("a parser is missing")
     if text.startswith(b"tell"):
-        os.write(int(text.split()[1]), b"%d\n" % os.getpid())
+        os.write(int(text.split()[1].strip(b",")), b"%d\n" % os.getpid())
     while text.startswith((b"loop", b"tell")):
         pass
     return FileResult(file=str(path), stats={"lines": len(text)})
@@ -57,7 +57,7 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("faked")
 def test_the_processes_end_with_the_first(project: Project) -> None:
     told, tell = os.pipe()
-    given = files(project, {"a.cu": b"tell %d" % tell, "b.cu": b"tell %d" % tell})
+    given = files(project, dict.fromkeys(("a.cu", "b.cu"), b"tell %d, a chunk" % tell))
     first = os.fork()
     if first == 0:
         try:
@@ -66,7 +66,9 @@ def test_the_processes_end_with_the_first(project: Project) -> None:
             os._exit(1)
     os.close(tell)
     with os.fdopen(told) as lines:
-        others = [os.pidfd_open(int(lines.readline())) for _ in given]
+        ids = {int(lines.readline()) for _ in given}
+    assert len(ids) == 2
+    others = [os.pidfd_open(process) for process in ids]
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)
     for other in others:
