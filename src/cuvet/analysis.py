@@ -23,6 +23,7 @@ from cuvet.driver_log import Failure
 from cuvet.findings import Finding, MachineCause, MemoryUse, Program, Report, Tool
 from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Model, Outcome, SeenHandle
+from cuvet.model.results import DEINITIALIZED
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
 from cuvet.recording.ordering import NOT_READY, Ordering, is_notable
@@ -37,8 +38,6 @@ from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
 from cuvet.rules.rule import Violation
 
-DEINITIALIZED = 4
-"""CUDA_ERROR_DEINITIALIZED: the driver has shut down."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _ORDINARY = (None, 0, NOT_READY)
 """Outcomes that are no failure."""
@@ -313,8 +312,7 @@ class ProcessAnalysis:
         self.stats["calls"] += max(self.recording.calls_made, self._ordering.counted)
         self.stats["threads"] += len(self.recording.calls_of_thread)
         for kind in Kind:
-            objects = self.model.objects(kind, alive=False) if self.model else ()
-            self.stats[_plural(kind)] += max((each.number for each in objects), default=0)
+            self.stats[_plural(kind)] += self.model.table.count(kind) if self.model else 0
 
     def _say_what_was_not_seen(self) -> None:
         recording = self.recording

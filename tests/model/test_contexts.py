@@ -215,3 +215,13 @@ def test_there_has_to_be_something_to_pop() -> None:
     for status in (0, 201):
         cu.cuCtxPopCurrent()
         assert cu.status == status
+
+
+def test_a_green_context_retains_the_primary_context() -> None:
+    cu = drive().setup()
+    (primary,) = cu.model.objects(Kind.CONTEXT)
+    green = cu.cuGreenCtxCreate(0, 0, 1)
+    cu.cuDevicePrimaryCtxRelease(0)
+    assert primary.alive
+    cu.cuGreenCtxDestroy(green)
+    assert not primary.alive

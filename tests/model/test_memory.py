@@ -106,7 +106,7 @@ def test_only_the_newest_dead_are_remembered() -> None:
     ]
     for memory in ranges:
         table.add(memory)
-    assert [table.end(memory) for memory in ranges] == [None, None, ranges[0]]
+        table.end(memory)
     assert [table.at(at) for at in (0, 100, 200)] == [None, ranges[1], ranges[2]]
 
 
@@ -152,7 +152,7 @@ def test_uses_of_stream_ordered_memory_and_their_order(cu: Drive) -> None:
     cu.cuMemsetD8Async(memory + 8, 0, 8, a)
     use = cu.call
     stream_a, stream_b = stream(cu, a), stream(cu, b)
-    assert allocation(cu, memory).uses == {stream_a.number: use}
+    assert allocation(cu, memory).uses == {stream_a: use}
     assert made is not None
     assert use is not None
     assert not model.ordered_after(use, stream_b, made)

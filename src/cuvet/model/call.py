@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from cuvet.findings import Site
 
 
+CRASH, ABORT = -11, -6
+"""In place of a status: the process died of SIGSEGV in the driver, of SIGABRT in a library."""
+
+
 @dataclass(frozen=True, slots=True)
 class SeenHandle:
     """What the shim's liveness table said about a handle when the call entered."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Generic, TypeVar
 
 from cuvet.model.intervals import Intervals
 from cuvet.model.objects import Allocation, HostMemory
+from cuvet.model.table import REMEMBERED
 
 M = TypeVar("M", Allocation, HostMemory)
-
-REMEMBERED = 100_000
-"""How many dead ranges are remembered; older ones are forgotten."""
 
 
 class MemoryTable(Generic[M]):
@@ -20,22 +17,25 @@ class MemoryTable(Generic[M]):
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._live: Intervals[M] = Intervals()
         self._dead: Intervals[M] = Intervals()
-        self._history: deque[M] = deque()
+        self._history: dict[M, None] = {}
+        """The dead of which something can still be found, oldest first."""
         self._remembered = remembered
 
     def add(self, memory: M) -> None:
         self._live.assign(memory.handle, memory.end, memory)
 
-    def end(self, memory: M) -> M | None:
-        """``memory`` is not alive any more. The dead range that had to be forgotten for it, if any."""
+    def end(self, memory: M) -> None:
+        """``memory`` is not alive any more. Of more dead ranges than are remembered the oldest is forgotten."""
         self._live.remove(memory.handle, memory.end, memory)
+        before = self._dead.at(memory.handle)
+        if before is not None and before.handle == memory.handle and before.end <= memory.end:
+            self._history.pop(before, None)
         self._dead.assign(memory.handle, memory.end, memory)
-        self._history.append(memory)
-        if len(self._history) <= self._remembered:
-            return None
-        oldest = self._history.popleft()
-        self._dead.remove(oldest.handle, oldest.end, oldest)
-        return oldest
+        self._history[memory] = None
+        if len(self._history) > self._remembered:
+            oldest = next(iter(self._history))
+            del self._history[oldest]
+            self._dead.remove(oldest.handle, oldest.end, oldest)
 
     def at(self, address: int) -> M | None:
         """The live range that holds ``address``, else the one that ended last; None if there was none."""

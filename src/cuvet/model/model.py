@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from cuvet.catalog.roles import Kind, Role, Verb
@@ -18,12 +19,14 @@ from cuvet.model.objects import (
     Allocation,
     Capture,
     Context,
+    Graph,
     HostMemory,
     MemoryPool,
     Object,
     Stream,
 )
-from cuvet.model.order import Order
+from cuvet.model.order import Clock, Order
+from cuvet.model.results import NOT_READY
 from cuvet.model.table import ObjectTable
 from cuvet.model.threads import Thread
 from cuvet.model.transitions import plan
@@ -169,14 +172,15 @@ class Model:
         self.driver_version = 0
         self.capabilities: tuple[int, ...] = ()
         self.compiled: set[tuple[bytes, int]] = set()
-        self.endangered: list[Call] = []
-        """Work of which memory was freed before the host had waited for it: it may fail, and any later call tell so."""
-        self.freed_twice = False
-        """cuMemFree took memory that cuMemFreeAsync had been given, and told no error."""
+        self.endangered: Clock = {}
+        """The newest work of each stream of which memory was freed before the host had waited for it: it may fail, and any later call tell
+        so."""
+        self.freed_twice_in: set[Context] = set()
+        """Living contexts of memory that cuMemFree took after cuMemFreeAsync had been given it, and told no error."""
         self.graphs_wait = False
         self.graphs_allocate = False
         self.current_pools: dict[int, MemoryPool | None] = {}
-        self._default_streams: dict[tuple[Context, int], Stream] = {}
+        self._default_stream_numbers = count(-1, -1)
 
     # What a call may do, and what it did.
 
@@ -353,8 +357,7 @@ class Model:
         made = (
             stream for stream in self.objects(Kind.STREAM) if isinstance(stream, Stream) and stream.context is context
         )
-        built_in = (stream for (owner, _), stream in self._default_streams.items() if owner is context)
-        return (*made, *built_in)
+        return (*made, *context.default_streams.values())
 
     def stream_on(self, call: Call) -> Stream | None:
         role = role_on(call.entry_point)
@@ -488,7 +491,8 @@ class Model:
 
     def streams(self) -> Iterator[Stream]:
         """All living streams, the built-in ones too."""
-        yield from self._default_streams.values()
+        for context in self.objects(Kind.CONTEXT):
+            yield from context.default_streams.values() if isinstance(context, Context) else ()
         yield from (stream for stream in self.objects(Kind.STREAM) if isinstance(stream, Stream))
 
     def adopt_context(self, handle: int) -> Context:
@@ -558,28 +562,31 @@ class Model:
             return None
         if word == PER_THREAD or (word == 0 and call.per_thread):
             return self._default_stream(context, PER_THREAD, call.thread)
-        return self._default_stream(context, LEGACY, 0)
+        return self._default_stream(context, LEGACY, None)
 
-    def _default_stream(self, context: Context, handle: int, thread: int) -> Stream:
-        key = (context, thread if handle == PER_THREAD else -1)
-        found = self._default_streams.get(key)
-        if found is None:
-            found = self._default_streams[key] = Stream(
-                kind=Kind.STREAM,
-                handle=handle,
-                generation=1,
-                number=-1 - len(self._default_streams),
-                context=context,
-                device=context.device,
-                parent=context,
-                builtin=True,
-            )
-        if context.destroyed_by is not None and found.destroyed_by is None:
-            found.destroyed_by, found.killed_by = context.destroyed_by, context
-        return found
+    def _default_stream(self, context: Context, handle: int, thread: int | None) -> Stream:
+        """``thread`` of a per-thread default stream, None of the legacy one. That of a dead context is as dead."""
+        found = context.default_streams.get(thread)
+        if found is not None:
+            return found
+        made = Stream(
+            kind=Kind.STREAM,
+            handle=handle,
+            generation=1,
+            number=next(self._default_stream_numbers),
+            context=context,
+            device=context.device,
+            parent=context,
+            builtin=True,
+        )
+        if context.alive:
+            context.default_streams[thread] = made
+        else:
+            _end_with_context(made, context)
+        return made
 
     def _observe_error(self, thread: Thread, call: Call, status: int) -> None:
-        if status == statuses.NOT_READY:
+        if status == NOT_READY:
             return
         thread.failure = (call, status)
         observe_failure(self, call, status)
@@ -595,15 +602,20 @@ class Model:
         self.ledger.end(object)
         if object.parent is not None:
             object.parent.children.pop(object, None)
-        forgotten: Object | None = None
         if isinstance(object, Allocation):
-            forgotten = self.allocations.end(object)
+            self.allocations.end(object)
         elif isinstance(object, HostMemory):
-            forgotten = self.host_memory.end(object)
+            self.host_memory.end(object)
         elif isinstance(object, Stream):
             self.order.destroy(object)
-        if forgotten is not None:
-            self.table.forget(forgotten)
+        elif isinstance(object, Context):
+            for stream in object.default_streams.values():
+                self.order.destroy(stream)
+                _end_with_context(stream, object)
+            object.default_streams.clear()
+            self.freed_twice_in.discard(object)
+        elif isinstance(object, Graph):
+            object.original = None
 
     def _all_alive(self, call: Call, judged: Judged) -> bool:
         """Whether every object that the call names is known and alive."""
@@ -623,6 +635,11 @@ class Model:
             ):
                 return False
         return True
+
+
+def _end_with_context(stream: Stream, context: Context) -> None:
+    stream.destroyed_by, stream.lost = context.destroyed_by, context.lost
+    stream.killed_by = None if context.destroyed_by is None else context
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
 from cuvet.model.objects import Graph, GraphNode
+from cuvet.model.results import GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
@@ -30,10 +31,8 @@ _TYPES = {
 }
 """CUgraphNodeType, by what entry points call such nodes: ``cuGraphAddKernelNode``, ``cuGraphKernelNodeGetParams``."""
 
-
-CONDITIONAL, _ALLOCATES, _FREES = 13, 10, 11
-"""CU_GRAPH_NODE_TYPE_CONDITIONAL, CU_GRAPH_NODE_TYPE_MEM_ALLOC and CU_GRAPH_NODE_TYPE_MEM_FREE."""
-INVALID_VALUE, UPDATE_FAILURE = 1, 910
+MEM_ALLOC, MEM_FREE, CONDITIONAL = 10, 11, 13
+"""CU_GRAPH_NODE_TYPE_…"""
 
 
 def type_in_name(entry_point: str) -> int | None:
@@ -47,15 +46,16 @@ def was_added(node: Object) -> bool:
     return node.created_by is not None and node.created_by.name.startswith("cuGraphAdd")
 
 
+def type_added(call: Call) -> int | None:
+    """The CUgraphNodeType of the node that the call adds; None if it is not known."""
+    return member(call, "nodeParams", "type") if call.name == "cuGraphAddNode" else type_in_name(call.name)
+
+
 def node_type(node: Object) -> int | None:
     """Its CUgraphNodeType; None if it is not known."""
     while isinstance(node, GraphNode) and node.original is not None:
         node = node.original
-    if node.created_by is None or not was_added(node):
-        return None
-    if node.created_by.name == "cuGraphAddNode":
-        return member(node.created_by, "nodeParams", "type")
-    return type_in_name(node.created_by.name)
+    return type_added(node.created_by) if node.created_by is not None and was_added(node) else None
 
 
 def node_types(graph: Graph) -> tuple[int, ...] | None:
@@ -80,15 +80,23 @@ def edges_named(call: Call, model: Model) -> list[tuple[Object, Object]]:
     return [(one, other) for one, other in pairs if one is not None and other is not None]
 
 
-def leaves_memory(executable: GraphExec) -> bool:
-    """Whether a launch certainly leaves memory allocated: the graph has more nodes that allocate than nodes that free."""
-    types = executable.types or ()
-    return types.count(_ALLOCATES) > types.count(_FREES) and not frees_before(executable)
+def depends(node: Object, other: Object) -> bool:
+    """Whether a call made ``node`` wait for ``other``."""
+    return isinstance(node, GraphNode) and other in node.waits_for
+
+
+def leaves_memory(graph: Graph) -> bool:
+    """Whether its nodes certainly allocate memory that they do not free: what was captured does, and no call added a node to it; or it has
+    more nodes that allocate than nodes that free."""
+    if graph.captured:
+        return graph.captured_unfreed and not any(map(was_added, graph.children))
+    types = node_types(graph) or ()
+    return types.count(MEM_ALLOC) > types.count(MEM_FREE)
 
 
 def frees_memory(executable: GraphExec) -> bool:
     """Whether a launch may free memory that it does not allocate."""
-    return executable.types is None or _FREES in executable.types
+    return executable.types is None or MEM_FREE in executable.types
 
 
 def frees_before(executable: GraphExec) -> bool:
@@ -106,4 +114,4 @@ def refusal(call: Call, model: Model) -> int:
     if call.name != "cuGraphExecChildGraphNodeSetParams":
         return INVALID_VALUE
     graph = model.object_of(call, call.entry_point.index["childGraph"], Kind.GRAPH)
-    return UPDATE_FAILURE if isinstance(graph, Graph) and graph.allocates else INVALID_VALUE
+    return GRAPH_EXEC_UPDATE_FAILURE if isinstance(graph, Graph) and graph.allocates else INVALID_VALUE

@@ -9,7 +9,11 @@ from cuvet.catalog.roles import Kind
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.order import Clock
+    from cuvet.model.order import Clock, ContextOrder, Timeline
+
+
+DISABLE_TIMING, INTERPROCESS = 2, 4
+"""CU_EVENT_…"""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -61,6 +65,10 @@ class Context(Object):
     """Made of a green context: it shares all objects with the primary context of the device."""
     peers: dict[Context, Call] = field(default_factory=dict)
     """Contexts to whose memory access is enabled from this one, and the call that did."""
+    default_streams: dict[int | None, Stream] = field(default_factory=dict)
+    """Those that were named: the legacy one under None, the per-thread ones by thread."""
+    order: ContextOrder | None = None
+    """Of the work of its streams (``cuvet.model.order``)."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -75,6 +83,8 @@ class Stream(Object):
     capture: Capture | None = None
     begun: Capture | None = None
     """The capture that was begun on it last, whether or not it goes on."""
+    timeline: Timeline | None = None
+    """Of its work (``cuvet.model.order``)."""
 
     @property
     def legacy(self) -> bool:
@@ -114,6 +124,8 @@ class Capture:
     """Events that became nodes of the graph (CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL)."""
     allocates: bool = False
     """Memory was allocated or freed in it: see ``Graph.allocates``."""
+    unfreed: set[Allocation] = field(default_factory=set)
+    """Memory that was allocated in it and not freed in it."""
 
     @property
     def unjoined(self) -> tuple[Stream, ...]:
@@ -142,8 +154,13 @@ class Event(Object):
 
     @property
     def timing(self) -> bool:
-        """False if created with CU_EVENT_DISABLE_TIMING (2)."""
-        return not self.flags & 2
+        """False if created with CU_EVENT_DISABLE_TIMING."""
+        return not self.flags & DISABLE_TIMING
+
+    @property
+    def interprocess(self) -> bool:
+        """Whether it was created with CU_EVENT_INTERPROCESS."""
+        return bool(self.flags & INTERPROCESS)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -164,10 +181,8 @@ class Allocation(Object):
     """Mapped only: the devices that were given access (cuMemSetAccess); None if that is not known."""
     freed_on: Stream | None = None
     """Stream of the cuMemFreeAsync that freed it; None if it was freed otherwise."""
-    uses: dict[int, Call] = field(default_factory=dict)
-    """Stream-ordered only: newest use per stream (by the stream's number)."""
-    used_on: dict[int, Stream] = field(default_factory=dict)
-    """The streams of ``uses``, by number."""
+    uses: dict[Stream, Call] = field(default_factory=dict)
+    """Stream-ordered only: newest use on each stream, as long as the host has not waited for it."""
 
     @property
     def end(self) -> int:
@@ -213,19 +228,19 @@ class Function(Object):
 @dataclass(slots=True, eq=False, kw_only=True)
 class Graph(Object):
     """``child`` True: owned by a node, must not be destroyed by the user. ``allocates`` True: it has nodes that allocate or free
-    memory; ``conditional``: it has conditional nodes. ``held`` are the events of its event nodes, each with its node (None: a node of
-    which the handle is not known)."""
+    memory; ``conditional``: it has conditional nodes."""
 
     child: bool = False
     allocates: bool = False
     conditional: bool = False
     original: Graph | None = None
-    """What it is a clone of."""
-    held: list[tuple[Object | None, Event]] = field(default_factory=list)
+    """What it is a clone of, as long as it lives."""
+    unnamed_events: list[Event] = field(default_factory=list)
+    """Events of nodes of which the handles are not known: captured, or cloned."""
     captured: bool = False
     """A capture added nodes to it, of which the handles are not known."""
-    edges: set[tuple[Object, Object]] = field(default_factory=set)
-    """Dependencies among the nodes that calls added: the second waits for the first."""
+    captured_unfreed: bool = False
+    """These allocate memory that they do not free."""
     frees: dict[int, Call] = field(default_factory=dict)
     """Addresses that its nodes free, each with the call that added the node."""
     owned: dict[Object, int] = field(default_factory=dict)
@@ -242,15 +257,19 @@ class Graph(Object):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Events of its nodes, without those of nodes that were destroyed."""
-        return tuple(event for node, event in self.held if node is None or node.alive)
+        """Events of its nodes, as far as they are known."""
+        of_nodes = (event for node in self.children if isinstance(node, GraphNode) for event in node.events)
+        return (*self.unnamed_events, *of_nodes)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GraphNode(Object):
-    """``original``: what it is a clone of, if that is known."""
+    """``original``: what it is a clone of, if that is known. ``waits_for``: the nodes that it depends on, of those that calls added.
+    ``events``: of an event node, or of the nodes of a child graph."""
 
     original: Object | None = None
+    waits_for: set[Object] = field(default_factory=set)
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -275,6 +294,8 @@ class GraphExec(Object):
     stream: Stream | None = None
     unique: bool = False
     """The graph had memory or conditional nodes when it was instantiated."""
+    leaves_memory: bool = False
+    """A launch certainly leaves memory allocated."""
     holds: Call | None = None
     """The launch of which memory is still allocated, as far as that is certain."""
 

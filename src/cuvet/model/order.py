@@ -9,6 +9,10 @@ There is one host clock, not one per thread: work that one thread saw finished i
 Where something cannot be known, order is assumed, so that disorder is only claimed when it is certain: streams that
 were never seen created count as ordered with everything, and so do streams on which a host function or a memory wait runs,
 until the host has waited for them.
+
+What is done is in no clock for long, and a stream without unfinished work leaves nothing behind when it is destroyed: the size of
+all this is that of the work that nobody has waited for.
+
 When not every call is observed, an unseen launch on the legacy default stream may order all blocking streams of a context at
 any time; then these share one clock. Calls that make the host wait are always observed where they matter.
 """
@@ -24,190 +28,237 @@ if TYPE_CHECKING:
 
 Clock = dict[int, int]
 
+MOST_LEFT_BEHIND = 1000
+"""How many destroyed streams with unfinished work are remembered; that of older ones counts as done."""
+_SHORT = 32
+"""Entries of a clock that is not looked through for work that is done."""
+
 
 @dataclass(slots=True, eq=False)
 class Timeline:
-    """``clock``: what comes before the stream's next work. ``count``: how much work it was given. ``joined``: the count of
-    the other side (legacy or blocking) when it was last taken over. ``uncertain``: it may come after anything."""
+    """Of a stream. ``clock``: what comes before its next work. ``joined``: the count of the other side (legacy or blocking) when it was
+    last taken over. ``uncertain``: it may come after anything."""
 
-    stream: Stream
     clock: Clock
-    count: int = 0
     joined: int = 0
     uncertain: bool = False
-    destroyed: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class ContextOrder:
-    """``blocking``: clock of all blocking streams of the context; ``works``: how often it grew. ``uncertain``: a blocking or the
-    legacy stream may come after anything, and so may all of these."""
+    """``blocking``: clock of all blocking streams of the context, with what they waited for; ``works``: how often it grew. ``legacy``: its
+    legacy default stream. ``left_behind``: clock of destroyed streams that were not blocking; ``left_uncertain``: a destroyed stream may
+    come after anything. ``uncertain``: a blocking or the legacy stream may come after anything, and so may all of these."""
 
     blocking: Clock = field(default_factory=dict)
     works: int = 0
-    legacy: Timeline | None = None
+    legacy: Stream | None = None
     timelines: dict[int, Timeline] = field(default_factory=dict)
+    left_behind: Clock = field(default_factory=dict)
+    left_uncertain: bool = False
     uncertain: bool = False
 
 
 class Order:
     def __init__(self, complete: bool) -> None:
         self._complete = complete
+        self._given: Clock = {}
+        """How much work each stream was given: of living streams, and of those left behind."""
         self._done: Clock = {}
-        self._timelines: dict[int, Timeline] = {}
-        self._contexts: dict[Context, ContextOrder] = {}
+        """How much of it the host knows to be done."""
+        self._left_behind: dict[int, None] = {}
+        """Numbers of destroyed streams with unfinished work, oldest first."""
 
     def enqueue(self, call: Call, stream: Stream) -> None:
-        """``call`` gives ``stream`` its next work."""
-        if stream.context is None:
+        """``call`` gives ``stream`` its next work. Of a stream that is not there any more nothing is known."""
+        if stream.context is None or not stream.alive:
             return
         timeline = self._timeline(stream)
-        self._take_over(timeline)
-        timeline.count += 1
+        self._take_over(stream, timeline)
         number = stream.number
-        timeline.clock[number] = timeline.count
-        call.position = (number, timeline.count)
+        count = self._given[number] = self._given.get(number, 0) + 1
+        timeline.clock[number] = count
+        call.position = (number, count)
         if stream.blocking:
-            order = self._contexts[stream.context]
-            order.blocking[number] = timeline.count
+            order = _order(stream.context)
+            order.blocking[number] = count
             order.works += 1
+            self._shorten(order.blocking)
 
     def record(self, stream: Stream | None) -> Clock | None:
         """What an event recorded on ``stream`` now stands for; None if that is not known."""
-        if stream is None or stream.context is None:
+        if stream is None or stream.context is None or not stream.alive:
             return None
         timeline = self._timeline(stream)
-        self._take_over(timeline)
-        return None if self._uncertain(timeline) else dict(timeline.clock)
+        self._take_over(stream, timeline)
+        self._drop_done(timeline.clock)
+        return None if self._uncertain(stream, timeline) else dict(timeline.clock)
 
     def wait(self, stream: Stream, clock: Clock | None) -> None:
         """The next work on ``stream`` (the wait itself) and all later comes after ``clock`` (None: after nobody knows what)."""
-        if stream.context is None:
+        if stream.context is None or not stream.alive:
             return
         if clock is None:
             self.doubt(stream)
             return
         timeline = self._timeline(stream)
         _join(timeline.clock, clock)
+        self._shorten(timeline.clock)
         if stream.blocking:
-            order = self._contexts[stream.context]
+            order = _order(stream.context)
             _join(order.blocking, clock)
             order.works += 1
 
     def doubt(self, stream: Stream) -> None:
         """From now on nothing is certain about what work on ``stream`` waits for."""
-        if stream.context is None:
+        if stream.context is None or not stream.alive:
             return
         timeline = self._timeline(stream)
         if stream.blocking or stream.legacy:
-            self._contexts[stream.context].uncertain = True
+            _order(stream.context).uncertain = True
         else:
             timeline.uncertain = True
 
     def finish(self, clock: Clock | None) -> None:
         """The host knows that all of ``clock`` is done (None: it may be everything so far)."""
-        if clock is None:
-            clock = {number: timeline.count for number, timeline in self._timelines.items()}
-        _join(self._done, clock)
+        for number, count in tuple((self._given if clock is None else clock).items()):
+            given = self._given.get(number)
+            if given is None:
+                continue
+            if count >= given and number in self._left_behind:
+                self._forget(number)
+            elif count > self._done.get(number, 0):
+                self._done[number] = count
 
     def finish_stream(self, stream: Stream | None) -> None:
         """The host waited for all work on ``stream``, or saw that it was done."""
         self.finish(self.record(stream))
-        if stream is not None and stream.context is not None:
-            self._timeline(stream).uncertain = False
+        if stream is not None and stream.timeline is not None:
+            stream.timeline.uncertain = False
 
     def finish_context(self, context: Context | None) -> None:
         """The host waited for all work of ``context`` (None: unknown, so it may be everything)."""
-        order = self._contexts.get(context) if context is not None else None
-        if order is None:
-            if context is None:
-                self.finish(None)
-            return
-        if order.uncertain or any(timeline.uncertain for timeline in order.timelines.values()):
+        if context is None:
             self.finish(None)
-        order.uncertain = False
+            return
+        order = context.order
+        if order is None:
+            return
+        if order.uncertain or order.left_uncertain or any(each.uncertain for each in order.timelines.values()):
+            self.finish(None)
+        order.uncertain = order.left_uncertain = False
         for timeline in order.timelines.values():
-            _join(self._done, timeline.clock)
-        for timeline in list(order.timelines.values()):
+            self.finish(timeline.clock)
             timeline.clock.clear()
             timeline.uncertain = False
-            if timeline.destroyed:
-                self._drop(timeline, order)
-        order.blocking.clear()
+        for clock in (order.left_behind, order.blocking):
+            self.finish(clock)
+            clock.clear()
 
     def is_done(self, position: tuple[int, int]) -> bool:
         """Whether the host is known to have waited for the work at ``position``."""
-        return self._done.get(position[0], 0) >= position[1]
+        number, count = position
+        return self._done.get(number, 0) >= count or number not in self._given
 
     def is_drained(self, stream: Stream) -> bool:
         """Whether the host is known to have waited for all that was given to ``stream``, marks included, and all that it waits for."""
-        timeline = self._timelines.get(stream.number)
+        timeline = stream.timeline
         if timeline is None:
             return True
-        return not self._uncertain(timeline) and all(map(self.is_done, timeline.clock.items()))
+        return not self._uncertain(stream, timeline) and all(map(self.is_done, timeline.clock.items()))
 
     def is_before(self, position: tuple[int, int], stream: Stream) -> bool:
         """Whether work at ``position`` comes, or may come, before work enqueued on ``stream`` now. Changes nothing."""
         number, count = position
-        if stream.context is None or number == stream.number or self.is_done(position):
+        if stream.context is None or not stream.alive or number == stream.number or self.is_done(position):
             return True
-        timeline = self._timelines.get(stream.number)
+        timeline = stream.timeline
         if timeline is not None and (timeline.uncertain or timeline.clock.get(number, 0) >= count):
             return True
-        order = self._contexts.get(stream.context)
+        order = stream.context.order
         if order is None or not (stream.blocking or stream.legacy):
             return False
         if order.uncertain:
             return True
         if stream.legacy or not self._complete:
             return order.blocking.get(number, 0) >= count
-        return order.legacy is not None and order.legacy.clock.get(number, 0) >= count
+        legacy = None if order.legacy is None else order.legacy.timeline
+        return legacy is not None and legacy.clock.get(number, 0) >= count
 
     def destroy(self, stream: Stream) -> None:
         """``stream`` was destroyed; its unfinished work still counts."""
-        timeline = self._timelines.get(stream.number)
+        timeline, number = stream.timeline, stream.number
         if timeline is None or stream.context is None:
             return
-        timeline.destroyed = True
-        if self._done.get(stream.number, 0) >= timeline.count:
-            self._drop(timeline, self._contexts[stream.context])
+        order = _order(stream.context)
+        stream.timeline = None
+        del order.timelines[number]
+        if not stream.blocking:
+            _join(order.left_behind, timeline.clock)
+            self._shorten(order.left_behind)
+        order.left_uncertain |= timeline.uncertain
+        if self.is_done((number, self._given.get(number, 0))):
+            self._forget(number)
+            return
+        self._left_behind[number] = None
+        if len(self._left_behind) > MOST_LEFT_BEHIND:
+            self._forget(next(iter(self._left_behind)))
 
     def _timeline(self, stream: Stream) -> Timeline:
-        found = self._timelines.get(stream.number)
-        if found is not None:
-            return found
+        if stream.timeline is not None:
+            return stream.timeline
         assert stream.context is not None
-        order = self._contexts.setdefault(stream.context, ContextOrder())
+        order = _order(stream.context)
         shared = not self._complete and (stream.blocking or stream.legacy)
-        timeline = Timeline(stream, order.blocking if shared else {})
-        self._timelines[stream.number] = order.timelines[stream.number] = timeline
+        timeline = Timeline(order.blocking if shared else {})
+        stream.timeline = order.timelines[stream.number] = timeline
         if stream.legacy:
-            order.legacy = timeline
+            order.legacy = stream
         return timeline
 
-    def _drop(self, timeline: Timeline, order: ContextOrder) -> None:
-        number = timeline.stream.number
-        del self._timelines[number], order.timelines[number]
+    def _forget(self, number: int) -> None:
+        """The work of a destroyed stream is done, or counts as done."""
+        self._given.pop(number, None)
+        self._done.pop(number, None)
+        self._left_behind.pop(number, None)
 
-    def _uncertain(self, timeline: Timeline) -> bool:
-        stream = timeline.stream
+    def _drop_done(self, clock: Clock) -> None:
+        for done in [position for position in clock.items() if self.is_done(position)]:
+            del clock[done[0]]
+
+    def _shorten(self, clock: Clock) -> None:
+        """Once in a while: a clock is not much longer than there are streams with work."""
+        if len(clock) > 2 * len(self._given) + _SHORT:
+            self._drop_done(clock)
+
+    def _uncertain(self, stream: Stream, timeline: Timeline) -> bool:
         assert stream.context is not None
         shared = stream.blocking or stream.legacy
-        return timeline.uncertain or (shared and self._contexts[stream.context].uncertain)
+        return timeline.uncertain or (shared and _order(stream.context).uncertain)
 
-    def _take_over(self, timeline: Timeline) -> None:
+    def _take_over(self, stream: Stream, timeline: Timeline) -> None:
         """Join what the legacy default stream's rule puts before the next work of this stream."""
-        stream = timeline.stream
         assert stream.context is not None
-        order = self._contexts[stream.context]
+        order = _order(stream.context)
         if stream.legacy:
             if timeline.joined != order.works:
                 _join(timeline.clock, order.blocking)
                 timeline.joined = order.works
-        elif stream.blocking and order.legacy is not None and timeline.joined != order.legacy.count:
-            _join(timeline.clock, order.legacy.clock)
-            _join(order.blocking, order.legacy.clock)
-            timeline.joined = order.legacy.count
+            return
+        legacy = order.legacy if stream.blocking else None
+        if legacy is None or legacy.timeline is None:
+            return
+        given = self._given.get(legacy.number, 0)
+        if timeline.joined != given:
+            _join(timeline.clock, legacy.timeline.clock)
+            _join(order.blocking, legacy.timeline.clock)
+            timeline.joined = given
+
+
+def _order(context: Context) -> ContextOrder:
+    if context.order is None:
+        context.order = ContextOrder()
+    return context.order
 
 
 def _join(clock: Clock, other: Clock) -> None:

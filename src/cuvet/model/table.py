@@ -12,15 +12,21 @@ T = TypeVar("T", bound=Object)
 
 GENERATIONS = 4
 """How many former objects of one handle are remembered."""
+REMEMBERED = 1 << 14
+"""How many handles of a kind are remembered that name nothing any more; those that have done so for longest are forgotten."""
 _HANDLE_BITS = 64
 
 
 class ObjectTable:
-    def __init__(self) -> None:
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
         size = max(Kind) + 1
         self._newest: list[dict[int, Object]] = [{} for _ in range(size)]
         self._older: list[dict[int, list[Object]]] = [{} for _ in range(size)]
-        self._live: list[dict[Object, None]] = [{} for _ in range(size)]
+        self._live: list[dict[Object, int]] = [{} for _ in range(size)]
+        """Living objects, each with the key of its handle."""
+        self._dead: list[dict[int, None]] = [{} for _ in range(size)]
+        """Keys of handles of which the newest object is dead, in the order in which they died."""
         self._count = [0] * size
 
     def add(self, cls: type[T], kind: Kind, handle: int, generation: int, scope: int = 0) -> T:
@@ -40,8 +46,13 @@ class ObjectTable:
             number=self._count[kind],
         )
         self._newest[kind][key] = created
-        self._live[kind][created] = None
+        self._live[kind][created] = key
+        self._dead[kind].pop(key, None)
         return created
+
+    def count(self, kind: Kind) -> int:
+        """How many objects of that kind there have been."""
+        return self._count[kind]
 
     def find(self, kind: Kind, handle: int, generation: int = 0, scope: int = 0) -> Object | None:
         """The object of that handle and generation; the newest if ``generation`` is 0."""
@@ -62,13 +73,13 @@ class ObjectTable:
         return iter(sorted(remembered, key=lambda found: found.number))
 
     def end(self, object: Object) -> None:
-        self._live[object.kind].pop(object, None)
-
-    def forget(self, object: Object) -> None:
-        """Drop a dead object, of no scope, from memory."""
-        newest = self._newest[object.kind]
-        if newest.get(object.handle) is object:
-            del newest[object.handle]
-        older = self._older[object.kind].get(object.handle)
-        if older is not None and object in older:
-            older.remove(object)
+        """``object`` is not alive any more."""
+        kind = object.kind
+        key = self._live[kind].pop(object, None)
+        if key is None or self._newest[kind].get(key) is not object:
+            return
+        self._dead[kind][key] = None
+        if len(self._dead[kind]) > self._remembered:
+            oldest = next(iter(self._dead[kind]))
+            del self._dead[kind][oldest], self._newest[kind][oldest]
+            self._older[kind].pop(oldest, None)

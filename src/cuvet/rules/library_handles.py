@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import LIBRARY_HANDLES, LIBRARY_OBJECTS, Kind, Verb
 from cuvet.model.objects import LibraryObject
-from cuvet.rules.lifecycle import Named, named
+from cuvet.rules.lifecycle import Named, named_among, was_seen_made
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -40,19 +40,16 @@ def works(entry_point: EntryPoint) -> bool:
 
 def handles_used(call: Call, model: Model, kinds: frozenset[Kind]) -> Iterator[tuple[Named, LibraryObject]]:
     """Living objects of these kinds that the call uses."""
-    for kind in sorted(kinds):
-        for use in named(call, model, kind, frozenset({Verb.USES})):
-            if isinstance(use.object, LibraryObject) and use.object.alive:
-                yield use, use.object
+    for use in named_among(call, model, kinds, frozenset({Verb.USES})):
+        if isinstance(use.object, LibraryObject) and use.object.alive:
+            yield use, use.object
 
 
 def dead_unseen(call: Call, model: Model, verbs: frozenset[Verb]) -> Iterator[Named]:
     """Objects that the shim saw made and destroyed, but of which the recording does not tell."""
-    for kind in sorted(LIBRARY_OBJECTS):
-        for use in named(call, model, kind, verbs):
-            seen = call.seen.get(use.argument)
-            if use.object is None and seen is not None and seen.generation and not seen.alive:
-                yield use
+    for use in named_among(call, model, LIBRARY_OBJECTS, verbs):
+        if use.object is None and was_seen_made(call, use) and not call.seen[use.argument].alive:
+            yield use
 
 
 def is_of_one_context(handle: LibraryObject) -> bool:

@@ -11,7 +11,7 @@ A handle that names no object is zero (``NullHandle``) or was never handed out (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -63,6 +63,18 @@ def named(call: Call, model: Model, kind: Kind, verbs: frozenset[Verb] = NAMES) 
             handle = call.args[argument]
             found = model.object_of(call, argument, kind) if handle or kind is Kind.CUFFT_PLAN else None
             yield Named(role, argument, handle, found)
+
+
+def named_among(call: Call, model: Model, kinds: Iterable[Kind], verbs: frozenset[Verb] = NAMES) -> Iterator[Named]:
+    """Objects of several kinds that the call names, kind by kind."""
+    for kind in sorted(kinds):
+        yield from named(call, model, kind, verbs)
+
+
+def was_seen_made(call: Call, use: Named) -> bool:
+    """Whether the shim knows the object from a call that made it, which the recording need not tell of."""
+    seen = call.seen.get(use.argument)
+    return seen is not None and seen.generation > 0
 
 
 def a(noun: str) -> str:
@@ -144,6 +156,16 @@ class LifeRule(Rule):
         )
 
 
+def _ended_by_calls(
+    call: Call, model: Model, kinds: Iterable[Kind], verbs: frozenset[Verb]
+) -> Iterator[tuple[Named, Object, str]]:
+    """Objects that the call names and that an earlier call on themselves ended, with the word for how."""
+    for use in named_among(call, model, kinds, verbs):
+        dead = use.object
+        if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
+            yield use, dead, ending(dead.destroyed_by)
+
+
 class UseAfterDestroy(LifeRule):
     """A call names an object that an earlier call destroyed."""
 
@@ -151,10 +173,8 @@ class UseAfterDestroy(LifeRule):
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in (use for kind in sorted(cls.kinds or ()) for use in named(call, model, kind, USES)):
-            dead = use.object
-            if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
-                yield cls.violation(use, f"{dead.name} was {ending(dead.destroyed_by)} before this call")
+        for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), USES):
+            yield cls.violation(use, f"{dead.name} was {how} before this call")
 
 
 class DestroyTwice(LifeRule):
@@ -165,10 +185,8 @@ class DestroyTwice(LifeRule):
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in (use for kind in sorted(cls.kinds or ()) for use in named(call, model, kind, ENDS)):
-            dead = use.object
-            if dead is not None and dead.destroyed_by is not None and dead.killed_by is None:
-                yield cls.violation(use, f"{dead.name} was already {ending(dead.destroyed_by)}")
+        for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), ENDS):
+            yield cls.violation(use, f"{dead.name} was already {how}")
 
 
 class ParentGone(LifeRule):
@@ -182,7 +200,7 @@ class ParentGone(LifeRule):
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in (use for kind in sorted(cls.kinds or ()) for use in named(call, model, kind)):
+        for use in named_among(call, model, cls.kinds or ()):
             dead = use.object
             if dead is None or dead.kind is not cls.kind or dead.killed_by is None or dead.destroyed_by is None:
                 continue
@@ -219,8 +237,7 @@ class NeverCreated(LifeRule):
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for use in named(call, model, cls.kind, cls.verbs):
-            seen = call.seen.get(use.argument)
-            if use.handle == 0 or use.object is not None or (seen is not None and seen.generation):
+            if use.handle == 0 or use.object is not None or was_seen_made(call, use):
                 continue
             others = tuple(other for other in model.kinds_of(use.handle) if other.alive)
             if others:

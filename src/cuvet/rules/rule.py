@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cuvet.findings import Evidence, Severity
+from cuvet.model.call import ABORT, CRASH
 from cuvet.model.precedence import Stage
 
 if TYPE_CHECKING:
@@ -29,11 +30,7 @@ if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
     from cuvet.model.ledger import Total
 
-CRASH = -11
-"""In ``outcomes``: the driver died of SIGSEGV in this call."""
-
-ABORT = -6
-"""The library ended the process with SIGABRT."""
+__all__ = ["ABORT", "CRASH", "Example", "Rule", "Violation"]
 
 
 @dataclass(frozen=True, slots=True)

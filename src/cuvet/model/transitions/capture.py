@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.capturing import ABOUT_CAPTURE, implied, is_unsafe, of_named
 from cuvet.model.objects import Capture, Event, Graph, Stream
+from cuvet.model.results import INVALID_HANDLE, INVALID_VALUE
 from cuvet.model.transitions.object import output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
-
-INTERPROCESS = 4
-"""CU_EVENT_INTERPROCESS."""
-
-INVALID_VALUE, INVALID_HANDLE = 1, 400
-"""CUDA_ERROR_INVALID_VALUE and CUDA_ERROR_INVALID_HANDLE."""
 
 UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT = 900, 901, 902, 903, 904, 905, 906
 """CUDA_ERROR_STREAM_CAPTURE_…"""
@@ -147,7 +142,7 @@ def _spares(model: Model, call: Call) -> bool:
         return True
     role = next((role for role in call.entry_point.roles if role.verb is Verb.RECORDS), None)
     event = None if role is None else model.object_named(call, role)
-    return isinstance(event, Event) and bool(event.flags & INTERPROCESS)
+    return isinstance(event, Event) and event.interprocess
 
 
 def _broken(model: Model, call: Call, status: int) -> list[Capture]:

@@ -82,10 +82,25 @@ def from_green_context(model: Model, call: Call, outcome: Outcome) -> None:
 
 @instead_of_roles("cuGreenCtxCreate")
 def create_green_context(model: Model, call: Call, outcome: Outcome) -> None:
+    """It retains the primary context of its device until it is destroyed."""
     handle = output(call, outcome, "phCtx")
-    if handle:
-        green = model.create(Object, Kind.GREEN_CONTEXT, handle, call, outcome, "phCtx", None)
-        green.context, green.device = None, parameter(call, "dev")
+    if not handle:
+        return
+    green = model.create(Object, Kind.GREEN_CONTEXT, handle, call, outcome, "phCtx", None)
+    green.context, green.device = None, parameter(call, "dev")
+    primary = model.primaries.get(green.device)
+    if primary is not None and primary.alive:
+        primary.retained += 1
+
+
+@for_role(Verb.DESTROYS, Kind.GREEN_CONTEXT)
+def destroy_green_context(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
+    green = model.object_of(call, call.entry_point.index[role.parameter], Kind.GREEN_CONTEXT)
+    if green is None or not green.alive:
+        return
+    model.end(green, call)
+    if green.device is not None:
+        _release(model, call, green.device)
 
 
 @instead_of_roles("cuGreenCtxStreamCreate")
@@ -122,8 +137,11 @@ def retain(model: Model, call: Call, outcome: Outcome) -> None:
 
 @instead_of_roles("cuDevicePrimaryCtxRelease")
 def release(model: Model, call: Call, outcome: Outcome) -> None:
+    _release(model, call, parameter(call, "dev"))
+
+
+def _release(model: Model, call: Call, device: int) -> None:
     """The last release resets the primary context."""
-    device = parameter(call, "dev")
     context = model.primaries.get(device)
     if context is None:
         return
@@ -153,6 +171,7 @@ def set_primary_flags(model: Model, call: Call, outcome: Outcome) -> None:
 def enable_peer_access(model: Model, call: Call, outcome: Outcome) -> None:
     current, peer = model.current_context(call), model.context_at(parameter(call, "peerContext"))
     if current is not None and peer is not None:
+        current.peers = {other: made for other, made in current.peers.items() if other.alive}
         current.peers[peer] = call
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Event
+from cuvet.model.objects import DISABLE_TIMING, INTERPROCESS, Event
 from cuvet.model.transitions import capture
-from cuvet.model.transitions.capture import INTERPROCESS
 from cuvet.model.transitions.object import output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
@@ -59,7 +58,7 @@ def wait(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         model.graphs_wait = True
         if event is not None and parameter(call, "Flags") & EXTERNAL:
             stream.capture.events.append(event)
-    elif event is None or event.external or event.flags & INTERPROCESS or (event.recorded_by and event.clock is None):
+    elif event is None or event.external or event.interprocess or (event.recorded_by and event.clock is None):
         model.order.wait(stream, None)
     elif event.clock is not None:
         model.order.wait(stream, event.clock)
@@ -88,7 +87,7 @@ def open_external(model: Model, call: Call, outcome: Outcome) -> None:
     event = model.find(Kind.EVENT, handle) if handle else None
     if isinstance(event, Event):
         event.external = True
-        event.flags = INTERPROCESS | 2
+        event.flags = INTERPROCESS | DISABLE_TIMING
 
 
 @after_roles(

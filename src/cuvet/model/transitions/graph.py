@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.naming import member
-from cuvet.model.nodes import edges_named, frees_memory, leaves_memory, node_types, nodes_named
+from cuvet.model.nodes import (
+    CONDITIONAL,
+    MEM_ALLOC,
+    MEM_FREE,
+    edges_named,
+    frees_before,
+    frees_memory,
+    leaves_memory,
+    node_types,
+    nodes_named,
+    type_added,
+)
 from cuvet.model.objects import Capture, Event, Graph, GraphExec, GraphNode, Object
 from cuvet.model.transitions.object import create, output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
@@ -18,38 +28,49 @@ if TYPE_CHECKING:
 
 _NEVER_ENDS = 1 << 62
 """References."""
-_MEMORY_NODES, _ALLOCATION_NODE, _CONDITIONAL_NODE = (10, 11), 10, 13
-"""CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_FREE and CU_GRAPH_NODE_TYPE_CONDITIONAL."""
 
 
 @for_role(Verb.CREATES, Kind.GRAPH_NODE)
 def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
-    """The graph holds the node's event, or those of the child graph that the node gets a copy of."""
     create(model, call, outcome, role)
-    node_type = member(call, "nodeParams", "type") if call.name == "cuGraphAddNode" else None
-    model.graphs_allocate |= node_type == _ALLOCATION_NODE or call.name == "cuGraphAddMemAllocNode"
+    node = model.find(Kind.GRAPH_NODE, output(call, outcome, role.parameter) or 0)
+    node_type = type_added(call)
+    model.graphs_allocate |= node_type == MEM_ALLOC
     graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
     if not isinstance(graph, Graph):
         return
-    node = model.find(Kind.GRAPH_NODE, output(call, outcome, role.parameter) or 0)
-    for named in (found for other in call.entry_point.roles for found in model.objects_named(call, other)):
-        if isinstance(named, Event):
-            graph.held.append((node, named))
-        elif isinstance(named, Graph) and named is not graph:
-            graph.held += [(node, event) for event in named.events]
-    if node is not None:
-        graph.edges |= {(before, node) for before in nodes_named(call, model, "dependencies") if before is not None}
+    graph.allocates |= node_type in (MEM_ALLOC, MEM_FREE)
+    graph.conditional |= node_type == CONDITIONAL
     if call.name == "cuGraphAddMemFreeNode":
         graph.frees[call.arg("dptr")] = call
-    graph.allocates |= node_type in _MEMORY_NODES or call.name in ("cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode")
-    graph.conditional |= node_type == _CONDITIONAL_NODE
+    if isinstance(node, GraphNode):
+        node.events = _events_named(model, call, graph)
+        node.waits_for = {other for other in nodes_named(call, model, "dependencies") if other is not None}
+
+
+def _events_named(model: Model, call: Call, graph: Graph) -> tuple[Event, ...]:
+    """The event of the node that the call adds, or those of the child graph that the node gets a copy of."""
+    events: list[Event] = []
+    for named in (found for role in call.entry_point.roles for found in model.objects_named(call, role)):
+        if isinstance(named, Event):
+            events.append(named)
+        elif isinstance(named, Graph) and named is not graph:
+            events += named.events
+    return tuple(events)
 
 
 @after_roles("cuGraphAddDependencies")
-def add_edges(model: Model, call: Call, outcome: Outcome) -> None:
-    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
-    if isinstance(graph, Graph):
-        graph.edges |= set(edges_named(call, model))
+def add_dependencies(model: Model, call: Call, outcome: Outcome) -> None:
+    for first, second in edges_named(call, model):
+        if isinstance(second, GraphNode):
+            second.waits_for = {other for other in second.waits_for if other.alive} | {first}
+
+
+@after_roles("cuGraphRemoveDependencies")
+def remove_dependencies(model: Model, call: Call, outcome: Outcome) -> None:
+    for first, second in edges_named(call, model):
+        if isinstance(second, GraphNode):
+            second.waits_for.discard(first)
 
 
 @after_roles("cuGraphConditionalHandleCreate")
@@ -60,20 +81,12 @@ def add_condition(model: Model, call: Call, outcome: Outcome) -> None:
         graph.conditions[condition] = call
 
 
-@after_roles("cuGraphRemoveDependencies")
-def remove_edges(model: Model, call: Call, outcome: Outcome) -> None:
-    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
-    if isinstance(graph, Graph):
-        graph.edges -= set(edges_named(call, model))
-
-
 @after_roles("cuGraphEventRecordNodeSetEvent", "cuGraphEventWaitNodeSetEvent")
 def set_event(model: Model, call: Call, outcome: Outcome) -> None:
     node = model.object_of(call, call.entry_point.index["hNode"], Kind.GRAPH_NODE)
     event = model.object_of(call, call.entry_point.index["event"], Kind.EVENT)
-    if node is not None and isinstance(node.parent, Graph):
-        kept = [(other, held) for other, held in node.parent.held if other is not node]
-        node.parent.held = [*kept, *([(node, event)] if isinstance(event, Event) else [])]
+    if isinstance(node, GraphNode):
+        node.events = (event,) if isinstance(event, Event) else ()
 
 
 @after_roles("cuGraphClone")
@@ -82,7 +95,7 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
     made = model.find(Kind.GRAPH, output(call, outcome, "phGraphClone") or 0)
     if isinstance(made, Graph) and isinstance(original, Graph):
         made.original = original
-        made.held = [(None, event) for event in original.events]
+        made.unnamed_events = list(original.events)
         made.allocates, made.conditional = original.allocates, original.conditional
 
 
@@ -104,9 +117,10 @@ def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None
         graph = model.find(Kind.GRAPH, handle)
     if capture is not None and isinstance(graph, Graph):
         graph.captured, capture.graph = True, graph
-        graph.held += [(None, event) for event in capture.events]
+        graph.unnamed_events += capture.events
         model.graphs_allocate |= capture.allocates
         graph.allocates |= capture.allocates
+        graph.captured_unfreed |= bool(capture.unfreed)
 
 
 def _ended_capture(model: Model, call: Call) -> Capture | None:
@@ -131,7 +145,7 @@ def launch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         if frees_memory(found):
             forget_held(model)
         found.last_launch, found.stream = call, stream
-        found.holds = call if leaves_memory(found) else None
+        found.holds = call if found.leaves_memory else None
     if model.graphs_wait and stream is not None:
         model.order.doubt(stream)
 
@@ -157,6 +171,7 @@ def instantiate(model: Model, call: Call, outcome: Outcome) -> None:
     if isinstance(made, GraphExec) and isinstance(graph, Graph):
         made.graph, made.events, made.nodes = graph, graph.events, frozenset(graph.children)
         made.types, made.unique = node_types(graph), graph.unique
+        made.leaves_memory = leaves_memory(graph) and not frees_before(made)
 
 
 @after_roles("cuGraphExecUpdate")
@@ -220,8 +235,10 @@ def take_user_object(model: Model, call: Call, outcome: Outcome) -> None:
     if graph.owned.get(found, 0) < count:
         graph.released_too_often = True
         _let_go(model, call, found, count)
-    else:
-        graph.owned[found] -= count
+        return
+    graph.owned[found] -= count
+    if not graph.owned[found]:
+        del graph.owned[found]
 
 
 def _let_go(model: Model, call: Call, found: Object, count: int) -> None:

@@ -33,7 +33,9 @@ def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     variant = GRAPH if captured else role.variant
     parent = owner(model, call, role) if variant not in _OUTLIVES_CONTEXT else None
     allocation = add(model, call, outcome, address, _size(call, outcome, role), variant, parent, role.parameter)
-    allocation.capture = stream.capture if stream is not None else None
+    if stream is not None and stream.capture is not None:
+        allocation.capture = stream.capture
+        stream.capture.unfreed.add(allocation)
     if variant == STREAM_ORDERED:
         _order(model, call, allocation, stream)
     model.ledger.begin(allocation, call)
@@ -59,9 +61,11 @@ def free(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     Either takes memory of both kinds. A graph's memory is freed until the next launch only."""
     allocation = model.object_of(call, call.entry_point.index[role.parameter], Kind.MEMORY)
     stream = model.stream_on(call)
-    if isinstance(allocation, Allocation) and allocation.freed_on is not None and stream is None:
-        model.freed_twice = True
+    if stream is not None and stream.capture is not None and isinstance(allocation, Allocation):
+        stream.capture.unfreed.discard(allocation)
     if not isinstance(allocation, Allocation) or allocation.variant == GRAPH or not allocation.alive:
+        if isinstance(allocation, Allocation) and stream is None:
+            _free_twice(model, allocation)
         forget_held(model)
         return
     if stream is not None and stream.capture is not None:
@@ -74,10 +78,17 @@ def free(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     model.end(allocation, call)
 
 
+def _free_twice(model: Model, freed: Allocation) -> None:
+    """What it damages was seen until the process died of it, in waits for other contexts too: it ends with the context at the latest."""
+    if freed.freed_on is not None and freed.context is not None and freed.context.alive:
+        model.freed_twice_in.add(freed.context)
+
+
 def _endanger(model: Model, freed: Allocation) -> None:
     """cuMemFree takes the memory from the work that uses it."""
-    uses = (*model.endangered, *freed.uses.values())
-    model.endangered = [use for use in uses if not model.finished(use)]
+    uses = [use.position for use in freed.uses.values() if use.position is not None]
+    unfinished = [position for position in (*model.endangered.items(), *uses) if not model.order.is_done(position)]
+    model.endangered = dict(sorted(unfinished))
 
 
 @instead_of_roles("cuMemMap")

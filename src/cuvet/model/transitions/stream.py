@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.code import does_nothing
 from cuvet.model.naming import words_named
-from cuvet.model.objects import Allocation, Event, HostMemory, Stream
+from cuvet.model.objects import Allocation, Event, Stream
 from cuvet.model.transitions import capture
 from cuvet.model.transitions.object import parameter
 from cuvet.model.transitions.registry import after_roles, for_role
@@ -54,7 +55,7 @@ def enqueue(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if is_work(call.entry_point):
         stream.last_work = call
     for allocation in model.pointed_at(call):
-        use_memory(call, stream, allocation)
+        use_memory(model, call, stream, allocation)
 
 
 @for_role(Verb.CALLS_BACK)
@@ -85,16 +86,22 @@ def doubt(model: Model, call: Call, outcome: Outcome) -> None:
 def touch(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     stream = model.stream_on(call)
     if stream is not None and stream.capture is None:
-        for allocation in model.objects_named(call, role):
-            if isinstance(allocation, Allocation):
-                use_memory(call, stream, allocation)
+        use_named(model, call, stream, role)
 
 
-def use_memory(call: Call, stream: Stream, allocation: Allocation) -> None:
+def use_named(model: Model, call: Call, stream: Stream, role: Role) -> None:
+    for allocation in model.objects_named(call, role):
+        if isinstance(allocation, Allocation):
+            use_memory(model, call, stream, allocation)
+
+
+def use_memory(model: Model, call: Call, stream: Stream, allocation: Allocation) -> None:
     """Work on ``stream`` uses this memory; which work did so last is kept for stream-ordered memory."""
-    if allocation.variant == "stream-ordered" and allocation.alive:
-        allocation.uses[stream.number] = call
-        allocation.used_on[stream.number] = stream
+    if allocation.variant != "stream-ordered" or not allocation.alive:
+        return
+    if stream not in allocation.uses:
+        allocation.uses = {other: use for other, use in allocation.uses.items() if not model.finished(use)}
+    allocation.uses[stream] = call
 
 
 @after_roles(*WITHOUT_STREAM)
@@ -106,27 +113,40 @@ def copy(model: Model, call: Call, outcome: Outcome) -> None:
     if stream is None:
         model.order.finish_stream(None)
         return
-    source, target = _ends(model, call, Verb.READS), _ends(model, call, Verb.WRITES)
-    if isinstance(source, HostMemory) or source is None:
+    source, target = _end(model, call, Verb.READS), _end(model, call, Verb.WRITES)
+    if source in _OF_HOST:
         model.order.finish_stream(stream)
     model.order.enqueue(call, stream)
-    for memory in (source, target):
-        if isinstance(memory, Allocation):
-            use_memory(call, stream, memory)
-    if isinstance(source, HostMemory) or target is None or isinstance(target, HostMemory):
+    for role in call.entry_point.roles:
+        if role.verb in (Verb.READS, Verb.WRITES):
+            use_named(model, call, stream, role)
+    if source is End.PINNED or target in _OF_HOST:
         model.order.finish_stream(stream)
 
 
-def _ends(model: Model, call: Call, verb: Verb) -> Allocation | HostMemory | Kind | None:
-    """The memory that the call reads or writes: of the device, pinned, an array (``Kind.ARRAY``: also if nothing is named), or None if it
-    is pageable, managed or not known."""
+class End(Enum):
+    """Where a copy comes from or goes to."""
+
+    DEVICE = auto()
+    """Memory of a device, or an array, or nothing: a set reads nothing."""
+    PINNED = auto()
+    PAGEABLE = auto()
+    """Or managed, or not known."""
+
+
+_OF_HOST = (End.PINNED, End.PAGEABLE)
+
+
+def _end(model: Model, call: Call, verb: Verb) -> End:
+    """What the call reads or writes."""
     for role in call.entry_point.roles:
         for address in words_named(call, role) if role.verb is verb else ():
             memory, pinned = model.allocation_at(address), model.host_memory_at(address)
             if pinned is not None and pinned.alive:
-                return pinned
-            return memory if memory is not None and memory.alive and memory.variant != "managed" else None
-    return Kind.ARRAY
+                return End.PINNED
+            on_device = memory is not None and memory.alive and memory.variant != "managed"
+            return End.DEVICE if on_device else End.PAGEABLE
+    return End.DEVICE
 
 
 @after_roles("cuLaunch", "cuLaunchGrid")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
-from cuvet.model.transitions.capture import INTERPROCESS
 from cuvet.model.transitions.event import EXTERNAL
 from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import recorded
@@ -103,7 +102,7 @@ cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
             return
         role = next(role for role in call.entry_point.roles if role.verb in cls.verbs and role.kind is Kind.EVENT)
         event = model.object_named(call, role)
-        if not isinstance(event, Event) or not event.alive or not event.flags & INTERPROCESS or _external(call):
+        if not isinstance(event, Event) or not event.alive or not event.interprocess or _external(call):
             return
         yield Violation(
             rule=cls,

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import Event
-from cuvet.model.transitions.capture import INTERPROCESS
 from cuvet.rules.evidence import recorded
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
@@ -96,31 +95,48 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [event-interprocess-other-conte
 """,
             devices=2,
         ),
+        Example(
+            "all streams of another context",
+            """
+disable_timing, interprocess = 2, 4
+event = cu.cuEventCreate(disable_timing | interprocess)
+other = cu.cuDevicePrimaryCtxRetain(1)
+cu.cuCtxSetCurrent(other)
+cu.cuCtxWaitEvent(other, event)  # error: [event-interprocess-other-context]
+""",
+            devices=2,
+        ),
     )
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         role = role_of(call, Verb.WAITS, frozenset({Kind.EVENT}))
-        where = _waiting(call, model)
-        if role is None or where is None:
+        event = None if role is None else model.object_named(call, role)
+        owner, where = living_context(event), _waiting(call, model)
+        if role is None or owner is None or where is None or not isinstance(event, Event) or not _is_shared(event):
             return
-        event = model.object_named(call, role)
-        owner = living_context(event)
-        stream, context = where
-        if not isinstance(event, Event) or event.created_by is None or event.created_by.name != "cuEventCreate":
-            return
-        if not event.flags & INTERPROCESS or owner is None or owner is context:
+        waiting, context = where
+        if owner is context:
             return
         yield Violation(
             rule=cls,
-            message=f"{event.name}, an interprocess event, and {stream.name} belong to different contexts"
-            if stream is not context
-            else f"{event.name}, an interprocess event, is not of {context.name}",
-            objects=tuple(dict.fromkeys((event, stream, owner, context))),
+            message=_message(event, waiting, context),
+            objects=tuple(dict.fromkeys((event, waiting, owner, context))),
             argument=call.entry_point.index[role.parameter],
-            because=(belongs(event, owner), *(() if stream is context else (belongs(stream, context),))),
+            because=(belongs(event, owner), *(() if waiting is context else (belongs(waiting, context),))),
             outcomes=(CRASH,),
         )
+
+
+def _message(event: Event, waiting: Object, context: Context) -> str:
+    if waiting is context:
+        return f"{event.name}, an interprocess event, is not of {context.name}"
+    return f"{event.name}, an interprocess event, and {waiting.name} belong to different contexts"
+
+
+def _is_shared(event: Event) -> bool:
+    """Whether this process made it, for others to open."""
+    return event.interprocess and event.created_by is not None and event.created_by.name == "cuEventCreate"
 
 
 def _waiting(call: Call, model: Model) -> tuple[Object, Context] | None:

@@ -11,8 +11,6 @@ from cuvet.rules.rule import Example, Rule, Violation
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
-_INTERPROCESS = 4
-
 
 class EventNotInterprocess(Rule):
     """
@@ -74,7 +72,7 @@ cu.cuIpcGetEventHandle(bytes(64), event)  # error: [event-not-interprocess]
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         argument = call.entry_point.index["event"]
         event = model.object_of(call, argument, Kind.EVENT)
-        if not isinstance(event, Event) or not event.alive or event.created_by is None or event.flags & _INTERPROCESS:
+        if not isinstance(event, Event) or not event.alive or event.created_by is None or event.interprocess:
             return
         yield Violation(
             rule=cls,

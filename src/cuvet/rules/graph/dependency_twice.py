@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.model.nodes import edges_named, was_added
+from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Example, Rule, Violation
@@ -81,7 +81,7 @@ cu.cuGraphAddDependencies(graph, [first], [second], None, 1)  # error: [graph-de
             return
         for first, second in edges_named(call, model):
             judged = was_added(first) and was_added(second) and first.parent is graph is second.parent
-            if judged and (first, second) in graph.edges:
+            if judged and depends(second, first):
                 yield Violation(
                     rule=cls,
                     message=f"{second.name} depends already on {first.name}",

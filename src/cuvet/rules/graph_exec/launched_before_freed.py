@@ -26,8 +26,8 @@ class GraphExecLaunchedBeforeFreed(Rule):
     instantiate it with `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
 
     ## Limits
-    Reported only when the launch fails, of graphs whose nodes were all seen added; launches that succeed are stored only with
-    `--record full`. Which addresses the nodes were given is not known:
+    Reported only when the launch fails, of graphs whose nodes were all seen added, or all captured; launches that succeed are stored
+    only with `--record full`. Which addresses nodes that were added were given is not known:
     after a free of memory that no call was seen to allocate, the graph's memory counts as freed.
     """
 
@@ -38,7 +38,9 @@ class GraphExecLaunchedBeforeFreed(Rule):
     help = "free the memory between the launches, or instantiate with AUTO_FREE_ON_LAUNCH"
     entry_points = frozenset({"cuGraphLaunch"})
     evidence = (
-        recorded("second launches of graphs with allocation nodes, 3 of 3: CUDA_ERROR_INVALID_VALUE"),
+        recorded(
+            "second launches of graphs with allocation nodes, 3 of 3, and of graphs that were captured, 2 of 2: CUDA_ERROR_INVALID_VALUE"
+        ),
         documented(
             "a graph with memory that its launch leaves allocated cannot be launched again before that is freed; with "
             "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH it is freed by the launch",
@@ -60,6 +62,31 @@ cu.cuCtxSynchronize()
 """,
         ),
         Example(
+            "captured, and freed before each further launch",
+            """
+stream = cu.cuStreamCreate(1)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+executable = cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(stream), 0)
+for launch in range(2):
+    cu.cuGraphLaunch(executable, stream)
+    cu.cuMemFreeAsync(memory, stream)
+cu.cuStreamSynchronize(stream)
+""",
+        ),
+        Example(
+            "captured with its free",
+            """
+stream = cu.cuStreamCreate(1)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemFreeAsync(cu.cuMemAllocAsync(4096, stream), stream)
+executable = cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(stream), 0)
+cu.cuGraphLaunch(executable, stream)
+cu.cuGraphLaunch(executable, stream)
+cu.cuStreamSynchronize(stream)
+""",
+        ),
+        Example(
             "nothing allocated",
             """
 graph = cu.cuGraphCreate(0)
@@ -72,6 +99,17 @@ cu.cuCtxSynchronize()
         ),
     )
     INVALID = (
+        Example(
+            "captured, and launched twice",
+            """
+stream = cu.cuStreamCreate(1)
+cu.cuStreamBeginCapture(stream, 0)
+memory = cu.cuMemAllocAsync(4096, stream)
+executable = cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(stream), 0)
+cu.cuGraphLaunch(executable, stream)
+cu.cuGraphLaunch(executable, stream)  # error: [graph-exec-launched-before-freed]
+""",
+        ),
         Example(
             "launched twice",
             """

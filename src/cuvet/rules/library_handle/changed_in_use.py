@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.library import stream_named
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.lifecycle import ENDS, named
+from cuvet.rules.lifecycle import ENDS, named_among
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ cu.in_threads(lambda: work(first), lambda: work(second), times=250)
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         if not call.shared_with:
             return
-        for use in (use for kind in sorted(_KINDS) for use in named(call, model, kind)):
+        for use in named_among(call, model, _KINDS):
             handle = use.object
             if not isinstance(handle, LibraryObject) or not handle.alive:
                 continue

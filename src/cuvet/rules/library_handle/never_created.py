@@ -8,7 +8,7 @@ from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES
-from cuvet.rules.lifecycle import a, named
+from cuvet.rules.lifecycle import a, named_among
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -84,14 +84,13 @@ cu.cudnn.cudnnSetStream(cu.host(1 << 16), 0)  # warning: [library-handle-never-c
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         if not model.complete:
             return
-        for kind in sorted(_KINDS - not_made(model, call).keys()):
-            for use in named(call, model, kind, _USES):
-                if not use.handle or use.object is not None or use.argument in call.seen:
-                    continue
-                if not any(other.alive for other in model.kinds_of(use.handle)):
-                    yield Violation(
-                        rule=cls,
-                        message=f"{use.handle:#x} was never made as {a(kind.noun)}",
-                        argument=use.argument,
-                        undefined=True,
-                    )
+        for use in named_among(call, model, _KINDS - not_made(model, call).keys(), _USES):
+            if not use.handle or use.object is not None or use.argument in call.seen:
+                continue
+            if not any(other.alive for other in model.kinds_of(use.handle)):
+                yield Violation(
+                    rule=cls,
+                    message=f"{use.handle:#x} was never made as {a(use.role.kind.noun)}",
+                    argument=use.argument,
+                    undefined=True,
+                )

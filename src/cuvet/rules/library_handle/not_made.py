@@ -8,7 +8,7 @@ from cuvet.model.library import NULL_STATUS, not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, is_null, returned
-from cuvet.rules.lifecycle import named, place
+from cuvet.rules.lifecycle import named, place, was_seen_made
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for kind, (first, status) in not_made(model, call).items():
             for use in named(call, model, kind, _USES) if kind in HANDLES else ():
-                seen = call.seen.get(use.argument)
-                if use.object is not None or (seen is not None and seen.generation):
+                if use.object is not None or was_seen_made(call, use):
                     continue
                 yield Violation(
                     rule=cls,

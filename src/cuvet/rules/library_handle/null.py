@@ -8,7 +8,7 @@ from cuvet.model.library import NULL_STATUS, not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, is_null
-from cuvet.rules.lifecycle import named
+from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ cu.cudnn.cudnnDestroy(handle)
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for kind in sorted(HANDLES - not_made(model, call).keys()):
-            for use in named(call, model, kind, _USES):
-                if is_null(use) and (kind is Kind.CUFFT_PLAN or not use.role.null):
-                    yield Violation(
-                        rule=cls,
-                        message=f"the {kind.noun} is NULL",
-                        argument=use.argument,
-                        outcomes=NULL_STATUS.get(kind, ()),
-                        undefined=True,
-                        only_if_failed=True,
-                    )
+        for use in named_among(call, model, HANDLES - not_made(model, call).keys(), _USES):
+            kind = use.role.kind
+            if is_null(use) and (kind is Kind.CUFFT_PLAN or not use.role.null):
+                yield Violation(
+                    rule=cls,
+                    message=f"the {kind.noun} is NULL",
+                    argument=use.argument,
+                    outcomes=NULL_STATUS.get(kind, ()),
+                    undefined=True,
+                    only_if_failed=True,
+                )

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.evidence import documented, reported
 from cuvet.rules.library_handles import is_of_one_context, works
-from cuvet.rules.lifecycle import chain, ending, named
+from cuvet.rules.lifecycle import chain, ending, named_among
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -126,20 +126,19 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-outliv
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for kind in sorted(_KINDS):
-            for use in named(call, model, kind, _VERBS):
-                handle = use.object
-                if not isinstance(handle, LibraryObject) or not handle.alive or not is_of_one_context(handle):
-                    continue
-                context = handle.context
-                if context is None or context.destroyed_by is None:
-                    continue
-                yield Violation(
-                    rule=cls,
-                    message=f"{handle.name} is used, but {context.name}, in which it was made, was {ending(context.destroyed_by)}",
-                    objects=(handle, context),
-                    argument=use.argument,
-                    because=chain(context),
-                    undefined=True,
-                    only_if_failed=use.role.verb is Verb.DESTROYS or not works(call.entry_point),
-                )
+        for use in named_among(call, model, _KINDS, _VERBS):
+            handle = use.object
+            if not isinstance(handle, LibraryObject) or not handle.alive or not is_of_one_context(handle):
+                continue
+            context = handle.context
+            if context is None or context.destroyed_by is None:
+                continue
+            yield Violation(
+                rule=cls,
+                message=f"{handle.name} is used, but {context.name}, in which it was made, was {ending(context.destroyed_by)}",
+                objects=(handle, context),
+                argument=use.argument,
+                because=chain(context),
+                undefined=True,
+                only_if_failed=use.role.verb is Verb.DESTROYS or not works(call.entry_point),
+            )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.lifecycle import named
+from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ cu.in_threads(work, work, times=500)
         if other is not None and not _matters(other):
             return
         where = f"in {other.name}" if other is not None else "in a call"
-        for use in (use for kind in sorted(_KINDS) for use in named(call, model, kind)):
+        for use in named_among(call, model, _KINDS):
             if use.object is not None and use.object.alive:
                 yield Violation(
                     rule=cls,

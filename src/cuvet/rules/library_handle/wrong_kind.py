@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES
-from cuvet.rules.lifecycle import a, named
+from cuvet.rules.lifecycle import a, named_among, was_seen_made
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -89,17 +89,15 @@ cu.cudnn.cudnnSetStream(descriptor, 0)  # error: [library-handle-wrong-kind]
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for kind in sorted(_POINTERS):
-            for use in named(call, model, kind, _USES):
-                seen = call.seen.get(use.argument)
-                if use.object is not None or not use.handle or (seen is not None and seen.generation):
-                    continue
-                others = [other for other in model.kinds_of(use.handle) if other.alive]
-                if others:
-                    yield Violation(
-                        rule=cls,
-                        message=f"{use.handle:#x} is {others[-1].name}, not {a(kind.noun)}",
-                        objects=(others[-1],),
-                        argument=use.argument,
-                        undefined=True,
-                    )
+        for use in named_among(call, model, _POINTERS, _USES):
+            if use.object is not None or not use.handle or was_seen_made(call, use):
+                continue
+            others = [other for other in model.kinds_of(use.handle) if other.alive]
+            if others:
+                yield Violation(
+                    rule=cls,
+                    message=f"{use.handle:#x} is {others[-1].name}, not {a(use.role.kind.noun)}",
+                    objects=(others[-1],),
+                    argument=use.argument,
+                    undefined=True,
+                )

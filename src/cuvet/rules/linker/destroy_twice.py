@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.model.statuses import SUCCESS
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH, Example
@@ -30,7 +29,7 @@ class LinkerDestroyTwice(DestroyTwice):
     summary = "a linker is destroyed twice"
     help = "let one owner destroy the linker, and clear its handle at that moment"
     kind = Kind.LINKER
-    outcomes = (CRASH, SUCCESS)
+    outcomes = (CRASH,)
     evidence = (
         recorded("a second cuLinkDestroy of a linker, the one time: SIGSEGV"),
         documented(

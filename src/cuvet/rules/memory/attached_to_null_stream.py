@@ -7,7 +7,7 @@ from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import CRASH, Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Allocation, Call, Model
 
 
 _GLOBAL, _SINGLE = 1, 4
@@ -75,11 +75,21 @@ memory, single = cu.cuMemAllocManaged(4096, 1), 4
 cu.cuStreamAttachMemAsync(0, memory, 0, single)  # error: [memory-attached-to-null-stream]
 """,
         ),
+        Example(
+            "to the NULL stream, with no flags",
+            """
+memory = cu.cuMemAllocManaged(4096, 1)
+cu.cuStreamAttachMemAsync(0, memory, 0, 0)  # error: [memory-attached-to-null-stream]
+""",
+            note="the driver dies in the call",
+        ),
     )
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        if call.arg("flags") == _SINGLE and not call.arg("hStream") and not call.per_thread:
+        if call.arg("hStream") or call.per_thread:
+            return
+        if call.arg("flags") == _SINGLE:
             yield Violation(
                 rule=cls,
                 message="the NULL stream is no single stream",
@@ -88,14 +98,16 @@ cu.cuStreamAttachMemAsync(0, memory, 0, single)  # error: [memory-attached-to-nu
                 only_if_failed=True,
             )
         memory = model.allocation_at(call.arg("dptr"))
-        made = None if memory is None or not memory.alive else memory.created_by
-        if made is None or made.name != "cuMemAllocManaged" or call.arg("flags") or call.arg("hStream"):
-            return
-        if made.arg("flags") == _GLOBAL and not call.per_thread:
+        if not call.arg("flags") and memory is not None and memory.alive and _is_of_all_streams(memory):
             yield Violation(
                 rule=cls,
                 message="flags is 0, which says neither that all streams may use the memory, nor the host, nor one stream",
-                objects=() if memory is None else (memory,),
+                objects=(memory,),
                 argument=call.entry_point.index["flags"],
                 outcomes=(CRASH,),
             )
+
+
+def _is_of_all_streams(memory: Allocation) -> bool:
+    made = memory.created_by
+    return made is not None and made.name == "cuMemAllocManaged" and made.arg("flags") == _GLOBAL

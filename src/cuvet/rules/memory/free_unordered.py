@@ -136,8 +136,7 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
         stream = model.stream_on(call)
         if stream is not None and stream.capture is not None:
             return
-        for number, use in memory.uses.items():
-            used_on = memory.used_on[number]
+        for used_on, use in memory.uses.items():
             if _waited_for(call, model, stream, use):
                 continue
             where = "without waiting" if stream is None else f"on {stream.name}, which does not wait"

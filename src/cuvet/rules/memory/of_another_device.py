@@ -125,6 +125,38 @@ cu.cuMemsetD8Async(memory, 0, 4096, 0)  # error: [memory-of-another-device]
             devices=2,
             note="the stream is of device 0, the pool of device 1",
         ),
+        Example(
+            "value written with another device current",
+            """
+memory = cu.cuMemAlloc(64)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
+cu.cuStreamWriteValue32(0, memory, 1, 0)  # error: [memory-of-another-device]
+""",
+            devices=2,
+        ),
+        Example(
+            "mapped without access",
+            """
+size = 2 << 20
+handle = cu.cuMemCreate(size, cu.struct("CUmemAllocationProp", type=1, location__type=1), 0)
+space = cu.cuMemAddressReserve(size, 0, 0, 0)
+cu.cuMemMap(space, size, 0, handle, 0)
+cu.cuMemsetD8(space, 0, 64)  # error: [memory-of-another-device]
+""",
+            note="nobody gave access with cuMemSetAccess",
+        ),
+        Example(
+            "passed as memory of another context",
+            """
+other = cu.cuDevicePrimaryCtxRetain(1)
+stream, there = cu.cuStreamCreate(0), cu.cuMemAlloc(64)
+memory = cu.cuMemAllocAsync(64, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuMemcpyPeer(there, context, memory, other, 64)  # error: [memory-of-another-device]
+""",
+            devices=2,
+            note="the memory is of device 0",
+        ),
     )
 
     @classmethod

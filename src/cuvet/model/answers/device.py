@@ -1,0 +1,31 @@
+"""Devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import driver
+from cuvet.model.answers.registry import returned_by, written_by
+from cuvet.model.results import INVALID_DEVICE, INVALID_VALUE, SUCCESS
+
+if TYPE_CHECKING:
+    from cuvet.model.call import Call
+    from cuvet.model.model import Model
+
+
+@returned_by("cuDeviceGetP2PAttribute")
+def of_two_devices(model: Model, call: Call) -> tuple[int, ...]:
+    if call.arg("srcDevice") == call.arg("dstDevice"):
+        return (INVALID_DEVICE,)
+    known = driver().enumerations["CUdevice_P2PAttribute"].values()
+    return (SUCCESS,) if call.arg("attrib") in known else (INVALID_VALUE,)
+
+
+@written_by("cuDeviceGetCount")
+def device_count(model: Model, call: Call) -> dict[int, int]:
+    return {0: model.devices}
+
+
+@written_by("cuDeviceGet")
+def device(model: Model, call: Call) -> dict[int, int]:
+    return {0: call.arg("ordinal")}
