@@ -58,6 +58,7 @@ types: $(INSTALLED) ## mypy --strict
 generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_catalog.py
 	$(BIN)/python tools/generate_libraries.py
+	$(BIN)/python tools/generate_types.py
 	$(BIN)/python tools/generate_native.py
 	$(BIN)/python tools/generate_emulated_libraries.py
 	$(BIN)/python tools/generate_cudart.py
