@@ -8,8 +8,9 @@ Judgements are lines of tests/source/corpus/judged.jsonl: ``rule``, ``repo``, ``
 corpus, a ``verdict`` (true, false, debatable), ``why``; and ``defect``, a sentence, if it is worth reporting to its authors.
 The findings to judge are the same for everybody: of each rule those whose place has the smallest hashes.
 
-first_look.json lists repositories that nobody had looked at when they were checked, first_look.jsonl every error and warning of that
-first run, judged. They are not checked again: what was mended since then was mended for them too.
+first_look.json lists, look by look, repositories that nobody had looked at when they were checked, and what made findings false;
+first_look.jsonl has every error and warning of those runs, judged. They are not checked again: what was mended since then was mended
+for them too.
 """
 
 from __future__ import annotations
@@ -59,9 +60,6 @@ ABOUT = {
     "wrong-device": "device",
 }
 """By kind of defect, what the names of rules hold that are about it: a rule of another subject can stand there by chance."""
-
-FALSE_AT_FIRST = ("source-unknown-entry-point", "source-wrong-argument-count")
-"""Rules that one cause made report many places of a program."""
 
 
 class Found(NamedTuple):
@@ -192,7 +190,7 @@ def corpus_page(corpus: dict[str, Checked], jobs: int) -> str:
         *_repositories(corpus, jobs),
         *_rules(corpus),
         *_shares(corpus, judged),
-        *_first_look(),
+        *_first_looks(),
         *_defects(judged),
         *_false_alarms(judged),
     )
@@ -301,9 +299,40 @@ def _shares(corpus: dict[str, Checked], judged: Judged) -> list[str]:
     ]
 
 
-def _first_look() -> list[str]:
-    repositories = json.loads((LISTS / "first_look.json").read_text(encoding="utf-8"))
-    rows = [json.loads(line) for line in (LISTS / "first_look.jsonl").read_text(encoding="utf-8").splitlines()]
+def first_looks() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The looks, and the judged findings of all of them."""
+    lines = (LISTS / "first_look.jsonl").read_text(encoding="utf-8").splitlines()
+    return json.loads((LISTS / "first_look.json").read_text(encoding="utf-8")), [json.loads(line) for line in lines]
+
+
+def _first_looks() -> list[str]:
+    looks, rows = first_looks()
+    judged = {look["look"]: [row for row in rows if row["look"] == look["look"]] for look in looks}
+    head = ("look", "date", "repositories", "lines", "functions with CUDA", "errors", "false", "warnings", "false")
+    return [
+        "## First looks",
+        "",
+        *_filled(
+            "The repositories above were looked at while the checker was written. Those below were chosen before anything was known of "
+            "them, and the checker was run on them once. Every error and warning of that run was judged, and none was left out; what was "
+            "false was mended afterwards, as far as the lists of causes say, and is still counted."
+        ),
+        "",
+        *_table(head, [_look_in_numbers(look, judged[look["look"]]) for look in looks], numbers_from=2),
+        "",
+        *(line for look in looks for line in _first_look(look, judged[look["look"]])),
+    ]
+
+
+def _look_in_numbers(look: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    repositories = look["repositories"]
+    sizes = (len(repositories), *(sum(row[each] for row in repositories) for each in ("lines", "functions")))
+    tallies = [Counter(row["verdict"] for row in rows if row["severity"] == severity) for severity in MOST_FALSE]
+    shares = (text for tally in tallies for text in (_number(tally.total()), _share(tally)))
+    return str(look["look"]), look["date"], *map(_number, sizes), *shares
+
+
+def _first_look(look: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
     tallies: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
         tallies[SEVERITIES.index(row["severity"]), row["rule"]][row["verdict"]] += 1
@@ -311,28 +340,26 @@ def _first_look() -> list[str]:
         (f"`{rule}`", SEVERITIES[severity], *map(str, (n.total(), n["true"], n["debatable"], n["false"])), _share(n))
         for (severity, rule), n in sorted(tallies.items())
     ]
-    total = sum(tallies.values(), Counter())
-    mended = sum((tallies[1, rule] for rule in FALSE_AT_FIRST), Counter())
-    rest = total - mended
-    lines = sum(repository["lines"] for repository in repositories)
-    functions = sum(repository["functions"] for repository in repositories)
-    names = ", ".join(f"{row['repository']} `{row['commit'][:10]}`" for row in repositories)
+    causes = Counter(row["cause"] for row in rows if row["verdict"] == "false")
+    why = sorted(look["causes"], key=lambda each: (-causes[each["cause"]], each["cause"]))
+    checker = f" with the checker of commit `{look['tool'][:10]}`" if "tool" in look else ""
+    names = ", ".join(f"{row['repository']} `{row['commit'][:10]}`" for row in look["repositories"])
+    too_large = look.get("too_large", ())
     return [
-        "## First looks",
-        "",
-        *_filled(
-            "The repositories above were looked at while the checker was written. "
-            f"{len(repositories)} others were not, until it was run on them on 2026-11-21: {_number(lines)} lines, "
-            f"{_number(functions)} functions with CUDA. Every error and warning was judged: {total['false']} of {total.total()} "
-            f"were false ({_share(total)}). {mended['false']} of these had two causes: functions of a namespace that are called "
-            "as CUDA's (`memory::cudaMallocAsync`), and pointers to functions that are (`cuInit_f`), in two programs of the first "
-            "sixteen. Both were mended before the other twelve were checked. Of the findings of all other rules "
-            f"{rest['false']} of {rest.total()} were false ({_share(rest)})."
-        ),
+        f"### Look {look['look']}",
         "",
         *_table(("rule", "severity", "places", "true", "debatable", "false", "false alarms"), table, numbers_from=2),
         "",
-        *_filled(f"The repositories: {names}."),
+        "What made findings false, how many, and whether it is mended:",
+        "",
+        *(
+            line
+            for each in why
+            for line in _item(f"{causes[each['cause']]}: {each['what']}. Mended: {each['mended']}.")
+        ),
+        "",
+        *_filled(f"The repositories, on {look['date']}{checker}: {names}."),
+        *(["", *_filled(f"Chosen too, and too large to fetch: {', '.join(too_large)}.")] if too_large else ()),
         "",
     ]
 
@@ -342,13 +369,21 @@ def _share(tally: Counter[str]) -> str:
 
 
 def _defects(judged: Judged) -> list[str]:
-    rows = {(r["repo"], r["path"], r["line"]): r for r in judged.verdicts.values() if r.get("defect")}
+    known = (*judged.verdicts.values(), *first_looks()[1])
+    rows = {(r["repo"], r["path"], r["line"]): r for r in known if r.get("defect")}
     lines = [
         line
         for row in sorted(rows.values(), key=lambda r: (str(r["repo"]), str(r["path"]), int(r["line"])))
         for line in _item(f"{row['repo']} `{row['path']}:{row['line']}`: {row['defect']} (`{row['rule']}`)")
     ]
-    return ["## Defects", "", f"{len(rows)} of them are worth a report to their authors:", "", *lines, ""]
+    return [
+        "## Defects",
+        "",
+        f"{len(rows)} of the findings judged are worth a report to their authors:",
+        "",
+        *lines,
+        "",
+    ]
 
 
 def _false_alarms(judged: Judged) -> list[str]:

@@ -198,6 +198,20 @@ def test_what_one_decision_is_enough_for_is_found(rule: str, text: str) -> None:
     assert rule in names(check(text))
 
 
+def test_a_conditional_without_its_first_arm_is_read() -> None:
+    text = """
+        void f(cudaStream_t given) {
+            cudaStream_t made;
+            CHECK(cudaStreamCreate(&made));
+            cudaStream_t used = given ?: made;
+            CHECK(cudaStreamSynchronize(used));
+            CHECK(cudaStreamDestroy(made));
+            CHECK(cudaStreamDestroy(made));
+        }"""
+    assert names(check(text)) == ["stream-destroy-twice"]
+    assert check(text).not_checked == ()
+
+
 def test_a_finding_tells_how_it_is_reached() -> None:
     (finding,) = findings(FOUND["stream-use-after-destroy"])
     frame = finding.site.frames[0]

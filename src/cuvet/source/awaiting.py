@@ -1,4 +1,4 @@
-"""Pinned buffers that the host uses while an asynchronous copy may still be at work on them."""
+"""Memory that the host uses while an asynchronous copy may still be at work on it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
+from cuvet.source.languages.cpp_text import is_launch
 from cuvet.source.parsing import text_of
 from cuvet.source.pointers import Buffer, allocated, dereferences, is_sound
 from cuvet.source.written import Body, Written
@@ -148,9 +149,7 @@ def _is_read(node: Node, parent: Node) -> bool:
         return False
     around: Node | None = parent
     while around is not None and not around.type.endswith("statement"):
-        if around.type == "call_expression" and any(child.type == "kernel_call_syntax" for child in around.children):
-            return False
-        if around.type == "call_expression" and (around.text or b"").startswith(b"cuda"):
+        if around.type == "call_expression" and (is_launch(around) or (around.text or b"").startswith(b"cuda")):
             return False
         if around.type in ("sizeof_expression", "lambda_expression"):
             return False
@@ -181,8 +180,11 @@ def _first_wait(statement: Node) -> int:
             continue
         if node.type == "call_expression":
             function = node.child_by_field_name("function")
-            quiet = any(child.type == "kernel_call_syntax" for child in node.children)
-            if not quiet and (function is None or not _QUIET.fullmatch(text_of(function))) and not _checks_quiet(node):
+            if (
+                not is_launch(node)
+                and (function is None or not _QUIET.fullmatch(text_of(function)))
+                and not _checks_quiet(node)
+            ):
                 waits = min(waits, node.end_byte)
                 waiting += node.children
                 continue

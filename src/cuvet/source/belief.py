@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from cuvet.source.calls import meaning
-from cuvet.source.effects import Guards, SourceCall
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths import Path, Taken
 from cuvet.source.program import Address, Assign, Call, Escape, Inside, Operation, Return
+from cuvet.source.trace import Guards, SourceCall
 
 
 def believable(

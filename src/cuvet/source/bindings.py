@@ -8,15 +8,17 @@ from collections.abc import Iterator, Sequence
 from cuvet.findings import Finding
 from cuvet.rules.source.status_dropped import SourceStatusDropped
 from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
+from cuvet.rules.source.unknown_type import SourceUnknownType
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp import Found
 from cuvet.source.languages.python import PythonDefinition
 from cuvet.source.languages.python_names import Names
+from cuvet.source.ownership import only_ends
 from cuvet.source.parsing import Source
 from cuvet.source.processes import forked
 from cuvet.source.program import Call, Function
 from cuvet.source.reporting import Reporter
-from cuvet.source.spellings import nearest
+from cuvet.source.spellings import nearest, nearest_type
 from cuvet.source.statuses import returns_status
 
 _DECLARED = re.compile(
@@ -31,18 +33,16 @@ def binding_findings(found: Found, lowered: Sequence[Function], source: Source) 
     definitions = [each for each in found.functions if isinstance(each, PythonDefinition)]
     if definitions:
         yield from forked(definitions, source)
+    whole = Reporter(Function(name="", owner="", parameters=(), blocks=[], start=0, end=len(source.text)), source)
     for at, name in _unknown(source):
-        whole = Function(name="", owner="", parameters=(), blocks=[], start=0, end=len(source.text))
-        message = f"CUDA has no function {name}; there is {nearest(name)}"
-        yield Reporter(whole, source).plain(SourceUnknownEntryPoint, Call(name, (), at, at + len(name)), message)
+        what, rule = ("type", SourceUnknownType) if nearest_type(name) else ("function", SourceUnknownEntryPoint)
+        message = f"CUDA has no {what} {name}; there is {nearest_type(name) or nearest(name)}"
+        yield whole.plain(rule, Call(name, (), at, at + len(name)), message)
 
 
 def _dropped(function: Function, reporter: Reporter) -> Iterator[Finding]:
     """One finding for a function. What a destructor ends cannot be told to anybody."""
-    operations = (
-        operation for block in function.blocks for operation in block.operations if isinstance(operation, Call)
-    )
-    calls = sorted(operations, key=lambda call: call.start)
+    calls = sorted(function.calls, key=lambda call: call.start)
     if any("GetLastError" in call.name or "PeekAtLastError" in call.name for call in calls):
         return
     dropped = {call.start: call for call in calls if not call.result and not call.checked and _matters(call, function)}
@@ -57,7 +57,7 @@ def _matters(call: Call, function: Function) -> bool:
     found = meaning(call.name)
     if found is None or not returns_status(call.name) or "GetError" in call.name:
         return False
-    return not found.ended or not re.search(r"(?i)^__(?:del|exit)__$|free|destroy|close|release|dispose", function.name)
+    return not (found.ended and only_ends(function.name))
 
 
 def _makes(call: Call) -> bool:
@@ -73,7 +73,7 @@ def _unknown(source: Source) -> Iterator[tuple[int, str]]:
         named = [(match.start(1), match[1].decode()) for match in _DECLARED.finditer(source.text)]
     first: dict[str, int] = {}
     for at, name in named:
-        if name not in symbols() and nearest(name):
+        if name not in symbols() and (nearest(name) or (source.language == "python" and nearest_type(name))):
             first.setdefault(name, at)
     for name, at in first.items():
         yield at, name

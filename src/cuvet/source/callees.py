@@ -141,9 +141,7 @@ def _first_givers(function: Function, source: Source) -> Iterator[tuple[str, int
     """(function, its arguments, which of them, whether by reference, what makes such a thing)."""
     if function.broken:
         return
-    operations = sorted(
-        (operation for block in function.blocks for operation in block.operations), key=lambda each: each.start
-    )
+    operations = sorted(function.operations, key=lambda each: each.start)
     declared = {
         operation.place
         for operation in operations

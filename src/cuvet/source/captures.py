@@ -9,7 +9,7 @@ from cuvet.findings import Finding
 from cuvet.rules.source.capture_left_open import SourceCaptureLeftOpen
 from cuvet.source.languages.cpp_text import function_declarator, parameters
 from cuvet.source.ownership import calls_back
-from cuvet.source.parsing import text_of
+from cuvet.source.parsing import enclosing, text_of
 from cuvet.source.written import Body
 
 if TYPE_CHECKING:
@@ -63,7 +63,4 @@ def _is_foreign(call: Node, body: Body) -> bool:
 
 
 def _is_caught(node: Node) -> bool:
-    around = node.parent
-    while around is not None and around.type != "try_statement":
-        around = around.parent
-    return around is not None
+    return enclosing(node.parent, "try_statement") is not None

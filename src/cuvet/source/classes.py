@@ -18,6 +18,7 @@ from cuvet.rules.source.heap_free import SourceHeapFree
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
 from cuvet.source.members import aliased, copied, not_made, not_owned
+from cuvet.source.ownership import ends_its_object
 from cuvet.source.result import Constructor, Effect, Outline
 from cuvet.source.statics import destroyed_with
 from cuvet.source.wholes import Whole, finding_of, whole_classes, without_definition
@@ -25,14 +26,13 @@ from cuvet.source.wholes import Whole, finding_of, whole_classes, without_defini
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
 
-_ENDS = re.compile(
-    r"(?i)^__del__$|free|destroy|releas|delet|dealloc|clean|final|clos|shutdown|shut_down|terminat|teardown|tear_down|reset|clear|stop|end|exit|uninit|deinit|dispos|fini"
-)
 _REPEATED = re.compile(
     r"(?i)^(?:apply|forward|backward|run|compute|exec|process|update|step|solve|operator|call|eval|iterate|launch|query|search|detect|render"
     r"|draw|infer|transform|encode|decode|calc|sort|reduce|scan|copy|send|recv|receive|multiply|enqueue)"
 )
 """Names of functions that are called again and again."""
+_VARIABLE = re.compile(r"\w+(?:(?:\.|->)\w+)*")
+_FAILURE = re.compile(r"(?i)err|stat|fail|ret|result|code|abort|succe|ok\b")
 _HOST = "host memory"
 _DEVICE = "device memory"
 
@@ -136,7 +136,9 @@ def _left_out(whole: Whole, member: str) -> Iterator[Finding]:
             together = any(
                 each.function == made.function and each.kind == made.kind for each in whole.of(other, "makes")
             )
-            ended = [each for each in whole.of(other, "ends") if each.kind == made.kind and _ENDS.search(each.function)]
+            ended = [
+                each for each in whole.of(other, "ends") if each.kind == made.kind and ends_its_object(each.function)
+            ]
             if together and ended:
                 last = ended[0]
                 message = f"{made.kind} {whole.name}::{member} is never {_past(made)}, though {last.frame.function} ends {other}"
@@ -152,8 +154,15 @@ def _really(ended: list[Effect], made: list[Effect]) -> list[Effect]:
 def _cleans_up(ended: Effect, made: list[Effect]) -> bool:
     """Whether the member is ended where it was made, and not whenever it was."""
     same = [effect for effect in made if effect.function == ended.function]
-    always = any(ended.under and set(ended.under) <= set(effect.under) for effect in same)
+    always = any(ended.under and set(ended.under) <= set(effect.under) for effect in same) or _asks_flag(ended)
     return ended.guarded and bool(same) and not always
+
+
+def _asks_flag(ended: Effect) -> bool:
+    """Whether it hangs on a variable that is true, and nothing around it sounds like a failure."""
+    asked = [text.partition(" ")[0] for text, _ in ended.under]
+    flag = bool(asked) and ended.under[-1][1] and _VARIABLE.fullmatch(asked[-1]) is not None
+    return flag and not any(_FAILURE.search(text) for text in asked)
 
 
 def _past(made: Effect) -> str:
@@ -188,7 +197,7 @@ def _complete(whole: Whole, member: str, lasting: set[str]) -> bool:
     """Whether all functions that could end the member are in sight, and its class is one that ends what it makes. Classes ``lasting``
     have objects that last as long as the program."""
     outline = whole.outline
-    if whole.name in lasting or any(_ENDS.search(name) for name in outline.undefined if name not in whole.defined):
+    if whole.name in lasting or any(ends_its_object(name) for name in outline.undefined if name not in whole.defined):
         return False
     if outline.bases and "__del__" not in outline.declared:
         return False
@@ -202,7 +211,7 @@ def _ending_function(whole: Whole) -> Effect | None:
     """Where a function that sounds like an end ends members of the class."""
     for effects in whole.effects.values():
         for effect in effects:
-            if effect.verb == "ends" and _ENDS.search(effect.function):
+            if effect.verb == "ends" and ends_its_object(effect.function):
                 return effect
     return None
 

@@ -7,8 +7,13 @@ from functools import cache
 from cuvet.catalog import driver, runtime
 
 
+def enumerator(name: str) -> int | None:
+    """The number that CUDA's headers give to the name; None if they have no such name."""
+    return _enumerators().get(name) if name[:2] in ("cu", "CU") else None
+
+
 @cache
-def enumerators() -> dict[str, int]:
+def _enumerators() -> dict[str, int]:
     """Enumerators and integer macros of the runtime and the driver."""
     found: dict[str, int] = {}
     for catalog in (runtime(), driver()):

@@ -13,10 +13,10 @@ class Builder:
         self.blocks: list[Block] = [Block()]
         self.current = 0
         self.last_decision = 0
-        self.loops: list[tuple[int, int]] = []
-        """Where ``break`` and ``continue`` lead, of the loops around."""
         self._guards: list[tuple[int, int]] = []
         self._labels: dict[str, int] = {}
+        self.placed: list[str] = []
+        """The labels that were reached in the text."""
 
     def new(self) -> int:
         self.blocks.append(Block(guards=tuple(self._guards)))
@@ -71,6 +71,18 @@ class Builder:
             self.blocks.append(Block())
             self._labels[name] = len(self.blocks) - 1
         return self._labels[name]
+
+    def place(self, name: str) -> None:
+        """The label stands here."""
+        label = self.label(name)
+        self.placed.append(name)
+        self.jump(label)
+        self.start(label)
+
+    def forget_labels(self, since: int) -> None:
+        """Those that were placed since ``placed`` was that long stand in another arm of #if, which may have the same ones."""
+        for name in self.placed[since:]:
+            self._labels.pop(name, None)
 
     def is_cuda_result(self, before: int) -> bool:
         """Whether a call of CUDA since temporary ``before`` gave a result."""

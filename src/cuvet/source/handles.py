@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cuvet.source.program import Address, Function, Inside, Value
+from cuvet.source.program import Address, Function, Inside, Value, place_of
 
 FIRST = 1 << 60
 """Words from here on stand for something; smaller ones are the constants that the program writes."""
@@ -67,10 +67,9 @@ class Handles:
 
     def give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on; with ``written``, its place may be changed there."""
-        place = value.place if isinstance(value, Address | Inside) else value
-        if not isinstance(place, str):
+        base = place_of(value).split("[*]")[0]
+        if not base:
             return
-        base = place.split("[*]")[0]
         names = [*self._parts(base), *([base] if base in self.words else [])]
         self.escaped.update(self.words[name] for name in names)
         if written:
@@ -109,3 +108,12 @@ class Handles:
 def root(place: str) -> str:
     """The variable that a place is a part of."""
     return place.split(".")[0].split("[")[0].split("->")[0]
+
+
+def pointed_at(value: Value) -> str:
+    """The place that a pointer points to; empty if that is not known."""
+    if isinstance(value, Address):
+        return value.place
+    if isinstance(value, Inside):
+        return f"{value.place}[*]"
+    return f"{value}[0]" if isinstance(value, str) else ""

@@ -44,6 +44,8 @@ _ALSO = frozenset(
         "exit-leak",
     }
 )
+_OF_RANGES = frozenset({"host-memory-registered-twice"})
+"""They compare ranges of memory: of those whose sizes are not known, only the same beginning tells that they overlap."""
 _NOT = frozenset({"library-handle-never-created"})
 """It takes all of a process's calls to say so."""
 
@@ -72,8 +74,8 @@ def judge(call: Call, model: Model) -> Iterator[Violation]:
         for violation in rule.check(call, model):
             if not violation.objects or (is_about_devices(rule) and _somewhere(violation, model, call)):
                 continue
-            if rule.name == "host-memory-registered-twice" and violation.objects[0].handle not in call.args:
-                continue  # ranges of which the sizes are not known
+            if rule.name in _OF_RANGES and violation.objects[0].handle not in call.args:
+                continue
             yield violation
 
 
@@ -109,8 +111,8 @@ def given_to_heap(memory: Object) -> Violation:
         text = f"{memory.name} is freed while it is registered"
         return Violation(rule=SourceFreedWhileRegistered, message=text, objects=(memory,), argument=0)
     right = (
-        "pinned host memory, which is for cudaFreeHost"
+        "pinned: it is for cudaFreeHost"
         if isinstance(memory, HostMemory)
-        else "device memory, which is for cudaFree"
+        else "for cudaFree, and not of the host's heap"
     )
     return Violation(rule=SourceHeapFree, message=f"{memory.name} is {right}", objects=(memory,), argument=0)

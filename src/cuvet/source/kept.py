@@ -10,7 +10,7 @@ from cuvet.findings import Finding, Step
 from cuvet.rules.source.kept_after_end import SourceKeptAfterEnd
 from cuvet.source.parsing import Source
 from cuvet.source.result import Effect
-from cuvet.source.sites import site
+from cuvet.source.sites import finding, site
 
 _IS_NULL = re.compile(r"(?:(?:NULL|nullptr|0)==(\w+)|(\w+)==(?:NULL|nullptr|0)) ")
 
@@ -53,18 +53,11 @@ def _set(name: str, source: Source) -> bool:
 
 
 def _finding(name: str, made: Effect, ended: Effect) -> Finding:
-    rule = SourceKeptAfterEnd
-    return Finding(
-        rule=rule.code,
-        name=rule.name,
-        severity=rule.severity,
-        message=f"`{name}` still holds what {ended.api} ended here, and {made.frame.function} makes it only where it is NULL",
-        api=ended.api,
-        site=site(ended.api, ended.frame),
-        path=(
-            Step(frame=ended.frame, text=f"`{name}` is ended here, and keeps its value"),
-            Step(frame=made.frame, text="so it is not made anew here"),
-        ),
-        help=rule.help,
-        evidence=rule.evidence,
+    message = (
+        f"`{name}` still holds what {ended.api} ended here, and {made.frame.function} makes it only where it is NULL"
     )
+    path = (
+        Step(frame=ended.frame, text=f"`{name}` is ended here, and keeps its value"),
+        Step(frame=made.frame, text="so it is not made anew here"),
+    )
+    return finding(SourceKeptAfterEnd, message, site(ended.api, ended.frame), path=path)

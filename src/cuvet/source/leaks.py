@@ -13,13 +13,13 @@ from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
 from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
 from cuvet.rules.source.overwritten import SourceOverwritten
 from cuvet.source.calls import LOST
-from cuvet.source.effects import ends_place
-from cuvet.source.program import Call, Function, Return
+from cuvet.source.program import Function, Return
+from cuvet.source.releases import releases
 
 if TYPE_CHECKING:
     from cuvet.findings import Finding
     from cuvet.rules.rule import Rule
-    from cuvet.source.effects import Left
+    from cuvet.source.trace import Left
 
 
 def rule_broken(left: Left, function: Function) -> type[Rule] | None:
@@ -37,29 +37,10 @@ def rule_broken(left: Left, function: Function) -> type[Rule] | None:
         return None if released or left.overwritten else LeakedAtExit
     if left.overwritten:
         again = left.by.written is not None and left.by.written.start == left.end.start
-        return None if again and _released_within(function, left) else SourceOverwritten
+        return None if again and releases(function, left.place, within=left.guards) else SourceOverwritten
     if not released:
         return SourceLeak
     return SourceLeakOnFailure if left.failed else SourceLeakOnReturn
-
-
-def _released_within(function: Function, left: Left) -> bool:
-    """Whether the loop in which the object is made again ends it somewhere, under whatever condition."""
-    return any(
-        isinstance(operation, Call) and ends_place(operation, left.place)
-        for block in function.blocks
-        if block.guards[: len(left.guards)] == left.guards
-        for operation in block.operations
-    )
-
-
-def releases(function: Function, place: str) -> bool:
-    """Whether the function ends what the place holds, anywhere."""
-    return any(
-        isinstance(operation, Call) and ends_place(operation, place)
-        for block in function.blocks
-        for operation in block.operations
-    )
 
 
 def message(left: Left, line: int) -> str:

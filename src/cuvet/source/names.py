@@ -14,9 +14,9 @@ from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_text import BEFORE_CALLS
 from cuvet.source.parsing import Source
 from cuvet.source.result import Options
-from cuvet.source.sites import frame, site
+from cuvet.source.sites import finding, frame, site
 from cuvet.source.spellings import IN_HEADERS, arguments, nearest, removed
-from cuvet.source.written import Body, called_names
+from cuvet.source.written import Body, positions
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -28,16 +28,12 @@ _MACRO = re.compile(rb"\b(?!NULL\b)_*[A-Z][A-Z0-9_]{2,}\b|\.\.\.")
 
 def names(root: Node, source: Source, options: Options) -> Iterator[Finding]:
     """Calls of functions that are not there: removed, or spelt in a way that no release knows."""
-    places: dict[str, list[int]] = {}
-    for name, offset in called_names(source.text):
-        if source.text[offset - 1 : offset] not in (b".", b">", b":"):
-            places.setdefault(name, []).append(offset)
-    for name, offsets in places.items():
+    for name in sorted(source.cuda_words[0]):
         gone = removed(name, options.cuda)
         close = "" if gone or name in symbols() or name in IN_HEADERS else nearest(name)
         if not (gone or close) or _declared_here(name, source):
             continue
-        offset = next((each for each in offsets if _is_call(root, each) and not _guarded(root, each, source)), -1)
+        offset = next((each for each in _calls(name, root, source) if not guarded(root, each, source)), -1)
         if offset < 0:
             continue
         if gone:
@@ -60,7 +56,7 @@ def argument_counts(body: Body, root: Node, options: Options) -> Iterator[Findin
             listed is None
             or listed.has_error
             or _MACRO.search(listed.text or b"")
-            or _guarded(root, call.start, body.source)
+            or guarded(root, call.start, body.source)
         ):
             continue
         if _declared_here(call.name, body.source):
@@ -91,7 +87,7 @@ def _declared_here(name: str, source: Source) -> bool:
     return any(each not in BEFORE_CALLS for each in before)
 
 
-def _guarded(root: Node, offset: int, source: Source) -> bool:
+def guarded(root: Node, offset: int, source: Source) -> bool:
     """Whether the place is compiled under a condition, other than the one around a whole header."""
     node = root.descendant_for_byte_range(offset, offset + 1)
     while node is not None:
@@ -111,6 +107,13 @@ def _is_include_guard(node: Node, source: Source) -> bool:
     return source.text[node.end_byte :].strip() == b"" or node.end_byte - node.start_byte > 0.8 * len(source.text)
 
 
+def _calls(name: str, root: Node, source: Source) -> Iterator[int]:
+    """Offsets of the calls of a function that is nobody's."""
+    for offset in positions(source.text, name.encode()):
+        if source.text[offset - 1 : offset] not in (b".", b">", b":") and _is_call(root, offset):
+            yield offset
+
+
 def _is_call(root: Node, offset: int) -> bool:
     node = root.descendant_for_byte_range(offset, offset + 1)
     while node is not None and node.type in ("identifier", "template_function"):
@@ -126,13 +129,4 @@ def _is_call(root: Node, offset: int) -> bool:
 
 def _finding(rule: type[Rule], source: Source, offset: int, name: str, message: str) -> Finding:
     at = frame(source, offset, offset + len(name), "")
-    return Finding(
-        rule=rule.code,
-        name=rule.name,
-        severity=rule.severity,
-        message=message,
-        api=name,
-        site=site(name, at),
-        help=rule.help,
-        evidence=rule.evidence,
-    )
+    return finding(rule, message, site(name, at))

@@ -1,4 +1,4 @@
-"""Whether a function that is not in sight takes over what it is given, as far as its name tells."""
+"""What names tell of functions whose bodies are not looked at: whether they end, keep or only use what they are given."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ENDS = frozenset(
     "free destroy release delete del dealloc deallocate clean cleanup dispose recycle close unregister reset clear finalize "
     "shutdown terminate teardown deinit uninit drop remove safe".split()
+)
+"""Of what is given to the function."""
+_ENDS_OBJECT = re.compile(
+    r"(?i)^__del__$|free|destroy|releas|delet|dealloc|clean|final|clos|shutdown|shut_down|terminat|teardown|tear_down|reset|clear|stop|end|exit|uninit|deinit|dispos|fini"
+)
+_ONLY_ENDS = re.compile(r"(?i)^__(?:del|exit)__$|free|destroy|close|release|dispose")
+_RELEASE = re.compile(rb"(?i)\b\w*(?:free|destroy|release|delete)\w*\s*\(([^;{}]*?)\)")
+_TO_OWNERS = frozenset(
+    "push_back emplace_back emplace insert push move swap unique_ptr shared_ptr make_shared make_unique".split()
 )
 _KEEPS = frozenset(
     "push emplace insert append add move swap unique shared make wrap own owner adopt attach store set save register put enqueue bind "
@@ -38,9 +47,24 @@ _ARITHMETIC = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def ends(name: str) -> bool:
-    """Whether a function of that name sounds as if it ended what it is given."""
-    return not _ENDS.isdisjoint(_words(name))
+def hands_over(name: str) -> bool:
+    """Whether a function of that name sounds as if it ended what it is given, or gave it to an owner."""
+    return name in _TO_OWNERS or not _ENDS.isdisjoint(_words(name))
+
+
+def ends_its_object(method: str) -> bool:
+    """Whether a function of a class sounds as if the object, or what it has made, were gone afterwards."""
+    return _ENDS_OBJECT.search(method) is not None
+
+
+def only_ends(name: str) -> bool:
+    """Whether a function sounds as if ending things were all that it did, so that nobody can be told that this failed."""
+    return _ONLY_ENDS.search(name) is not None
+
+
+def arguments_of_releases(text: bytes) -> list[bytes]:
+    """What is given to anything in the text that sounds like a release."""
+    return _RELEASE.findall(text)
 
 
 @lru_cache(maxsize=4096)

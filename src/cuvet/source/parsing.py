@@ -1,17 +1,18 @@
-"""Text to syntax trees, with tree-sitter."""
+"""Text to syntax trees, with tree-sitter, and what is asked of the trees of all languages."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cuvet import CuvetError
+from cuvet.source.mending import mended, with_whole_statements
+from cuvet.source.ownership import arguments_of_releases
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
@@ -24,6 +25,8 @@ _GRAMMARS = {
 }
 _CALLED = re.compile(rb"\b(?=([A-Za-z_]\w*))\1(?=\s*(?:<[^;<>()]*>)?\s*[({])")
 """The name in one piece: it is not tried in parts."""
+_CUDA_WORD = re.compile(rb"cu(?<!\wcu)[a-z]{0,10}[A-Z]\w{0,100}(?:\s{0,80}\()?")
+_DRIVER_TYPE = re.compile(rb"CU(?<!\wCU)[a-z]\w{0,100}")
 
 
 @cache
@@ -46,18 +49,33 @@ class Source:
         self.language = language
         self._lines: list[int] = []
 
+    @property
+    def is_cpp(self) -> bool:
+        """Whether it is C, C++ or CUDA C++."""
+        return self.language in ("c++", "cuda")
+
     @cached_property
     def released_by_macros(self) -> frozenset[str]:
         """Names that a macro of the file gives to something that sounds like a release."""
         bodies = b"\n".join(_MACRO.findall(self.text)) if b"#define" in self.text else b""
         return frozenset(
-            word.decode() for match in _RELEASE.findall(bodies) for word in re.findall(rb"[A-Za-z_]\w*", match)
+            word.decode() for given in arguments_of_releases(bodies) for word in re.findall(rb"[A-Za-z_]\w*", given)
         )
 
     @cached_property
     def called(self) -> list[tuple[str, int, int]]:
         """Name, start and end of whatever stands before an opening bracket: what is called, declared or initialised."""
         return [(match[1].decode(), match.start(), match.end()) for match in _CALLED.finditer(self.text)]
+
+    @cached_property
+    def cuda_words(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Names that are spelt like those of CUDA: those that stand before an opening bracket, and the others. Without those of the
+        driver's types, if the file calls nothing that is named like the driver's functions."""
+        words = {word.decode() for word in _CUDA_WORD.findall(self.text)}
+        called = frozenset(word[:-1].rstrip() for word in words if word[-1] == "(")
+        if any(name[2].isupper() for name in called):
+            words.update(word.decode() for word in _DRIVER_TYPE.findall(self.text))
+        return called, frozenset(word for word in words if word[-1] != "(")
 
     @property
     def lines(self) -> list[int]:
@@ -97,119 +115,17 @@ class Source:
 
 
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
-_RELEASE = re.compile(rb"(?i)\b\w*(?:free|destroy|release|delete)\w*\s*\(([^;{}]*?)\)")
-_QUALIFIER_MACRO = re.compile(rb"(?<=[*\s])\w*RESTRICT\w*(?=\s+(?:const\s+)?\w)")
-"""Between a pointer's ``*`` and its name the grammar knows keywords only."""
-
-
-_LONE_MACRO = re.compile(rb"(\)[ \t]*;\s*)([A-Z][A-Z0-9_]{2,})(?=[ \t]*(?:\r?\n|\}|//))")
-"""A macro that is a statement without brackets or ``;``: with what follows it, it reads as a declaration."""
-_POINTER_CAST = re.compile(rb"(?<=\*)\([\w.]+[ \t]*\*+\)(?=\w)|\*\([\w.]+[ \t]*\*+\)(?=[(&])")
-"""``*(float*)p`` in C#: the grammar reads no cast behind the star."""
-_STATEMENT_MACRO = re.compile(rb"^[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*\(", re.M)
-_BRACKETS = re.compile(rb"[()]|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
-_MOST_IN_BRACKETS = 4000
-"""Bytes."""
-
-
-_PIECES = re.compile(
-    rb"^[ \t]*#[ \t]*(\w+)(?:[^\\\n]|\\\r?\n|\\.)*|//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{}]",
-    re.M | re.S,
-)
-"""Directives, and braces outside of comments and texts."""
-_NO_CODE = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\\\n]|\\\r?\n|\\.)*", re.M | re.S)
-_NEVER = re.compile(rb"\s*#\s*if\s+0\b")
-_VISIBLE = re.compile(rb"[^\r\n]")
-_SHORT_ARM = 400
-"""Bytes."""
 
 
 def parse(source: Source, grammar: str) -> Tree:
     """The tree of the source. What the grammar cannot read is blanked or completed where that changes no offset."""
-    text = source.text
-    if b"RESTRICT" in text and grammar in ("cuda", "cpp"):
-        text = _QUALIFIER_MACRO.sub(_blank, text)
-    if grammar in ("cuda", "cpp"):
-        text = _LONE_MACRO.sub(lambda match: match[1] + b" " * len(match[2]), text)
-    if b"*)" in text and grammar == "c#":
-        text = _POINTER_CAST.sub(_blank, text)
+    text = mended(source.text, grammar)
     tree = parser(grammar).parse(text)
     if tree.root_node.has_error and grammar in ("cuda", "cpp"):
-        mended = _end_statements(_take_arms(text))
-        if mended != text:
-            tree = parser(grammar).parse(mended)
+        completed = with_whole_statements(text)
+        if completed != text:
+            tree = parser(grammar).parse(completed)
     return tree
-
-
-def _blank(match: re.Match[bytes]) -> bytes:
-    return re.sub(rb"[^\n]", b" ", match[0])
-
-
-def _end_statements(text: bytes) -> bytes:
-    """Statements that are a macro's call, ``CHECK(call)``, end with ``;`` although the macro brings its own."""
-    changed = bytearray(text)
-    for match in _STATEMENT_MACRO.finditer(text):
-        depth, end = 1, -1
-        for bracket in _BRACKETS.finditer(text, match.end(), match.end() + _MOST_IN_BRACKETS):
-            depth += {b"(": 1, b")": -1}.get(bracket.group(), 0)
-            if depth == 0:
-                end = bracket.end()
-                break
-        after = text[end : end + 200].lstrip() if end >= 0 else b""
-        if after and text[end : end + 1].isspace() and (after[:1].isalpha() or after[:1] in b"_}/"):
-            changed[end] = 59
-    return bytes(changed)
-
-
-@dataclass
-class _Arm:
-    """Of an #if: the offsets of its text, how many braces it leaves open, and the fewest that are open in it."""
-
-    start: int
-    end: int = 0
-    depth: int = 0
-    lowest: int = 0
-
-    def count(self, depth: int, lowest: int) -> None:
-        self.lowest = min(self.lowest, self.depth + lowest)
-        self.depth += depth
-
-    def is_part(self, text: bytes) -> bool:
-        """Whether it holds a part of a statement or of a block, which the grammar does not take for an arm."""
-        return self.depth != 0 or self.lowest < 0 or (self.end - self.start < _SHORT_ARM and self._is_cut(text))
-
-    def _is_cut(self, text: bytes) -> bool:
-        bare = _NO_CODE.sub(b"", text[self.start : self.end]).strip()
-        return bool(bare) and bare[-1:] not in b';{}:,>"'
-
-
-def _take_arms(text: bytes) -> bytes:
-    """Of each #if whose arms are parts of statements or blocks, the first arm that is not ``#if 0``, as if there were no #if."""
-    changed = bytearray(text)
-    groups: list[tuple[list[re.Match[bytes]], list[_Arm]]] = []
-    for match in _PIECES.finditer(text):
-        directive = match[1]
-        if directive in (b"if", b"ifdef", b"ifndef"):
-            groups.append(([match], [_Arm(match.end())]))
-        elif groups and directive in (b"elif", b"else", b"endif"):
-            directives, arms = groups[-1]
-            directives.append(match)
-            arms[-1].end = match.start()
-            if directive != b"endif":
-                arms.append(_Arm(match.end()))
-                continue
-            groups.pop()
-            taken = arms[1] if len(arms) > 1 and _NEVER.match(directives[0].group()) else arms[0]
-            if any(arm.is_part(text) for arm in arms):
-                for start, end in (*(each.span() for each in directives), *((each.start, each.end) for each in arms)):
-                    if start != taken.start:
-                        changed[start:end] = _VISIBLE.sub(b" ", changed[start:end])
-            if groups:
-                groups[-1][1][-1].count(taken.depth, taken.lowest)
-        elif groups and match.group() in (b"{", b"}"):
-            depth = 1 if match.group() == b"{" else -1
-            groups[-1][1][-1].count(depth, min(depth, 0))
-    return bytes(changed)
 
 
 def not_parsed(node: Node, besides: frozenset[str] = frozenset()) -> Iterator[tuple[Node, Node]]:
@@ -233,3 +149,25 @@ def not_parsed(node: Node, besides: frozenset[str] = frozenset()) -> Iterator[tu
 
 def text_of(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
+
+
+def field_text(node: Node, field: str) -> str:
+    """Text of the node's child in that field; empty if there is none."""
+    child = node.child_by_field_name(field)
+    return text_of(child) if child is not None else ""
+
+
+def enclosing(node: Node | None, *kinds: str) -> Node | None:
+    """The node itself, or the innermost one around it, that is of one of the kinds."""
+    while node is not None and node.type not in kinds:
+        node = node.parent
+    return node
+
+
+def without_comments(node: Node | None) -> list[Node]:
+    """The children of a list in brackets, or of a block; none if there is no node."""
+    return [child for child in node.named_children if child.type != "comment"] if node is not None else []
+
+
+def arguments_of(call: Node) -> list[Node]:
+    return without_comments(call.child_by_field_name("arguments"))

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cuvet.source.effects import Effects, Here, Key
+from cuvet.source.effects import Effects
 from cuvet.source.handles import FIRST
-from cuvet.source.program import Condition, Edge, Function, Return
+from cuvet.source.macros import implies
+from cuvet.source.program import OF_BUILD, Condition, Edge, Function, Return
 from cuvet.source.result import Summaries
+from cuvet.source.trace import Here, Key
 
 MOST_PATHS = 64
 MOST_STEPS, MOST_STEPS_OF_FUNCTION = 4_000, 40_000
@@ -68,7 +70,7 @@ class Path:
         self.function = function
         self.alternative = alternative
         self.effects = Effects(function, summaries, alternative.failing if alternative else frozenset(), refused)
-        self.effects.judging = alternative is None or bool(alternative.failing)
+        self.effects.world.judging = alternative is None or bool(alternative.failing)
         self.taken: list[Taken] = []
         self.alternatives: list[Alternative] = []
         self.loops = {edge.target for block in function.blocks for edge in block.edges if edge.kind == "back"}
@@ -105,7 +107,7 @@ class Path:
         forced = self.alternative is not None and self.alternative.decision == (at, count)
         if forced and self.alternative is not None:
             arm = self.alternative.arm
-            self.effects.judging = True
+            self.effects.world.judging = True
         elif known is not None:
             arm = next(index for index, each in enumerate(edges) if each.truth is known)
         else:
@@ -127,7 +129,7 @@ class Path:
         if free:
             self.alternatives.append(Alternative(decision, 1 - arm, frozenset()))
         elif condition is not None:
-            origin = self.effects.origins.get(condition.place) or self.effects.doubtful.get(condition.place)
+            origin = self.effects.statuses.of(condition.place)
             if origin is not None and origin not in self.effects.failing:
                 self.alternatives.append(Alternative(decision, 1 - arm, frozenset({origin})))
 
@@ -136,14 +138,14 @@ class Path:
         if condition is None:
             return None
         place, effects = condition.place, self.effects
-        if condition.compares and place in effects.doubtful:
+        if condition.compares and place in effects.statuses.doubtful:
             return self._judged_status(condition)
         if place and not place.endswith("?"):
             word, other = effects.handles.words.get(place), effects.handles.known(condition.value)
             if word is not None and other is not None:
                 if word == other:
                     return condition.same
-                if (word < FIRST and other < FIRST) or (other == 0 and word in effects.made_by):
+                if (word < FIRST and other < FIRST) or (other == 0 and word in effects.world.made_by):
                     return not condition.same
         if at in self.loops:
             return None
@@ -154,11 +156,25 @@ class Path:
             and taken.condition is not condition
             and taken.condition.text == condition.text
         )
-        return next(asked, None)
+        known = next(asked, None)
+        return self._known_of_build(condition) if known is None and condition.text.startswith(OF_BUILD) else known
+
+    def _known_of_build(self, condition: Condition) -> bool | None:
+        """What #if was asked before can decide what it asks now."""
+        text = condition.text.removeprefix(OF_BUILD)
+        for taken in self.taken:
+            if taken.condition is None or taken.condition is condition or not taken.condition.text.startswith(OF_BUILD):
+                continue
+            before = taken.condition.text.removeprefix(OF_BUILD)
+            if taken.truth and implies(before, text):
+                return True
+            if not taken.truth and implies(text, before):
+                return False
+        return None
 
     def _judged_status(self, condition: Condition) -> bool | None:
         """A comparison with what some function made of a status: equal means success, but to a number that is not zero."""
-        failed = self.effects.doubtful[condition.place] in self.effects.failing
+        failed = self.effects.statuses.doubtful[condition.place] in self.effects.failing
         if isinstance(condition.value, int) and condition.value:
             return None if failed else not condition.same
         return condition.same is not failed
@@ -166,11 +182,7 @@ class Path:
     def _learn(self, condition: Condition, truth: bool, arm: tuple[int, int]) -> None:
         """A condition of which nothing was known holds from here on."""
         effects, place = self.effects, condition.place
-        origin = effects.origins.get(place[:-1]) if place.endswith("?") else effects.doubtful.get(place)
-        for name in condition.names:
-            origin = origin or effects.origins.get(name) or effects.doubtful.get(name)
-        if origin is not None:
-            effects.doubted.setdefault(origin, []).append(arm)
+        effects.statuses.doubt(condition, arm)
         if place and not place.endswith("?") and condition.same is truth and isinstance(condition.value, int):
             effects.handles.set(place, condition.value)
 
@@ -185,7 +197,7 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
     for alternative in alternatives:
         if len(paths) >= MOST_PATHS or steps > MOST_STEPS_OF_FUNCTION:
             return paths, False
-        path = Path(function, summaries, exits, alternative, () if alternative.failing else first.effects.refused)
+        path = Path(function, summaries, exits, alternative, () if alternative.failing else first.effects.world.refused)
         path.run()
         paths.append(path)
         steps += path.steps

@@ -11,8 +11,8 @@ from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.source.fork_after_use import SourceForkAfterUse
 from cuvet.source.calls import meaning
 from cuvet.source.languages.python import PythonDefinition, own_calls
-from cuvet.source.parsing import Source, text_of
-from cuvet.source.sites import frame, site
+from cuvet.source.parsing import Source, enclosing, field_text, text_of
+from cuvet.source.sites import finding, frame, site
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -79,9 +79,7 @@ def _forks(definition: PythonDefinition, by_name: dict[str, PythonDefinition], s
 
 
 def _call_at(node: Node, at: int) -> Node | None:
-    found = node.descendant_for_byte_range(at, at + 1)
-    while found is not None and found.type not in ("call", "block"):
-        found = found.parent
+    found = enclosing(node.descendant_for_byte_range(at, at + 1), "call", "block")
     return found if found is not None and found.type == "call" else None
 
 
@@ -107,17 +105,14 @@ def _block_of_child(call: Node) -> Node | None:
             following = following.parent
     if following is None or following.type != "if_statement":
         return None
-    condition = following.child_by_field_name("condition")
-    asked = re.sub(r"\s+", "", text_of(condition)) if condition is not None else ""
+    asked = re.sub(r"\s+", "", field_text(following, "condition"))
     is_child = asked in (f"{name}==0", f"0=={name}", f"not{name}")
     return following.child_by_field_name("consequence") if is_child else None
 
 
 def _comes_first(function: Node, at: int, fork: Node) -> bool:
     """Whether the call at that offset is always made before the fork."""
-    block = function.descendant_for_byte_range(at, at + 1)
-    while block is not None and block.type not in ("block", "module"):
-        block = block.parent
+    block = enclosing(function.descendant_for_byte_range(at, at + 1), "block", "module")
     around = fork.parent
     while around is not None and around != block:
         around = around.parent
@@ -137,20 +132,10 @@ def _finding(
         ),
         Step(frame=in_child, text=f"{api} is called in the child here"),
     )
-    rule = SourceForkAfterUse
     by_default = "" if fork.severity == "error" else " (multiprocessing forks on Linux up to Python 3.13)"
     parent = f"{used[1]} in line {source.line(used[0])} was called in its parent"
-    return Finding(
-        rule=rule.code,
-        name=rule.name,
-        severity=fork.severity,
-        message=f"{api} is called in a forked child, after {parent}{by_default}",
-        api=api,
-        site=site(api, in_child),
-        path=steps,
-        help=rule.help,
-        evidence=rule.evidence,
-    )
+    message = f"{api} is called in a forked child, after {parent}{by_default}"
+    return finding(SourceForkAfterUse, message, site(api, in_child), path=steps, severity=fork.severity)
 
 
 def _frame(source: Source, definition: PythonDefinition, at: int, written: str) -> Frame:

@@ -14,6 +14,8 @@ Positions are byte offsets into the file.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 
@@ -26,6 +28,13 @@ class Inside(msgspec.Struct, frozen=True, tag="inside", gc=False):
 
 
 Value = int | str | Address | Inside | None
+
+
+def place_of(value: Value) -> str:
+    """The place that the value was read from, or whose address or memory it is; empty if there is none."""
+    if isinstance(value, str):
+        return value
+    return value.place if isinstance(value, Address | Inside) else ""
 
 
 class Call(msgspec.Struct, tag="call", gc=False):
@@ -94,6 +103,10 @@ class Condition(msgspec.Struct, frozen=True, tag="condition", gc=False):
     """With == or !=, as it is written."""
 
 
+OF_BUILD = "#if "
+"""What the text of a condition begins with that the preprocessor asks."""
+
+
 class Edge(msgspec.Struct, gc=False, array_like=True):
     """To a block; taken if ``condition`` is ``truth``. ``kind`` is ``back`` for the edge that repeats a loop."""
 
@@ -131,3 +144,13 @@ class Function(msgspec.Struct):
     locals: dict[str, str] = {}
     broken: bool = False
     static: bool = False
+
+    @property
+    def operations(self) -> Iterator[Operation]:
+        """Those of all blocks, block by block."""
+        return (operation for block in self.blocks for operation in block.operations)
+
+    @property
+    def calls(self) -> Iterator[Call]:
+        """Also launches."""
+        return (operation for operation in self.operations if isinstance(operation, Call))

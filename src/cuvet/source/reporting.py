@@ -12,14 +12,14 @@ from cuvet.model import Object
 from cuvet.rules.lifecycle import ending, root
 from cuvet.source.belief import believable, passes_by
 from cuvet.source.calls import meaning, symbols
-from cuvet.source.effects import Broken, Guards, Left, SourceCall
 from cuvet.source.handles import SIZE
 from cuvet.source.judging import SOME_DEVICE, is_about_devices
 from cuvet.source.leaks import also, message, rule_broken
 from cuvet.source.parsing import Source
 from cuvet.source.paths import Path, Taken
 from cuvet.source.program import Call, Function, Return
-from cuvet.source.sites import frame
+from cuvet.source.sites import finding, frame
+from cuvet.source.trace import Broken, Guards, Left, SourceCall
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
@@ -61,26 +61,20 @@ class Reporter:
             return None
         if ended is not None and place and not path.effects.handles.is_local(place) and self._may_change(ended, call):
             return None
-        rule = violation.rule
         argument = _argument(call, violation.argument)
         span = (
             written.spans[argument]
             if argument is not None and argument < len(written.spans)
             else (written.start, written.end)
         )
-        return Finding(
-            rule=rule.code,
-            name=rule.name,
-            severity=rule.severity,
-            message=self.reword(violation.message, violation.objects, path),
-            api=written.name,
-            argument=argument,
-            site=self.site(written, *span),
-            objects=tuple(self._object(each, path, call) for each in violation.objects),
+        return finding(
+            violation.rule,
+            self.reword(violation.message, violation.objects, path),
+            self.site(written, *span),
             path=tuple(self._steps(path, first, call)),
+            objects=tuple(self._object(each, path, call) for each in violation.objects),
             because=tuple(self.reword(line, violation.objects, path) for line in violation.because),
-            help=rule.help,
-            evidence=rule.evidence,
+            argument=argument,
         )
 
     def left(self, left: Left, path: Path) -> Finding | None:
@@ -95,17 +89,12 @@ class Reporter:
         first = Step(frame=self.frame(written.start, written.end), text=f"`{left.place}` is made here")
         guards = (left.by.guards, left.guards)
         decisions = [step for _, step in self._decisions(path, left.place, guards, left.by.step, left.step)]
-        return Finding(
-            rule=rule.code,
-            name=rule.name,
-            severity=rule.severity,
-            message=message(left, self.source.line(left.end.start)),
-            api=written.name,
-            site=self.site(written),
-            objects=(self._object(left.object, path, left.by),),
+        return finding(
+            rule,
+            message(left, self.source.line(left.end.start)),
+            self.site(written),
             path=(first, *decisions, end),
-            help=rule.help,
-            evidence=rule.evidence,
+            objects=(self._object(left.object, path, left.by),),
         )
 
     def _decisions(
@@ -121,16 +110,7 @@ class Reporter:
 
     def plain(self, rule: type[Rule], call: Call, message: str) -> Finding:
         """A finding about one call, of no object."""
-        return Finding(
-            rule=rule.code,
-            name=rule.name,
-            severity=rule.severity,
-            message=message,
-            api=call.name,
-            site=self.site(call),
-            help=rule.help,
-            evidence=rule.evidence,
-        )
+        return finding(rule, message, self.site(call))
 
     def _may_change(self, first: SourceCall, second: SourceCall) -> bool:
         """Whether a function that is called between the two may change members and globals."""
@@ -232,7 +212,7 @@ def findings_of(paths: list[Path], reporter: Reporter) -> list[Finding]:
     """The findings on all paths of a function; one for each rule and place."""
     found: dict[tuple[str, int], Finding] = {}
     for path in paths:
-        for broken in path.effects.broken:
+        for broken in path.effects.world.broken:
             assert broken.call.written is not None
             key = (broken.violation.rule.code, broken.call.written.start)
             if key not in found and (finding := reporter.of(broken, path)) is not None:

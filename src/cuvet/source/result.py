@@ -114,6 +114,24 @@ class StaticObject(msgspec.Struct, frozen=True, kw_only=True):
     frame: Frame
 
 
+class UnknownType(msgspec.Struct, frozen=True, kw_only=True):
+    """A type that CUDA does not have, where it is first used; ``meant`` is the one whose name is nearest."""
+
+    name: str
+    meant: str
+    frame: Frame
+
+
+class TypeNames(msgspec.Struct, frozen=True, kw_only=True):
+    """Of names that are spelt like CUDA's types, and are not among them: those that stand for the type of something, and the file's
+    ``own``, which it may declare. ``includes`` is what the file includes beside headers of CUDA and of the standard library: known of
+    headers, and of files with ``unknown`` types."""
+
+    unknown: tuple[UnknownType, ...] = ()
+    own: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+
+
 class Outline(msgspec.Struct, frozen=True, kw_only=True):
     """What the other files of a project need to know of a file. ``functions`` are the (class, function) that it defines;
     ``handed`` are names that stand among the arguments of functions that sound as if they took something over."""
@@ -137,6 +155,7 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     """Functions that the file calls and does not define."""
     guessed: tuple[str, ...] = ()
     """Those of them of which it was guessed what they do."""
+    types: TypeNames = TypeNames()
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):

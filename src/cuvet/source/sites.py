@@ -1,9 +1,42 @@
-"""Places in source files, as findings name them."""
+"""Findings about source files, and the places that they name."""
 
 from __future__ import annotations
 
-from cuvet.findings import Frame, Site
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding, Frame, ObjectReport, Severity, Site, Step
 from cuvet.source.parsing import Source
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
+
+
+def finding(
+    rule: type[Rule],
+    message: str,
+    at: Site,
+    *,
+    path: tuple[Step, ...] = (),
+    objects: tuple[ObjectReport, ...] = (),
+    because: tuple[str, ...] = (),
+    argument: int | None = None,
+    severity: Severity | None = None,
+) -> Finding:
+    """That the rule is broken there. ``severity``: another one than the rule's."""
+    return Finding(
+        rule=rule.code,
+        name=rule.name,
+        severity=severity or rule.severity,
+        message=message,
+        api=at.api,
+        argument=argument,
+        site=at,
+        objects=objects,
+        path=path,
+        because=because,
+        help=rule.help,
+        evidence=rule.evidence,
+    )
 
 
 def frame(source: Source, start: int, end: int, function: str) -> Frame:

@@ -1,5 +1,5 @@
 """What the headers say of names beyond the exported functions: how many arguments C++ takes, functions that exist in headers only,
-and functions that releases have taken away.
+functions that releases have taken away, and which type a name may stand for.
 
 Read from cuda.h, cuda_runtime_api.h, cuda_runtime.h and cuda_device_runtime_api.h of CUDA 12.9, 13.0 and 13.5; what was removed before
 12.9 from the deprecation and removal columns of HIPIFY's tables (``docs/tables``, 2024-10).
@@ -7,9 +7,12 @@ Read from cuda.h, cuda_runtime_api.h, cuda_runtime.h and cuda_device_runtime_api
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import cache
 
 from cuvet.catalog import EntryPoint, driver, runtime
+from cuvet.catalog.types import declared_types
 
 _CPP_ARGUMENTS = {
     "cuGraphInstantiate": (3, 5),
@@ -164,6 +167,9 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
+_OF_APIS = re.compile(r"cu(?:da)?[A-Z]")
+_FAMILY = re.compile(r"cu[a-z]+(?:(?<!cuda)[A-Z][a-z](?=[A-Z]))?|CU")
+_REVISION = re.compile(r"_v\d+$")
 _LONGEST = 80
 """Letters of a name that could be one of CUDA's."""
 
@@ -172,23 +178,73 @@ _LONGEST = 80
 def nearest(name: str) -> str:
     """The entry point whose name is a slip of the pen away; empty if there is none. ``cuInit_f`` is no slip: no function of CUDA has
     an underscore in its name."""
-    if len(name) > _LONGEST or "_" in name:
+    if len(name) > _LONGEST or "_" in name or not _OF_APIS.match(name):
         return ""
-    most = 2 if len(name) > 13 else 1
     family = "cuda" if name.startswith("cuda") else "cu"
+    return _closest(name, (each for each in _plain_names() if each.startswith(family)))
+
+
+@cache
+def nearest_type(name: str) -> str:
+    """The type that a name which is spelt like one of CUDA's stands for; empty if CUDA has it, or nothing like it. ``cudaContext_t``
+    is the driver's ``CUcontext``; otherwise it is a slip of the pen away, and of the same library."""
+    known = declared_types().types
+    if name in known or len(name) > _LONGEST or _REVISION.search(name):
+        return ""
+    family = _family(name)
+    alike = _types_alike().get(_stem(name), []) if family in ("cuda", "CU") else []
+    if alike:
+        return min(alike, key=lambda each: (_family(each) != family, abs(len(each) - len(name)), each))
+    return _closest(name, _types_of(family)) if family == "CU" or name.endswith("_t") else ""
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    most = 2 if len(name) > 13 else 1
+    letters = _letters(name)
     found = [
         (distance, each)
-        for each in _plain_names()
-        if each.startswith(family)
-        and abs(len(each) - len(name)) <= most
+        for each in known
+        if abs(len(each) - len(name)) <= most
+        and len(letters ^ _letters(each)) <= 2 * most
         and (distance := _distance(name, each, most)) <= most
     ]
     return min(found)[1] if found else ""
 
 
+_letters = cache(frozenset[str])
+"""Of a name. An edit changes two of them at most."""
+
+
 @cache
 def _plain_names() -> tuple[str, ...]:
     return tuple(entry.name for catalog in (runtime(), driver()) for entry in catalog.entry_points)
+
+
+def _family(type_name: str) -> str:
+    """``cuda``, ``CU``, ``cublas``; with the two letters of a library's part, ``cusparseLt``. Empty for other names."""
+    found = _FAMILY.match(type_name)
+    return found[0] if found else ""
+
+
+@cache
+def _types_of(family: str) -> tuple[str, ...]:
+    """Names that users write: no tags of structs."""
+    names = declared_types().types
+    return tuple(each for each in names if _family(each) == family and not each.endswith(("_st", "_enum")))
+
+
+@cache
+def _types_alike() -> dict[str, list[str]]:
+    """By their stems, the types of the runtime and the driver."""
+    found: dict[str, list[str]] = {}
+    for each in _types_of("cuda") + _types_of("CU"):
+        found.setdefault(_stem(each), []).append(each)
+    return found
+
+
+def _stem(type_name: str) -> str:
+    """What the runtime's and the driver's name of a type have in common."""
+    return type_name.removeprefix("cuda").removeprefix("CU").removesuffix("_t").lower()
 
 
 def _distance(one: str, other: str, most: int) -> int:

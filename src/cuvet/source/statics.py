@@ -14,9 +14,9 @@ from cuvet.rules.source.device_of_thread import SourceDeviceOfThread
 from cuvet.rules.source.static_owner import SourceStaticOwner
 from cuvet.source.languages.cpp import Definition, Found, name_of
 from cuvet.source.languages.cpp_text import declaration_around, declared
-from cuvet.source.parsing import Source, text_of
+from cuvet.source.parsing import Source, field_text
 from cuvet.source.result import ClassOutline, Effect, Outline, StaticObject
-from cuvet.source.sites import frame, site
+from cuvet.source.sites import finding, frame, site
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -38,8 +38,11 @@ _HOLDS = frozenset(
     "shared_ptr".split()
 )
 """Templates whose objects destroy what they hold."""
-_HOLDER = re.compile(rf"\s*(?:const\s+)?(?:std\s*::\s*)?(?:{'|'.join(_HOLDS - {'std', 'const'})})\s*<")
-_EMPTIES = rb"\b%(it)b\s*(?:\.(?:reset|clear)\(\s*\)|=\s*(?:nullptr|\{\s*\})\s*;)|\bmove\(\s*%(it)b\s*\)"
+_HOLDER = re.compile(rf"\s*(?:const\s+)?(?:(?:cuda\s*::\s*)?std\s*::\s*)?(?:{'|'.join(_HOLDS - {'std', 'const'})})\s*<")
+_EMPTIES = (
+    rb"\b%(it)b\s*(?:\.(?:(?:reset|clear)\(\s*\)|reset\(\s*(?:nullptr|NULL)\s*\)|resize\(\s*0\s*\))|"
+    rb"=\s*(?:nullptr|\{\s*\})\s*;)|\bmove\(\s*%(it)b\s*\)"
+)
 _SEVERAL = re.compile(r"\b(?:vector|array|deque|list|map|unordered_map)\b|\[\]")
 _DEEPEST = 4
 """Members of members."""
@@ -73,15 +76,13 @@ def _emptied(it: StaticObject, declaration: Node, source: Source) -> bool:
 
 def _declared(node: Node, source: Source, *, outside: bool) -> Iterator[StaticObject]:
     """The variables of a declaration. Outside functions, ``T name(argument)`` is a function."""
-    type_node = node.child_by_field_name("type")
-    kind = text_of(type_node) if type_node is not None else ""
+    kind = field_text(node, "type")
     words = {each.text for each in node.children if each.type == "storage_class_specifier"}
     if _PLAIN.match(kind) or b"extern" in words:
         return
     for declarator in node.children_by_field_name("declarator"):
         name, shape = declared(declarator)
-        value = declarator.child_by_field_name("value")
-        if kind == "auto" and (made := _MADE.search(text_of(value) if value is not None else "")):
+        if kind == "auto" and (made := _MADE.search(field_text(declarator, "value"))):
             kind = made[1] or made[2]
         if name and "*" not in shape and "&" not in shape and not (outside and "()" in shape):
             at = frame(source, declarator.start_byte, declarator.end_byte, "")
@@ -195,14 +196,5 @@ def _constructs(effect: Effect, owner: str) -> bool:
 
 
 def _finding(rule: type[Rule], it: StaticObject, message: str, call: Effect, step: str, severity: Severity) -> Finding:
-    return Finding(
-        rule=rule.code,
-        name=rule.name,
-        severity=severity,
-        message=message,
-        api=call.api,
-        site=site(call.api, it.frame),
-        path=(Step(frame=call.frame, text=step),),
-        help=rule.help,
-        evidence=rule.evidence,
-    )
+    path = (Step(frame=call.frame, text=step),)
+    return finding(rule, message, site(call.api, it.frame), path=path, severity=severity)

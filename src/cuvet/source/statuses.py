@@ -15,7 +15,7 @@ from cuvet.rules.source.launch_unchecked import SourceLaunchUnchecked
 from cuvet.rules.source.status_dropped import SourceStatusDropped
 from cuvet.rules.source.status_unread import SourceStatusUnread
 from cuvet.source.calls import meaning
-from cuvet.source.parsing import text_of
+from cuvet.source.parsing import enclosing, text_of
 from cuvet.source.written import LAST_ERROR, Body, Written
 
 if TYPE_CHECKING:
@@ -198,9 +198,7 @@ def _overwritten(calls: Sequence[Written], places: Sequence[int]) -> Iterator[Wr
 
 def _statement(call: Written) -> Node | None:
     """The statement that the call is in, if it stands in a block."""
-    node: Node | None = call.node
-    while node is not None and node.type not in ("expression_statement", "declaration"):
-        node = node.parent
+    node = enclosing(call.node, "expression_statement", "declaration")
     return node if node is not None and node.parent is not None and node.parent.type == "compound_statement" else None
 
 

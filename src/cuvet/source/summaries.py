@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from cuvet.source.calls import meaning
+from cuvet.source.handles import root
 from cuvet.source.ownership import takes_over
-from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return, Value
+from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Return, Value, place_of
 from cuvet.source.result import Ending, Summaries, Summary
 
 _OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
@@ -180,10 +181,8 @@ def _other(operation: Operation, positions: dict[str, int], summary: Summary, ma
         given = [*operation.arguments, operation.receiver or None]
     elif not operation.launch:
         given = [Address(value.place) for value in operation.arguments if isinstance(value, Address)]
-    for value in given:
-        place = value.place if isinstance(value, Address | Inside) else value
-        if isinstance(place, str):
-            root = place.split(".")[0].split("->")[0].split("[")[0]
-            if root in positions:
-                summary.keeps.add(positions[root])
-            made.pop(root, None) if not isinstance(operation, Return) else None
+    for variable in (root(place) for value in given if (place := place_of(value))):
+        if variable in positions:
+            summary.keeps.add(positions[variable])
+        if not isinstance(operation, Return):
+            made.pop(variable, None)

@@ -11,7 +11,7 @@ import msgspec
 
 from cuvet.findings import Finding, Frame, ObjectReport, Step
 from cuvet.source.result import ClassOutline, Effect, Outline
-from cuvet.source.sites import site
+from cuvet.source.sites import finding, site
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
@@ -105,24 +105,13 @@ def finding_of(
     ends = ended if ended is not None and ended.member == member else None
     if not steps:
         steps = ((made.frame, f"{made.frame.function} makes {member} here"), *((ending_step(ended),) if ended else ()))
-    return Finding(
-        rule=rule.code,
-        name=rule.name,
-        severity=rule.severity,
-        message=message,
-        api=at.api,
-        site=site(at.api, at.frame),
-        objects=(
-            ObjectReport(
-                kind=made.kind,
-                handle="",
-                generation=1,
-                name=name,
-                created=site(made.api, made.frame),
-                destroyed=site(ends.api, ends.frame) if ends else None,
-            ),
-        ),
-        path=tuple(Step(frame=each, text=text) for each, text in steps),
-        help=rule.help,
-        evidence=rule.evidence,
+    it = ObjectReport(
+        kind=made.kind,
+        handle="",
+        generation=1,
+        name=name,
+        created=site(made.api, made.frame),
+        destroyed=site(ends.api, ends.frame) if ends else None,
     )
+    path = tuple(Step(frame=each, text=text) for each, text in steps)
+    return finding(rule, message, site(at.api, at.frame), objects=(it,), path=path)

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from cuvet.findings import Finding, Severity, Step
+from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.source.calls import symbols
-from cuvet.source.parsing import Source, text_of
-from cuvet.source.sites import frame, site
+from cuvet.source.hip import launches_with_hip
+from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_on_device
+from cuvet.source.languages.cpp_text import is_launch
+from cuvet.source.mending import NEVER
+from cuvet.source.parsing import Source, arguments_of, enclosing, text_of
+from cuvet.source.sites import finding, frame, site
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from cuvet.rules.rule import Rule
-    from cuvet.source.languages.cpp import Definition
 
 Fate = Literal["dropped", "discarded", "assigned", "used"]
 _CALL = re.compile(rb"cu(?<!\wcu)(?:da)?[A-Z]\w{0,100}(?=\s{0,80}\()")
@@ -27,8 +30,6 @@ _ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
 """A macro without arguments that is the next statement after a call."""
 _WORD_END = re.compile(rb"\w*$")
 _OF_CUDA = re.compile(rb"cu|gpu|launch|kernel|last", re.I)
-_OF_HIP = re.compile(rb"\bhip(?:[A-Z]|_runtime)")
-_OF_CUDA_RUNTIME = re.compile(rb"\bcuda[A-Z]\w+\s*\(|cuda_runtime")
 LAST_ERROR = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
 
 
@@ -75,7 +76,7 @@ class Body:
     def launches(self) -> list[Node]:
         """Launches with ``<<<>>>``."""
         found = (self._call_at(self.body.start_byte + match.start()) for match in re.finditer(rb"<<<", self.text))
-        return list({node.id: node for node in found if node is not None and _is_launch(node)}.values())
+        return list({node.id: node for node in found if node is not None and is_launch(node)}.values())
 
     @cached_property
     def error_checks(self) -> list[int]:
@@ -114,9 +115,7 @@ class Body:
         return self.body.descendant_for_byte_range(offset, offset + 1)
 
     def _call_at(self, offset: int) -> Node | None:
-        node = self.at(offset)
-        while node is not None and node.type not in ("call_expression", "compound_statement"):
-            node = node.parent
+        node = enclosing(self.at(offset), "call_expression", "compound_statement")
         return node if node is not None and node.type == "call_expression" else None
 
     def finding(
@@ -130,21 +129,13 @@ class Body:
         path: tuple[Step, ...] = (),
     ) -> Finding:
         """At a place of this function."""
-        at = frame(self.source, node.start_byte, node.end_byte, self.shown)
-        return Finding(
-            rule=rule.code,
-            name=rule.name,
-            severity=severity or rule.severity,
-            message=message,
-            api=api,
-            site=site(api, at),
-            path=path,
-            help=rule.help,
-            evidence=rule.evidence,
-        )
+        return finding(rule, message, site(api, self._frame(node)), path=path, severity=severity)
 
     def step(self, node: Node, text: str) -> Step:
-        return Step(frame=frame(self.source, node.start_byte, node.end_byte, self.shown), text=text)
+        return Step(frame=self._frame(node), text=text)
+
+    def _frame(self, node: Node) -> Frame:
+        return frame(self.source, node.start_byte, node.end_byte, self.shown)
 
     def line(self, node: Node) -> int:
         return self.source.line(node.start_byte)
@@ -173,17 +164,14 @@ def called_names(text: bytes, start: int = 0, end: int | None = None) -> Iterato
 
 def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
     """The host functions among the definitions that call CUDA or launch kernels. Files of HIP launch with the same syntax."""
-    from cuvet.source.languages.cpp import mentions_cuda, name_of
-
-    if b"hip" in source.text and _OF_HIP.search(source.text) and not _OF_CUDA_RUNTIME.search(source.text):
+    if launches_with_hip(source.text):
         return
     for definition in definitions:
         node = definition.node
         body = node.child_by_field_name("body")
         if body is None or not mentions_cuda(source.text, body.start_byte, body.end_byte):
             continue
-        head = source.text[node.start_byte : body.start_byte]
-        if b"__global__" in head or (b"__device__" in head and b"__host__" not in head):
+        if runs_on_device(node, body, source):
             continue
         owner, name = name_of(definition)
         found = Body(source, node, body, owner, name)
@@ -192,7 +180,7 @@ def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
 
 
 def _calls(body: Body) -> Iterator[Written]:
-    known = symbols()
+    known, skips = symbols(), NEVER.search(body.text) is not None
     for name, offset in called_names(body.source.text, body.body.start_byte, body.body.end_byte):
         if name not in known:
             continue
@@ -200,12 +188,21 @@ def _calls(body: Body) -> Iterator[Written]:
         call = node.parent if node is not None else None
         while call is not None and call.type in ("qualified_identifier", "template_function"):
             call = call.parent
-        if call is None or call.type != "call_expression":
+        if call is None or call.type != "call_expression" or (skips and is_never_compiled(call)):
             continue
-        listed = call.child_by_field_name("arguments")
-        given = tuple(child for child in listed.named_children if child.type != "comment") if listed is not None else ()
         fate, variable = _fate(call)
-        yield Written(name, call, given, fate, variable)
+        yield Written(name, call, tuple(arguments_of(call)), fate, variable)
+
+
+def is_never_compiled(node: Node) -> bool:
+    """Whether it stands in the first arm of ``#if 0``."""
+    inner, around = node, node.parent
+    while around is not None:
+        condition = around.child_by_field_name("condition") if around.type == "preproc_if" else None
+        if condition is not None and condition.text == b"0" and around.child_by_field_name("alternative") != inner:
+            return True
+        inner, around = around, around.parent
+    return False
 
 
 def _fate(call: Node) -> tuple[Fate, str]:
@@ -228,7 +225,3 @@ def _fate(call: Node) -> tuple[Fate, str]:
         if plain and left is not None and node.parent is not None and node.parent.type == "expression_statement":
             return "assigned", text_of(left)
     return "used", ""
-
-
-def _is_launch(node: Node) -> bool:
-    return any(child.type == "kernel_call_syntax" for child in node.children)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+import pytest
 
 HERE = Path(__file__).parent
 COMMIT = re.compile("[0-9a-f]{40}")
@@ -27,16 +30,37 @@ def test_the_corpus_is_pinned() -> None:
 
 def test_first_looks_are_judged_and_at_other_repositories() -> None:
     known = {row["repository"] for row in json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))}
-    repositories = json.loads((HERE / "first_look.json").read_text(encoding="utf-8"))
+    looks = json.loads((HERE / "first_look.json").read_text(encoding="utf-8"))
+    repositories = [row for look in looks for row in look["repositories"]]
     names = {row["repository"] for row in repositories}
     assert len(names) == len(repositories) and not names & known
-    assert all(COMMIT.fullmatch(row["commit"]) and row["lines"] and row["functions"] for row in repositories)
+    assert all(COMMIT.fullmatch(row["commit"]) and row["lines"] for row in repositories)
     judged = rows("first_look.jsonl")
     places = [(row["rule"], row["repo"], row["path"], row["line"]) for row in judged]
     assert len(set(places)) == len(places)
+    looked_at = {(look["look"], row["repository"]) for look in looks for row in look["repositories"]}
+    causes = {(look["look"], each["cause"]) for look in looks for each in look["causes"]}
     for row in judged:
-        assert row["repo"] in names and row["severity"] in ("error", "warning")
+        assert (row["look"], row["repo"]) in looked_at and row["severity"] in ("error", "warning")
         assert row["verdict"] in ("true", "false", "debatable") and row["why"]
+        assert ("cause" in row) is (row["verdict"] == "false")
+        assert row["verdict"] != "false" or "defect" not in row
+    assert {(row["look"], row["cause"]) for row in judged if "cause" in row} == causes
+
+
+def test_the_page_tells_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE.parents[2] / "tools"))
+    check_corpus = import_module("check_corpus")
+    looks, judged = check_corpus.first_looks()
+    page = check_corpus._first_looks()
+    for look in looks:
+        assert f"### Look {look['look']}" in page
+    table = [line.split(" | ") for line in page if line.startswith("| `")]
+    assert sum(int(cells[2]) for cells in table) == len(judged)
+    said = "\n".join(page).replace("\n", " ")
+    assert all(row["repository"] in said for look in looks for row in look["repositories"])
+    defects = "\n".join(check_corpus._defects(check_corpus.Judged({}, [])))
+    assert all(f"{row['path']}:{row['line']}`" in defects for row in judged if "defect" in row)
 
 
 def test_bugfix_commits_are_complete() -> None:

@@ -41,3 +41,13 @@ def test_what_makes_several_objects_is_kept_too(project: Project, check: Check) 
     first = check(".", "--format", "concise")
     assert "use.cu:1:43: warning[CV851]" in first.out
     assert check(".", "--format", "concise") == first
+
+
+def test_what_files_declare_is_kept(project: Project, check: Check) -> None:
+    uses = '#include "own.h"\nvoid f(cudaContext_t context) { CHECK(cuCtxSetCurrent(context)); }\n'
+    project.write({"own.h": MAKES, "use.cu": uses})
+    first = check(".", "--format", "concise")
+    assert "use.cu:2:8: warning[CV873]" in first.out
+    assert check(".", "--format", "concise") == first
+    project.write({"own.h": "typedef struct context *cudaContext_t;\n" + MAKES})
+    assert "CV873" not in check(".", "--format", "concise").out

@@ -1,4 +1,4 @@
-"""One module per language: from a parsed file to the functions of ``cuvet.source.program``."""
+"""From a parsed file to the functions of ``cuvet.source.program``: a module for each language, and what it is made of beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C, C++ and CUDA C++: from tree-sitter's tree to ``cuvet.source.program``."""
+"""C, C++ and CUDA C++: the functions and classes of a file, and which of them are lowered."""
 
 from __future__ import annotations
 
@@ -91,12 +91,15 @@ def definitions(root: Node, text: bytes) -> Found:
         node, owner = waiting.pop()
         for child in node.named_children:
             kind = child.type
-            if kind == "function_definition":
+            body = _namespace_behind_macro(child, text) if kind == "function_definition" else None
+            if body is not None:
+                waiting.append((body, owner))
+            elif kind == "function_definition":
                 found.functions.append(Definition(child, owner))
             elif kind in _CLASSES:
                 _class(child, found, waiting)
             elif kind in _CONTAINERS:
-                waiting.append((child, owner))
+                waiting += [(part, owner) for part in _compiled(child)]
             elif kind in ("declaration", "type_definition", "field_declaration"):
                 specifier = child.child_by_field_name("type")
                 if specifier is not None and specifier.type in _CLASSES:
@@ -106,6 +109,22 @@ def definitions(root: Node, text: bytes) -> Found:
                     found.variables.append(child)
     found.functions.sort(key=lambda definition: definition.node.start_byte)
     return found
+
+
+def _compiled(node: Node) -> list[Node]:
+    """The node, without the first arm of ``#if 0``."""
+    condition = node.child_by_field_name("condition") if node.type == "preproc_if" else None
+    if condition is None or condition.text != b"0":
+        return [node]
+    otherwise = node.child_by_field_name("alternative")
+    return [otherwise] if otherwise is not None else []
+
+
+def _namespace_behind_macro(node: Node, text: bytes) -> Node | None:
+    """The block of ``BEGIN namespace name { ... }``, which reads as a function without brackets."""
+    body = node.child_by_field_name("body")
+    head = text[node.start_byte : body.start_byte].split() if body is not None else []
+    return body if b"namespace" in head and not any(b"(" in word for word in head) else None
 
 
 def _class(node: Node, found: Found, waiting: list[tuple[Node, str]], alias: str = "") -> None:
@@ -193,11 +212,16 @@ def lower(
         )
     ):
         return None
-    head = source.text[node.start_byte : body.start_byte]
-    if b"__global__" in head or (b"__device__" in head and b"__host__" not in head):
+    if runs_on_device(node, body, source):
         return None
     lowering = Lowering(source, node, definition.owner, declarator, body, wrappers, members)
     return lowering.function() if lowering.concerned or members else None
+
+
+def runs_on_device(node: Node, body: Node, source: Source) -> bool:
+    """Whether the function is a kernel, or only for the device."""
+    head = source.text[node.start_byte : body.start_byte]
+    return b"__global__" in head or (b"__device__" in head and b"__host__" not in head)
 
 
 def name_of(definition: Definition) -> tuple[str, str]:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cuvet.source.calls import symbols
-from cuvet.source.languages.cpp_text import adds_nothing, asked, declared, goes_on, is_plain, qualified
-from cuvet.source.languages.cpp_values import IDENTIFIER, TRANSPARENT, Expressions
+from cuvet.source.languages.cpp_conditions import Conditions
+from cuvet.source.languages.cpp_text import adds_nothing, constant, declared, goes_on, is_plain, qualified
+from cuvet.source.languages.flow import Act, Region
+from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.ownership import is_view
-from cuvet.source.parsing import not_parsed, text_of
-from cuvet.source.program import Assign, Condition, Escape, Function, Return, Value
+from cuvet.source.parsing import field_text, not_parsed, text_of, without_comments
+from cuvet.source.program import OF_BUILD, Assign, Condition, Escape, Function, Return, Value
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_ASSIGNS = re.compile(
-    rb"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)|[(,]\s*&([A-Za-z_]\w*)"
-)
-"""A variable gets another value, as far as the text shows."""
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
+_SOME_FAILURE = 998
+"""A status that no call returns."""
 _MOST_UNREAD = 80
 """Bytes of text that could not be parsed, in one piece, of which the rest of the function does not depend."""
 
@@ -29,11 +28,8 @@ _COMPOSED = frozenset(("initializer_list", "compound_literal_expression", "call_
 """Expressions whose value may hold what they are made of."""
 
 
-class Lowering(Expressions):
+class Lowering(Conditions):
     """Of one function: from its node to a ``Function``."""
-
-    assigned: dict[str, list[int]] | None = None
-    """By variable: where the text assigns to it."""
 
     def function(self) -> Function:
         node = self.node
@@ -78,19 +74,12 @@ class Lowering(Expressions):
                     name, *values = each.named_children
                     given = [self.value(value) for value in values[0].named_children] if values else []
                     place = text_of(name)
+                    value = given[0] if len(given) == 1 else 0 if not given else None
                     if self.concerns(place):
-                        self.emit(
-                            Assign(
-                                place,
-                                given[0] if len(given) == 1 else 0 if not given else None,
-                                each.start_byte,
-                                each.end_byte,
-                            )
-                        )
+                        self.emit(Assign(place, value, each.start_byte, each.end_byte))
 
     def statement(self, node: Node) -> None:
         if not self.hot(node):
-            self._declare_only(node)
             return
         handler = _STATEMENTS.get(node.type)
         if handler is not None:
@@ -98,63 +87,36 @@ class Lowering(Expressions):
         elif node.is_named:
             self.effects(node)
 
-    def _declare_only(self, node: Node) -> None:
-        """Nothing of interest happens; a local variable's name may still hide a member's or a global's."""
-
     def block(self, node: Node) -> None:
-        for child in node.named_children:
-            if child.type != "comment":
-                self.statement(child)
+        for child in without_comments(node):
+            self.statement(child)
 
     def effects(self, node: Node) -> None:
         """An expression whose value nobody takes."""
-        for child in node.named_children if node.type in ("expression_statement",) else (node,):
-            value = self.value(child, dropped=True)
-            del value
+        for child in node.named_children if node.type == "expression_statement" else (node,):
+            self.value(child, dropped=True)
 
     def declaration(self, node: Node) -> None:
-        type_node = node.child_by_field_name("type")
-        kind = text_of(type_node) if type_node is not None else ""
+        kind = field_text(node, "type")
         static = any(
             each.type == "storage_class_specifier" and each.text in (b"static", b"extern", b"thread_local")
             for each in node.children
         )
         for declarator in node.children_by_field_name("declarator"):
-            self._declarator(declarator, kind, static)
+            initial = (declarator if declarator.type == "init_declarator" else node).child_by_field_name("value")
+            self._declarator(declarator, kind, static, initial)
 
-    def _declarator(self, node: Node, kind: str, static: bool) -> None:
+    def _declarator(self, node: Node, kind: str, static: bool, initial: Node | None) -> None:
         name, shape = declared(node)
-        value_node = node.child_by_field_name("value") if node.type == "init_declarator" else None
-        if shape.endswith("()") and value_node is None:
-            # `T name(argument)` reads as a function; it is a variable when the argument is one of ours.
-            for inner in node.named_children:
-                if inner.type == "parameter_list" and self.hot(inner):
-                    if is_view(kind):
-                        self.locals[name] = kind
-                        result = self.view(kind, node, [text_of(each) for each in inner.named_children])
-                        self.emit(Assign(name, result, node.start_byte, node.end_byte, declared=True, kind=kind))
-                    else:
-                        self._escape_words(inner)
+        if shape.endswith("()") and initial is None:
+            self._made_of_argument(node, name, kind)
             return
         local = not static and not shape.startswith("&")
         if local:
             self.locals[name] = kind + shape
-        value: Value = None
-        if value_node is not None:
-            if value_node.type in ("argument_list", "initializer_list"):
-                given = value_node.named_children
-                if len(given) == 1 and (is_plain(kind) or shape.startswith("*")):
-                    value = self.value(given[0])
-                elif not given:
-                    value = 0
-                elif is_view(kind):
-                    value = self.view(kind, value_node, [self.value(each) for each in given])
-                else:
-                    self._take_all(given)
-            else:
-                value = self.value(value_node)
+        value = self._initial_value(initial, name, kind, shape) if initial is not None else None
         if static:
-            self._escape(value, node.start_byte)
+            self.escape(value, node.start_byte)
             value = None
         if shape.startswith("&"):
             if isinstance(value, str):
@@ -163,6 +125,31 @@ class Lowering(Expressions):
         if self.concerns(name) or isinstance(value, str):
             self.emit(Assign(name, value, node.start_byte, node.end_byte, declared=local, kind=kind + shape))
 
+    def _made_of_argument(self, node: Node, name: str, kind: str) -> None:
+        """``T name(argument)`` reads as a function; it is a variable when the argument is one of ours."""
+        for inner in node.named_children:
+            if inner.type != "parameter_list" or not self.hot(inner):
+                continue
+            if is_view(kind):
+                self.locals[name] = kind
+                result = self.view(kind, node, [text_of(each) for each in inner.named_children])
+                self.emit(Assign(name, result, node.start_byte, node.end_byte, declared=True, kind=kind))
+            else:
+                self.escape_names(inner)
+
+    def _initial_value(self, node: Node, name: str, kind: str, shape: str) -> Value:
+        if node.type not in ("argument_list", "initializer_list"):
+            return self.set_to(name, node)
+        given = node.named_children
+        if len(given) == 1 and (is_plain(kind) or shape.startswith("*")):
+            return self.value(given[0])
+        if not given:
+            return 0
+        if is_view(kind):
+            return self.view(kind, node, [self.value(each) for each in given])
+        self._take_all(given)
+        return None
+
     def if_(self, node: Node) -> None:
         condition = node.child_by_field_name("condition")
         then = node.child_by_field_name("consequence")
@@ -170,106 +157,110 @@ class Lowering(Expressions):
         if condition is None or then is None:
             self._children(node)
             return
-        if node.children[1].type == "constexpr":
-            condition = node.child_by_field_name("condition") or condition
-        builder = self.builder
-        yes, no, join = builder.new(), builder.new(), builder.new()
-        self.condition(condition, yes, no)
-        decided = builder.last_decision
-        builder.enter(yes, decided, 0)
-        self.statement(then)
-        builder.jump(join)
-        builder.leave()
-        builder.enter(no, decided, 1)
-        if otherwise is not None:
-            for child in otherwise.named_children:
-                self.statement(child)
-        builder.jump(join)
-        builder.leave()
-        builder.start(join)
+        self.fork(
+            self.asks(condition),
+            lambda: self.statement(then),
+            lambda: self._children(otherwise) if otherwise is not None else None,
+        )
+
+    def block_of_macro(self, node: Node) -> None:
+        """``NAME(...) { ... }``: it runs here. With a ``;`` behind it the macro makes an object of it, which runs it elsewhere."""
+        if self.text[node.end_byte : self.source.line_end(node.end_byte)].lstrip()[:1] == b";":
+            self.escape_names(node)
+        else:
+            self.effects(node)
 
     def _children(self, node: Node) -> None:
         for child in node.named_children:
             self.statement(child)
 
     def loop(self, node: Node) -> None:
-        """while, for and range-for; ``do`` tests at the end."""
-        builder = self.builder
-        body = node.child_by_field_name("body") or node.named_children[-1]
-        initializer = node.child_by_field_name("initializer")
+        """while and for; ``do`` tests at the end."""
+        initializer, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
+        update = node.child_by_field_name("update")
         if initializer is not None:
             self.statement(initializer)
-        ranged = node.child_by_field_name("right") if node.type == "for_range_loop" else None
-        if ranged is not None and self.hot(ranged):
-            value = self.value(ranged)
+
+        def test(inside: int, after: int) -> None:
+            if condition is not None:
+                self.condition(condition, inside, after)
+            else:
+                self.builder.branch(None if node.type == "for_statement" else goes_on(node), inside, after)
+
+        def step() -> None:
+            if update is not None and self.hot(update):
+                self.value(update)
+
+        self.repeat(test, self._body(node), step, first=node.type == "do_statement")
+
+    def _body(self, loop: Node) -> Act:
+        body = loop.child_by_field_name("body") or loop.named_children[-1]
+        return lambda: self.statement(body)
+
+    def range_loop(self, node: Node) -> None:
+        initializer, elements = node.child_by_field_name("initializer"), node.child_by_field_name("right")
+        declarator = node.child_by_field_name("declarator")
+        if initializer is not None:
+            self.statement(initializer)
+        if elements is not None and self.hot(elements):
+            value = self.value(elements)
             if isinstance(value, str):
-                self.emit(Escape(value, ranged.start_byte, written=True))
-        head, inside, after, again = builder.new(), builder.new(), builder.new(), builder.new()
-        builder.jump(inside if node.type == "do_statement" else head)
-        condition = node.child_by_field_name("condition")
-        builder.start(head)
-        if condition is not None:
-            self.condition(condition, inside, after)
-        else:
-            builder.branch(None if node.type == "for_statement" else goes_on(node), inside, after)
-        builder.leave_last(after)
-        decided = builder.last_decision
-        builder.loops.append((after, again))
-        builder.enter(inside, decided, 0)
-        if node.type == "for_range_loop":
-            declarator = node.child_by_field_name("declarator")
+                self.emit(Escape(value, elements.start_byte, written=True))
+
+        def act() -> None:
             if declarator is not None and self.hot(declarator):
                 name, _ = declared(declarator)
                 self.emit(Assign(name, None, declarator.start_byte, declarator.end_byte))
-        self.statement(body)
-        builder.jump(again)
-        builder.start(again)
-        update = node.child_by_field_name("update")
-        if update is not None and self.hot(update):
-            self.value(update)
-        builder.jump(head, "back")
-        builder.leave()
-        builder.loops.pop()
-        builder.start(after)
+            self._body(node)()
+
+        self.repeat(lambda inside, after: self.builder.branch(goes_on(node), inside, after), act)
 
     def switch(self, node: Node) -> None:
+        """Cases fall through. The last one of a switch without ``default`` is taken for what is left."""
         builder = self.builder
-        condition = node.child_by_field_name("condition")
-        body = node.child_by_field_name("body")
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         if body is None:
             return
-        if condition is not None and self.hot(condition):
-            self.value(condition)
-        subject = text_of(condition) if condition is not None else ""
+        cases = [case for case in body.named_children if case.type == "case_statement"]
+        labels = [text_of(each) for case in cases if (each := case.child_by_field_name("value")) is not None]
+        of_status = any(_means_success(label) for label in labels)
+        place = self._subject(condition) if condition is not None and (of_status or self.hot(condition)) else ""
         after = builder.new()
-        builder.loops.append((after, builder.loops[-1][1] if builder.loops else -1))
-        default = False
+        self.regions.append(Region(after=after))
         falls = -1
-        for case in body.named_children:
-            if case.type != "case_statement":
-                continue
-            value = case.child_by_field_name("value")
-            default = default or value is None
+        for case in cases:
             inside, following = builder.new(), builder.new()
-            label = text_of(value) if value is not None else "default"
-            test = Condition(
-                f"{subject}=={label}", tuple(IDENTIFIER.findall(subject)), case.start_byte, case.start_byte + 4
-            )
-            builder.branch(test if value is not None else None, inside, following)
+            default = case.child_by_field_name("value") is None
+            is_left = default or (case == cases[-1] and len(cases) == len(labels) > 1 and not _leaves(case))
+            asked = _is_case(case, field_text(node, "condition"), place if of_status else None)
+            builder.branch(None if is_left else asked, inside, following)
             if falls >= 0:
                 builder.edge(falls, inside)
             builder.enter(inside, builder.last_decision, 0)
-            for child in case.named_children:
-                if value is None or child.start_byte != value.start_byte:
-                    self.statement(child)
+            self._case(case)
             falls = builder.current
             builder.leave()
             builder.start(following)
         if falls >= 0:
             builder.edge(falls, after)
         builder.jump(after)
-        builder.loops.pop()
+        self.regions.pop()
         builder.start(after)
+
+    def _case(self, node: Node) -> None:
+        label = node.child_by_field_name("value")
+        for child in node.named_children:
+            if label is None or child.start_byte != label.start_byte:
+                self.statement(child)
+
+    def _subject(self, node: Node) -> str:
+        """The place that holds what a switch asks for."""
+        inner = node.named_children[-1]
+        if inner.type == "declaration":
+            self.declaration(inner)
+            return declared(inner.child_by_field_name("declarator") or inner)[0]
+        value = self.value(inner)
+        return value if isinstance(value, str) else ""
 
     def return_(self, node: Node) -> None:
         value: Value = None
@@ -284,12 +275,12 @@ class Lowering(Expressions):
         """What is returned may hold what it is made of. What CUDA returns is a status, and what is known of other functions is known."""
         function = node.child_by_field_name("function") if node.type == "call_expression" else None
         if function is None:
-            self._escape_words(node)
+            self.escape_names(node)
             return
         name = text_of(function).rpartition("::")[2]
         if name in symbols() or name.encode() in self.wrappers:
             return
-        self._escape_words(function)
+        self.escape_names(function)
         arguments = node.child_by_field_name("arguments")
         for each in arguments.named_children if arguments is not None else ():
             self._escape_returned(each)
@@ -304,23 +295,16 @@ class Lowering(Expressions):
         self.builder.stop()
 
     def break_(self, node: Node) -> None:
-        if self.builder.loops:
-            self.builder.jump(self.builder.loops[-1][0], "jump")
-        self.builder.stop()
+        self.jump_out()
 
     def continue_(self, node: Node) -> None:
-        if self.builder.loops and self.builder.loops[-1][1] >= 0:
-            self.builder.jump(self.builder.loops[-1][1], "jump")
-        self.builder.stop()
+        self.jump_out(again=True)
 
     def goto(self, node: Node) -> None:
-        self.builder.jump(self.builder.label(text_of(node.named_children[0])), "jump")
-        self.builder.stop()
+        self.jump_to_label(text_of(node.named_children[0]))
 
     def labeled(self, node: Node) -> None:
-        label = self.builder.label(text_of(node.named_children[0]))
-        self.builder.jump(label)
-        self.builder.start(label)
+        self.builder.place(text_of(node.named_children[0]))
         for child in node.named_children[1:]:
             self.statement(child)
 
@@ -355,120 +339,64 @@ class Lowering(Expressions):
 
     def preprocessor(self, node: Node) -> None:
         """The arms of #if are taken as branches."""
-        builder = self.builder
         otherwise = node.child_by_field_name("alternative")
         skipped = {node.child_by_field_name("name"), node.child_by_field_name("condition"), otherwise}
         name = text_of(node.named_children[0]) if node.named_children else ""
         if node.type == "preproc_else":
             self.block(node)
             return
-        if name in ("0",):
+        if name == "0":
             if otherwise is not None:
                 self.preprocessor(otherwise)
             return
-        inside, other, after = builder.new(), builder.new(), builder.new()
         name, defined = _macro(name, node)
-        test = Condition(f"#if {name}", (), node.start_byte, self.source.line_end(node.start_byte))
-        builder.branch(test, inside, other, defined)
-        decided = builder.last_decision
-        builder.enter(inside, decided, 0)
-        for child in node.named_children:
-            if child not in skipped and child.type != "comment":
-                self.statement(child)
-        builder.jump(after)
-        builder.leave()
-        builder.enter(other, decided, 1)
-        if otherwise is not None and self.hot(otherwise):
-            self.preprocessor(otherwise)
-        builder.jump(after)
-        builder.leave()
-        builder.start(after)
+        test = Condition(f"{OF_BUILD}{name}", (), node.start_byte, self.source.line_end(node.start_byte))
+        labels = len(self.builder.placed)
 
-    def condition(self, node: Node, yes: int, no: int) -> None:
-        """Go to ``yes`` or ``no``. ``&&``, ``||`` and ``!`` become branches of their own."""
-        kind = node.type
-        operator = node.child_by_field_name("operator")
-        symbol = text_of(operator) if operator is not None else ""
-        if kind in ("condition_clause", "parenthesized_expression"):
-            self._in_brackets(node, yes, no)
-        elif kind in ("declaration", "init_declarator"):
-            if kind == "declaration":
-                self.declaration(node)
-            name, _ = declared(node.child_by_field_name("declarator") or node)
-            self._branch(node, yes, no, place=name, same=True)
-        elif kind == "unary_expression" and symbol in ("!", "not"):
-            self.condition(node.child_by_field_name("argument") or node.named_children[-1], no, yes)
-        elif kind == "binary_expression" and symbol in ("&&", "||", "and", "or"):
-            middle = self.builder.new()
-            both = symbol in ("&&", "and")
-            self.condition(node.named_children[0], middle if both else yes, no if both else middle)
-            self.builder.start(middle)
-            self.condition(node.named_children[-1], yes, no)
-        elif kind == "binary_expression" and symbol in ("==", "!="):
-            self._comparison(node, symbol == "==", yes, no)
-        elif kind == "call_expression" and text_of(node.named_children[0]) in TRANSPARENT:
-            arguments = node.child_by_field_name("arguments")
-            given = arguments.named_children if arguments is not None else []
-            self.condition(given[0] if given else node, yes, no)
-        else:
-            self._truth(node, yes, no)
+        def first() -> None:
+            for child in without_comments(node):
+                if child not in skipped:
+                    self.statement(child)
 
-    def _in_brackets(self, node: Node, yes: int, no: int) -> None:
-        """``(condition)``, or ``(statement; condition)``."""
-        inner = [child for child in node.named_children if child.type != "comment"]
-        for child in inner[:-1]:
-            self.statement(child)
-        if inner:
-            self.condition(inner[-1], yes, no)
-        else:
-            self.builder.branch(None, yes, no)
+        def other() -> None:
+            if otherwise is not None and self.hot(otherwise):
+                self.builder.forget_labels(labels)
+                self.preprocessor(otherwise)
 
-    def _comparison(self, node: Node, same: bool, yes: int, no: int) -> None:
-        first, second = self.value(node.named_children[0]), self.value(node.named_children[-1])
-        place, other = (first, second) if isinstance(first, str) else (second, first)
-        named = place if isinstance(place, str) else ""
-        self._branch(node, yes, no, place=named, same=same, value=other, compares=True)
+        self.fork(lambda yes, no: self.builder.branch(test, yes, no, defined), first, other)
 
-    def _truth(self, node: Node, yes: int, no: int) -> None:
-        value = self.value(node)
-        if isinstance(value, int):
-            self.builder.branch(None, yes if value else no, yes if value else no)
-        else:
-            self._branch(node, yes, no, place=value if isinstance(value, str) else asked(node))
 
-    def _branch(
-        self,
-        node: Node,
-        yes: int,
-        no: int,
-        *,
-        place: str = "",
-        same: bool = False,
-        value: Value = 0,
-        compares: bool = False,
-    ) -> None:
-        text = re.sub(r"\s+", "", text_of(node))
-        names = tuple(dict.fromkeys(IDENTIFIER.findall(text[:400])))
-        test = Condition(
-            f"{text[:200]} {self._changes(names, node.start_byte)}",
-            names,
-            node.start_byte,
-            node.end_byte,
-            place=place,
-            same=same,
-            value=value,
-            compares=compares,
-        )
-        self.builder.branch(test, yes, no)
+def _is_case(case: Node, subject: str, status: str | None) -> Condition:
+    """Whether a switch takes the case. ``status``: the place of the status that it asks for; None if it asks for none."""
+    label, value = field_text(case, "value") or "default", case.child_by_field_name("value")
+    return Condition(
+        f"{subject}=={label}",
+        tuple(IDENTIFIER.findall(subject)),
+        case.start_byte,
+        case.start_byte + 4 if value is None else value.end_byte,
+        place=status or "",
+        same=True,
+        value=_status(label),
+        compares=status is not None,
+    )
 
-    def _changes(self, names: tuple[str, ...], before: int) -> str:
-        """How often the text above assigned to each of the variables: where it is the same, the variable is."""
-        if self.assigned is None:
-            self.assigned = {}
-            for match in _ASSIGNS.finditer(self.text, self.body.start_byte, self.body.end_byte):
-                name = (match[1] or match[2] or match[3]).decode()
-                self.assigned.setdefault(name, []).append(match.start())
-        return ".".join(str(bisect_left(self.assigned.get(name, ()), before)) for name in names)
+
+def _leaves(case: Node) -> bool:
+    """Whether a case ends with a statement that leaves the function, or jumps."""
+    last = case.named_children[-1]
+    while last.type == "compound_statement" and last.named_children:
+        last = last.named_children[-1]
+    return last.type in ("return_statement", "throw_statement", "goto_statement")
+
+
+def _means_success(label: str) -> bool:
+    return "success" in label.rpartition("::")[2].lower()
+
+
+def _status(label: str) -> Value:
+    """A label of a switch, as the status that it names if it asks for one."""
+    known = constant(label)
+    return known if isinstance(known, int) else 0 if _means_success(label) else _SOME_FAILURE
 
 
 def _macro(name: str, node: Node) -> tuple[str, bool]:
@@ -486,7 +414,7 @@ _STATEMENTS: dict[str, Callable[[Lowering, Node], None]] = {
     "if_statement": Lowering.if_,
     "while_statement": Lowering.loop,
     "for_statement": Lowering.loop,
-    "for_range_loop": Lowering.loop,
+    "for_range_loop": Lowering.range_loop,
     "do_statement": Lowering.loop,
     "switch_statement": Lowering.switch,
     "return_statement": Lowering.return_,
@@ -497,6 +425,7 @@ _STATEMENTS: dict[str, Callable[[Lowering, Node], None]] = {
     "goto_statement": Lowering.goto,
     "labeled_statement": Lowering.labeled,
     "try_statement": Lowering.try_,
+    "function_definition": Lowering.block_of_macro,
     "preproc_if": Lowering.preprocessor,
     "preproc_ifdef": Lowering.preprocessor,
     "preproc_elif": Lowering.preprocessor,

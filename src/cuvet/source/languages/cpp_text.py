@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.source.constants import enumerators
-from cuvet.source.parsing import text_of
+from cuvet.source.constants import enumerator
+from cuvet.source.parsing import enclosing, field_text, text_of
 from cuvet.source.program import Condition, Parameter, Value
 
 if TYPE_CHECKING:
@@ -67,9 +67,13 @@ def adds_nothing(missing: Node, parent: Node | None) -> bool:
 
 def declaration_around(node: Node | None) -> Node | None:
     """The declaration of variables in a function's body that the node is a part of."""
-    while node is not None and node.type not in ("declaration", "compound_statement", "function_definition"):
-        node = node.parent
+    node = enclosing(node, "declaration", "compound_statement", "function_definition")
     return node if node is not None and node.type == "declaration" else None
+
+
+def is_launch(call: Node) -> bool:
+    """Whether it is a call with ``<<<>>>``."""
+    return any(child.type == "kernel_call_syntax" for child in call.children)
 
 
 def function_declarator(node: Node) -> Node:
@@ -88,16 +92,14 @@ def parameters(declarator: Node) -> Iterator[Parameter]:
     for child in listed.named_children if listed is not None else ():
         if child.type not in ("parameter_declaration", "optional_parameter_declaration"):
             continue
-        type_node, inner = child.child_by_field_name("type"), child.child_by_field_name("declarator")
-        kind = text_of(type_node) if type_node is not None else ""
+        kind, inner = field_text(child, "type"), child.child_by_field_name("declarator")
         name, shape = declared(inner) if inner is not None else ("", "")
         yield Parameter(name, kind + shape, reference="&" in shape)
 
 
 def qualified(declarator: Node, owner: str) -> tuple[str, str]:
     """Name and class of a function."""
-    name_node = declarator.child_by_field_name("declarator")
-    text = re.sub(r"<[^<>]*>", "", text_of(name_node)) if name_node is not None else ""
+    text = re.sub(r"<[^<>]*>", "", field_text(declarator, "declarator"))
     parts = [part.strip() for part in text.split("::")]
     name, owner = parts[-1], parts[-2] if len(parts) > 1 else owner
     if owner and name == owner:
@@ -112,9 +114,8 @@ def constant(text: str) -> Value:
         return 0
     if text in _TRUE:
         return 1
-    if text[:2] in ("cu", "CU") and (number := enumerators().get(text)) is not None:
-        return number
-    return text
+    number = enumerator(text)
+    return number if number is not None else text
 
 
 def number(text: str) -> int | None:

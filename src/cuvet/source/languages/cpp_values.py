@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from cuvet.source.calls import meaning, spellings, symbols
-from cuvet.source.graph import Builder
+from cuvet.source.calls import symbols
+from cuvet.source.languages.cpp_interest import interest_in
 from cuvet.source.languages.cpp_text import constant, function_declarator, literal, number, parameters
-from cuvet.source.parsing import Source, text_of
-from cuvet.source.program import Address, Assign, Call, Escape, Inside, Return, Value
+from cuvet.source.languages.flow import Flow
+from cuvet.source.languages.interest import IDENTIFIER
+from cuvet.source.languages.operations import spans
+from cuvet.source.parsing import Source, field_text, text_of, without_comments
+from cuvet.source.program import Address, Assign, Call, Inside, Return, Value
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-WORD = re.compile(rb"[A-Za-z_]\w*|<<<")
-IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_COPY = re.compile(
-    rb"(?<!\w)([A-Za-z_][\w.\->\[\]]{0,200})\s{0,80}=(?!=)\s{0,80}"
-    rb"((?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[&*]?[A-Za-z_][\w.\->\[\]]{0,200}\)?)\s{0,80}[;,)]"
-)
-"""One variable is set to another."""
-_INTO = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*&?\s*\(?([A-Za-z_]\w*)\s*(?:\[|[+-](?![=+-]))[^;=]{0,200};")
-"""A variable is set to an address in the memory of another: ``&all[i]``, ``all + i``."""
-_TARGET = re.compile(
-    rb"(?<!\w)([\w.\->\[\]]{1,200})\s{0,80}=(?!=)\s{0,80}(?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[\w:]{0,200}$"
-)
-"""What the result of a call is assigned to, up to the call's name."""
-_VIEW = re.compile(
-    rb"\b\w*(?:[vV]iew|[sS]pan)\w*(?:\s*<[^;{}=]{0,400}>)?\s+(?P<declared>\w+)\s*(?P<of>[({][^;]{0,400});|"
-    rb"\b(?P<set>\w+)\s*=\s*(?P<to>[\w:]*(?:[vV]iew|[sS]pan)\b[^;]{0,400});"
-)
-"""A variable that is made a view of something."""
-_BOOL = re.compile(rb"\bbool\s+([A-Za-z_]\w*)")
-_SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:true|false)\b")
-_LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue", b"exit", b"abort", b"_Exit", b"quick_exit"})
 _ENDS_PROCESS = frozenset(
     {
         "exit",
@@ -69,15 +50,10 @@ TRANSPARENT = frozenset(
         "thrust::raw_pointer_cast",
     }
 )
-_RESULT = re.compile(r"%(\d+)\??$")
-_NOT_NAMES = frozenset(
-    b"void const sizeof float double int char unsigned long short size_t this NULL nullptr reinterpret_cast static_cast "
-    b"cudaStream_t cudaEvent_t CUdeviceptr".split()
-)
 
 
-class Expressions(ABC):
-    """Of one function. What touches no name of interest is skipped unseen."""
+class Expressions(Flow):
+    """Of one function."""
 
     def __init__(
         self,
@@ -89,125 +65,20 @@ class Expressions(ABC):
         wrappers: frozenset[bytes],
         members: frozenset[bytes],
     ) -> None:
+        self.concerned, interest = interest_in(source, node, body, wrappers, members)
+        super().__init__(source, node, owner, interest)
         self.wrappers = wrappers
-        self.members = members
-        self.source = source
-        self.text = source.text
-        self.node = node
-        self.owner = owner
         self.body = body
-        self.builder = Builder()
-        self.locals: dict[str, str] = {}
-        self.temporaries = 0
         self.catching: list[int] = []
         """Where an exception leads, of the try blocks around."""
         self.function_declarator = function_declarator(declarator)
         self.parameters = tuple(parameters(self.function_declarator))
-        self.tracked, self.hot_at = self._interest()
-
-    # What is of interest.
-
-    def _interest(self) -> tuple[frozenset[bytes], list[int]]:
-        """Names that CUDA calls take, and the offsets of all words that make a statement worth looking at."""
-        node = self.node
-        words = [(match.start(), match.group()) for match in WORD.finditer(self.text, node.start_byte, node.end_byte)]
-        known = spellings()
-        tracked = set(self.members)
-        for at, word in words:
-            if word in known:
-                self._track(at, word.decode(), tracked)
-            elif word in self.wrappers:
-                self._track_wrapped(at, len(word), tracked)
-        self._track_copies(tracked)
-        tracked |= self._flags()
-        hot = [
-            at
-            for at, word in words
-            if word in tracked or word in _LEAVES or word in self.wrappers or word == b"<<<" or word in known
-        ]
-        self.concerned = any(word in known or word == b"<<<" or word in self.wrappers for _, word in words)
-        return frozenset(tracked), hot
-
-    def _flags(self) -> set[bytes]:
-        """Variables of the function that are set to true and false: branches ask them what was done before."""
-        start, end = self.node.start_byte, self.body.end_byte
-        declared = {match[1] for match in _BOOL.finditer(self.text, start, end)}
-        return declared and {match[1] for match in _SET.finditer(self.text, start, end)} & declared
-
-    def _track_wrapped(self, at: int, length: int, tracked: set[bytes]) -> None:
-        """The arguments of a function that makes or ends objects, and what its result is assigned to."""
-        node = self.body.descendant_for_byte_range(at, at + length)
-        while node is not None and node.type not in ("call_expression", "compound_statement"):
-            node = node.parent
-        if node is None or node.type != "call_expression":
-            return
-        arguments = node.child_by_field_name("arguments")
-        tracked.update(word for word in WORD.findall((arguments and arguments.text) or b"") if word not in _NOT_NAMES)
-        if match := _TARGET.search(self.text, self.text.rfind(b";", 0, at) + 1, at):
-            tracked.update(WORD.findall(match[1]))
-
-    def _track_copies(self, tracked: set[bytes]) -> None:
-        """What is copied to or from a tracked variable is tracked too."""
-        pairs = [
-            (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
-            for match in _COPY.finditer(self.text, self.body.start_byte, self.body.end_byte)
-        ]
-        if b"iew" in self.text or b"pan" in self.text:
-            for match in _VIEW.finditer(self.text, self.body.start_byte, self.body.end_byte):
-                if not tracked.isdisjoint(WORD.findall(match["of"] or match["to"])):
-                    tracked.add(match["declared"] or match["set"])
-        pairs += [
-            ({match[1]}, {match[2]})
-            for match in _INTO.finditer(self.text, self.body.start_byte, self.body.end_byte)
-            if match[2] in tracked
-        ]
-        for _ in range(3):
-            before = len(tracked)
-            for target, source in pairs:
-                if not tracked.isdisjoint(target | source):
-                    tracked |= target | source
-            if len(tracked) == before:
-                return
-
-    def _track(self, at: int, name: str, tracked: set[bytes]) -> None:
-        node = self.body.descendant_for_byte_range(at, at + len(name))
-        call = node.parent if node is not None else None
-        if call is None or call.type != "call_expression":
-            return
-        found = meaning(name)
-        arguments = call.child_by_field_name("arguments")
-        if found is None or arguments is None:
-            return
-        given = arguments.named_children
-        for position, _ in (*found.made, *found.ended, *found.named):
-            if position < len(given):
-                words = WORD.findall(given[position].text or b"")
-                tracked.update(word for word in words if word not in _NOT_NAMES)
-
-    def hot(self, node: Node) -> bool:
-        at = bisect_left(self.hot_at, node.start_byte)
-        return at < len(self.hot_at) and self.hot_at[at] < node.end_byte
 
     def concerns(self, place: str) -> bool:
-        match = IDENTIFIER.match(place)
-        return place[:1] == "%" or (
-            match is not None and any(word.encode() in self.tracked for word in IDENTIFIER.findall(place))
-        )
-
-    def emit(self, operation: Call | Assign | Escape | Return) -> None:
-        if isinstance(operation, Assign) and isinstance(operation.value, str) and not self.concerns(operation.value):
-            operation.value = None  # what happens to that place is not followed
-        self.builder.add(operation)
+        """``::name``, and the names ``[a, b]`` for the parts of something, are not followed."""
+        return place[:1] == "%" or (IDENTIFIER.match(place) is not None and super().concerns(place))
 
     # Values and places.
-
-    @abstractmethod
-    def statement(self, node: Node) -> None:
-        """One statement."""
-
-    @abstractmethod
-    def condition(self, node: Node, yes: int, no: int) -> None:
-        """Go to ``yes`` or ``no``."""
 
     def value(self, node: Node, dropped: bool = False) -> Value:
         """What the expression gives, after the operations that it takes."""
@@ -226,27 +97,11 @@ class Expressions(ABC):
         if not self.hot(node):
             return None
         for child in node.named_children:
-            self._escape(self.value(child), child.start_byte)
+            self.escape(self.value(child), child.start_byte)
         return None
 
-    def _escape(self, value: Value, at: int) -> None:
-        if isinstance(value, str):
-            if self.concerns(value):
-                self.emit(Escape(value, at))
-        elif isinstance(value, Address):
-            if self.concerns(value.place):
-                self.emit(Escape(value.place, at, written=True))
-        elif isinstance(value, Inside) and self.concerns(value.place):
-            self.emit(Escape(value.place, at))
-
-    def _escape_words(self, node: Node) -> None:
-        """Every tracked name in the text is known elsewhere, and may be changed there."""
-        for word in dict.fromkeys(WORD.findall(node.text or b"")):
-            if word in self.tracked:
-                self.emit(Escape(word.decode(), node.start_byte, written=True))
-
     def _inner(self, node: Node, dropped: bool) -> Value:
-        children = [child for child in node.named_children if child.type != "comment"]
+        children = without_comments(node)
         return self.value(children[-1], dropped) if children else None
 
     def _cast(self, node: Node, dropped: bool) -> Value:
@@ -308,16 +163,16 @@ class Expressions(ABC):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         assert left is not None and right is not None
         operator = node.child_by_field_name("operator")
-        value = self.value(right)
+        value = self.set_to(text_of(left), right)
         if operator is not None and text_of(operator) != "=":
             moved = self.place(left)
             follows = text_of(operator) in ("+=", "-=") and moved and moved[0] != "%" and self.concerns(moved)
             value = Inside(moved) if follows else None
         place = self.place(left)
         if not place:
-            self._escape(value, node.start_byte)
+            self.escape(value, node.start_byte)
             return None
-        if self.concerns(place) or self._follows(value):
+        if self.concerns(place) or self.follows(value):
             self.emit(Assign(place, value, node.start_byte, node.end_byte))
         return place
 
@@ -331,8 +186,7 @@ class Expressions(ABC):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or right is None:
             return None
-        operator = node.child_by_field_name("operator")
-        symbol = text_of(operator) if operator is not None else ""
+        symbol = field_text(node, "operator")
         first = self.value(left) if self.hot(left) or symbol == "|" else literal(left)
         second = self.value(right) if self.hot(right) or symbol == "|" else literal(right)
         if symbol in ("+", "-"):
@@ -359,22 +213,20 @@ class Expressions(ABC):
             for child in node.named_children:
                 value = self.value(child)
                 if child != test:
-                    self._escape(value, child.start_byte)
+                    self.escape(value, child.start_byte)
             return None
-        self.temporaries += 1
-        result = f"%{self.temporaries}"
-        builder = self.builder
-        yes, no, join = builder.new(), builder.new(), builder.new()
-        self.condition(test, yes, no)
-        decided = builder.last_decision
-        for number_of_arm, (block, arm) in enumerate(zip((yes, no), arms, strict=True)):
-            builder.enter(block, decided, number_of_arm)
-            if arm is not None:
-                self.emit(Assign(result, self.value(arm), arm.start_byte, arm.end_byte))
-            builder.jump(join)
-            builder.leave()
-        builder.start(join)
-        return result
+        one, other = (None if arm is None else (arm, partial(self.value, arm)) for arm in arms)
+        return self.one_of(test, one, other)
+
+    def set_to(self, place: str, node: Node) -> Value:
+        """What a variable is set to. A flag that holds how a comparison came out is asked for later."""
+        inner = node
+        while inner.type == "parenthesized_expression" and inner.named_children:
+            inner = inner.named_children[-1]
+        compares = inner.type == "binary_expression" and field_text(inner, "operator") in ("==", "!=")
+        if not compares or not self.hot(inner) or not self.concerns(place):
+            return self.value(node)
+        return self.one_of(inner, (inner, lambda: 1), (inner, lambda: 0))
 
     def _comma(self, node: Node, dropped: bool) -> Value:
         value: Value = None
@@ -383,13 +235,13 @@ class Expressions(ABC):
         return value
 
     def _lambda(self, node: Node, dropped: bool) -> Value:
-        self._escape_words(node)
+        self.escape_names(node)
         return None
 
     def _list(self, node: Node, dropped: bool) -> Value:
         values = [(self.value(child), child) for child in node.named_children]
         for value, child in values:
-            self._escape(value, child.start_byte)
+            self.escape(value, child.start_byte)
         return 0 if not values else None
 
     def _new(self, node: Node, dropped: bool) -> Value:
@@ -415,8 +267,7 @@ class Expressions(ABC):
 
     def _result(self, call: Call, dropped: bool) -> Value:
         if not dropped:
-            self.temporaries += 1
-            call.result = f"%{self.temporaries}"
+            call.result = self.temporary()
         self.emit(call)
         return call.result or None
 
@@ -425,7 +276,7 @@ class Expressions(ABC):
         arguments = node.child_by_field_name("arguments")
         if function is None or arguments is None:
             return None
-        given = [child for child in arguments.named_children if child.type != "comment"]
+        given = without_comments(arguments)
         launch = next((child for child in node.children if child.type == "kernel_call_syntax"), None)
         if launch is not None:
             return self._launch(node, function, launch, given)
@@ -441,28 +292,16 @@ class Expressions(ABC):
             return None
         before = self.temporaries
         values = tuple(self._argument(child) for child in given)
-        spans = tuple((child.start_byte, child.end_byte) for child in given)
-        call = Call(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans)
+        call = Call(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))
         if known:
             return self._result(call, dropped)
-        if self._wraps(values, before):
+        if self.looks_at_result(values, before):
             self.builder.check(before)
             return f"%{before + 1}?"
         makes = name.rpartition("::")[2].encode() in self.wrappers
-        if makes or (receiver and self.concerns(receiver)) or any(self._follows(value) for value in values):
+        if makes or (receiver and self.concerns(receiver)) or any(self.follows(value) for value in values):
             return self._result(call, dropped)
         return None
-
-    def _follows(self, value: Value) -> bool:
-        place = value if isinstance(value, str) else value.place if isinstance(value, Address | Inside) else ""
-        return bool(place) and self.concerns(place)
-
-    def _wraps(self, values: tuple[Value, ...], before: int) -> bool:
-        """Whether an argument is what a CUDA call just returned: the function or macro looks at the status."""
-        results = [_RESULT.match(value) for value in values if isinstance(value, str)]
-        return any(match is not None and int(match[1]) > before for match in results) and self.builder.is_cuda_result(
-            before
-        )
 
     def _argument(self, node: Node) -> Value:
         """A block is the argument of a macro, which runs it."""
@@ -472,7 +311,7 @@ class Expressions(ABC):
             self.statement(node)
             return None
         if block or node.type == "lambda_expression":
-            self._escape_words(node)
+            self.escape_names(node)
             return None
         return self.value(node)
 
@@ -500,13 +339,11 @@ class Expressions(ABC):
 
     def _launch(self, node: Node, function: Node, launch: Node, given: list[Node]) -> Value:
         values = tuple(self.value(child) for child in given)
-        configuration = [child for child in launch.named_children if child.type != "comment"]
+        configuration = without_comments(launch)
         stream: Value = self.value(configuration[3]) if len(configuration) > 3 else 0
         name, _ = self._callee(function)
-        spans = tuple((child.start_byte, child.end_byte) for child in given)
-        if len(configuration) > 3:
-            spans += ((configuration[3].start_byte, configuration[3].end_byte),)
-        self.emit(Call(name, values, node.start_byte, node.end_byte, spans=spans, launch=True, stream=stream))
+        where = spans([*given, *configuration[3:4]])
+        self.emit(Call(name, values, node.start_byte, node.end_byte, spans=where, launch=True, stream=stream))
         return None
 
     def view(self, kind: str, node: Node, given: Sequence[Value]) -> Value:
@@ -516,7 +353,7 @@ class Expressions(ABC):
     def _take_all(self, given: list[Node]) -> None:
         """An object of a class is made of these values, and may keep them."""
         for each in given:
-            self._escape(self.value(each), each.start_byte)
+            self.escape(self.value(each), each.start_byte)
 
 
 def _last_name(call: Node) -> str:

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import documented
+from cuvet.rules.sources import Source, SourceRule
+
+
+class SourceUnknownType(SourceRule):
+    """
+    ## What it checks
+    A type is named that is spelt like CUDA's and that CUDA does not have: a slip of the pen, or the runtime's spelling of a type that
+    only the driver has, and the other way round.
+
+    ## Why it is wrong
+    The program does not compile, or, in Python, has no such attribute.
+
+    ## Use instead
+    The type that the finding names, if it is meant.
+
+    ## Limits
+    Programs have types of their own with such names. In C++ and C, files are left out that include anything else than headers of CUDA,
+    of the standard libraries and files that are checked in the same run; and names that one of these files may declare. Uses that are
+    compiled under a condition are left out. One finding for each name in a file.
+    """
+
+    code = "CV873"
+    name = "source-unknown-type"
+    severity = "warning"
+    summary = "a type is named that CUDA does not have"
+    help = "name the type that the finding names"
+    evidence = (documented("the names of all types", "the headers of CUDA 12.9 and 13.5 and of their libraries"),)
+    VALID = (
+        Source(
+            "types of both APIs and of a library",
+            """
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <vector>
+struct Work {
+    cudaStream_t stream;
+    CUcontext context;
+    cublasHandle_t handle;
+    std::vector<cudaEvent_t> events;
+};
+""",
+        ),
+        Source(
+            "the program's own",
+            """
+#include <cuda_runtime.h>
+typedef int cudaDevice_t;
+class cudaStream {
+    cudaStream_t handle;
+};
+void use(cudaDevice_t device, cudaStream &stream);
+""",
+        ),
+        Source(
+            "declared elsewhere, as far as one can see",
+            """
+#include <cuda_runtime.h>
+#include "device.h"
+void use(cudaDevice_t device) {
+    CHECK(cudaSetDevice(device));
+}
+""",
+        ),
+        Source(
+            "of another library",
+            """
+#include <cublas_v2.h>
+cublasStatus_t multiply(cublasMpHandle_t handle, cublasHandle_t local);
+""",
+        ),
+        Source(
+            "Python: types and their values",
+            """
+from cuda.bindings import driver, runtime as cudart
+
+def flags(kind: driver.CUmemAllocationType) -> cudart.cudaMemcpyKind:
+    if kind == driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED:
+        return cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
+    return cudart.cudaMemcpyKind.cudaMemcpyDefault
+""",
+            language="python",
+        ),
+    )
+    INVALID = (
+        Source(
+            "the runtime has no contexts",
+            """
+#include <cuda.h>
+#include <cuda_runtime.h>
+void start(CUdevice device) {
+    cudaContext_t context;  // warning: [source-unknown-type]
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+}
+""",
+        ),
+        Source(
+            "letters exchanged",
+            """
+#include <cuda_runtime.h>
+#include <stdio.h>
+struct Work {
+    cudaStraem_t stream;  // warning: [source-unknown-type]
+};
+void end(Work &work) {
+    CHECK(cudaStreamSynchronize(work.stream));
+}
+""",
+        ),
+        Source(
+            "the driver's types do not end in _t",
+            """
+void end(CUstream_t stream) {  // warning: [source-unknown-type]
+    CHECK(cuStreamSynchronize(stream));
+}
+""",
+        ),
+        Source(
+            "of a library",
+            """
+#include "cublas_v2.h"
+void end(cublasHandel_t handle) {  // warning: [source-unknown-type]
+    cublasStatus_t status = cublasDestroy(handle);
+    if (status != CUBLAS_STATUS_SUCCESS)
+        abort();
+}
+""",
+        ),
+        Source(
+            "Python",
+            """
+from cuda.bindings import runtime as cudart
+
+def default_stream():
+    return cudart.cudaStraem_t(0)  # warning: [source-unknown-type]
+""",
+            language="python",
+        ),
+    )

@@ -1,0 +1,113 @@
+"""Which text of a function in C++ is of interest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.source.calls import spellings
+from cuvet.source.languages.interest import WORD, Interest, follow_copies, handles
+from cuvet.source.parsing import Source, enclosing
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WORD = re.compile(rb"[A-Za-z_]\w*|<<<")
+_COPY = re.compile(
+    rb"(?<!\w)([A-Za-z_][\w.\->\[\]]{0,200})\s{0,80}=(?!=)\s{0,80}"
+    rb"((?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[&*]?[A-Za-z_][\w.\->\[\]]{0,200}\)?)\s{0,80}[;,)]"
+)
+"""One variable is set to another."""
+_INTO = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*&?\s*\(?([A-Za-z_]\w*)\s*(?:\[|[+-](?![=+-]))[^;=]{0,200};")
+"""A variable is set to an address in the memory of another: ``&all[i]``, ``all + i``."""
+_TARGET = re.compile(
+    rb"(?<!\w)([\w.\->\[\]]{1,200})\s{0,80}=(?!=)\s{0,80}(?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[\w:]{0,200}$"
+)
+"""What the result of a call is assigned to, up to the call's name."""
+_VIEW = re.compile(
+    rb"\b\w*(?:[vV]iew|[sS]pan)\w*(?:\s*<[^;{}=]{0,400}>)?\s+(?P<declared>\w+)\s*(?P<of>[({][^;]{0,400});|"
+    rb"\b(?P<set>\w+)\s*=\s*(?P<to>[\w:]*(?:[vV]iew|[sS]pan)\b[^;]{0,400});"
+)
+"""A variable that is made a view of something."""
+_BOOL = re.compile(rb"\bbool\s+([A-Za-z_]\w*)")
+_SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|\(?\s*cu\w{1,80}\s*\()")
+"""A variable is set to true or false, or to what a call of CUDA gives or is compared with."""
+_LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue", b"exit", b"abort", b"_Exit", b"quick_exit"})
+_NOT_NAMES = frozenset(
+    b"void const sizeof float double int char unsigned long short size_t this NULL nullptr reinterpret_cast static_cast "
+    b"cudaStream_t cudaEvent_t CUdeviceptr".split()
+)
+
+
+def interest_in(
+    source: Source, function: Node, body: Node, wrappers: frozenset[bytes], members: frozenset[bytes]
+) -> tuple[bool, Interest]:
+    """Whether the function calls CUDA or one of the ``wrappers``; and the names that such calls take, with the ``members`` of its class,
+    and the offsets of all words that make a statement worth looking at."""
+    text, known = source.text, spellings()
+    words = [(match.start(), match.group()) for match in _WORD.finditer(text, function.start_byte, function.end_byte)]
+    names = set(members)
+    for at, word in words:
+        if word in known:
+            names.update(_handles_given(body, at, word.decode()))
+        elif word in wrappers:
+            names.update(_around_wrapped(text, body, at, len(word)))
+    _follow_copies(text, body, names)
+    names |= _flags(text, function.start_byte, body.end_byte)
+    sites = [
+        at
+        for at, word in words
+        if word in names or word in _LEAVES or word in wrappers or word == b"<<<" or word in known
+    ]
+    concerned = any(word in known or word == b"<<<" or word in wrappers for _, word in words)
+    return concerned, Interest(frozenset(names), sites)
+
+
+def _handles_given(body: Node, at: int, api: str) -> Iterator[bytes]:
+    """Words in the arguments of a call of CUDA that are handles."""
+    node = body.descendant_for_byte_range(at, at + len(api))
+    call = node.parent if node is not None else None
+    arguments = call.child_by_field_name("arguments") if call is not None and call.type == "call_expression" else None
+    if arguments is not None:
+        given = arguments.named_children
+        for position in handles(api):
+            if position < len(given):
+                yield from _names_in(given[position])
+
+
+def _around_wrapped(text: bytes, body: Node, at: int, length: int) -> Iterator[bytes]:
+    """The arguments of a function that makes or ends objects, and what its result is assigned to."""
+    node = enclosing(body.descendant_for_byte_range(at, at + length), "call_expression", "compound_statement")
+    if node is None or node.type != "call_expression":
+        return
+    arguments = node.child_by_field_name("arguments")
+    if arguments is not None:
+        yield from _names_in(arguments)
+    if match := _TARGET.search(text, text.rfind(b";", 0, at) + 1, at):
+        yield from WORD.findall(match[1])
+
+
+def _names_in(node: Node) -> Iterator[bytes]:
+    return (word for word in WORD.findall(node.text or b"") if word not in _NOT_NAMES)
+
+
+def _follow_copies(text: bytes, body: Node, names: set[bytes]) -> None:
+    """What is copied to or from one of the names, or is a view of one, is one too."""
+    start, end = body.start_byte, body.end_byte
+    pairs = [
+        (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
+        for match in _COPY.finditer(text, start, end)
+    ]
+    if b"iew" in text or b"pan" in text:
+        for match in _VIEW.finditer(text, start, end):
+            if not names.isdisjoint(WORD.findall(match["of"] or match["to"])):
+                names.add(match["declared"] or match["set"])
+    pairs += [({match[1]}, {match[2]}) for match in _INTO.finditer(text, start, end) if match[2] in names]
+    follow_copies(names, pairs)
+
+
+def _flags(text: bytes, start: int, end: int) -> set[bytes]:
+    """Variables of the function that are set to true and false: branches ask them what was done before."""
+    declared = {match[1] for match in _BOOL.finditer(text, start, end)}
+    return declared and {match[1] for match in _SET.finditer(text, start, end)} & declared

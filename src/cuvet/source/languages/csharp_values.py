@@ -1,0 +1,286 @@
+"""Expressions of C#: what they name and give, after the operations that they take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cuvet.source.constants import enumerator
+from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
+from cuvet.source.languages.interest import Interest
+from cuvet.source.languages.lowering import Lowering
+from cuvet.source.parsing import Source, field_text, text_of
+from cuvet.source.program import Address, Call, Escape, Value
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ENDS_PROCESS = frozenset({"Environment.Exit", "Environment.FailFast", "System.Environment.Exit", "Application.Exit"})
+_ZERO = frozenset(
+    {
+        "IntPtr.Zero",
+        "UIntPtr.Zero",
+        "System.IntPtr.Zero",
+        "nint.Zero",
+        "Success",
+        "SUCCESS",
+        "CUDA_SUCCESS",
+        "cudaSuccess",
+    }
+)
+
+
+class Expressions(Lowering):
+    """Of one method."""
+
+    def __init__(self, source: Source, definition: CSharpDefinition, body: Node, interest: Interest) -> None:
+        super().__init__(source, definition.node, definition.owner, definition.name, interest)
+        self.definition = definition
+        self.body = body
+
+    def meant(self, word: str) -> Iterable[str]:
+        return (word, f"this.{word}") if word in self.definition.fields else (word,)
+
+    # Places.
+
+    def place(self, node: Node) -> str:
+        """What the expression names; ``""`` if it names nothing that can be followed."""
+        kind = node.type
+        if kind == "identifier":
+            name = text_of(node)
+            return f"this.{name}" if name in self.definition.fields and not self._is_variable(name) else name
+        if kind == "member_access_expression":
+            return self._member(node)
+        if kind == "element_access_expression":
+            base, inside = node.child_by_field_name("expression"), field_text(node, "subscript").strip("[]")
+            outer = self.place(base) if base is not None else ""
+            return f"{outer}[{inside if inside.isdigit() else '*'}]" if outer else ""
+        if kind == "declaration_expression":
+            name = field_text(node, "name")
+            self.locals[name] = type_of(node)
+            return name
+        if kind in ("parenthesized_expression", "ref_expression") and node.named_children:
+            return self.place(node.named_children[-1])
+        return ""
+
+    def _is_variable(self, name: str) -> bool:
+        return name in self.locals or any(parameter.name == name for parameter in self.parameters)
+
+    def _member(self, node: Node) -> str:
+        base, name = node.child_by_field_name("expression"), text_of(node.child_by_field_name("name") or node)
+        if base is None:
+            return ""
+        if base.type in ("this", "base"):
+            return f"this.{name}"
+        outer = self.place(base)
+        return outer if name in ("Pointer", "Value") else f"{outer}.{name}" if outer else ""
+
+    # Expressions.
+
+    def value(self, node: Node) -> Value:
+        kind = node.type
+        if kind in ("identifier", "member_access_expression"):
+            return self._name(node)
+        if kind == "integer_literal":
+            return _number(text_of(node))
+        if kind in ("null_literal", "default_expression") or (kind == "boolean_literal" and node.text == b"false"):
+            return 0
+        if kind == "boolean_literal":
+            return 1
+        handler = _EXPRESSIONS.get(kind)
+        if handler is not None:
+            return handler(self, node)
+        if self.hot(node):
+            for child in node.named_children:
+                self.escape(self.value(child), child.start_byte)
+        return None
+
+    def _name(self, node: Node) -> Value:
+        text = text_of(node)
+        last = text.rpartition(".")[2]
+        if text in _ZERO or (last in _ZERO and "." in text) or text == "default":
+            return 0
+        number = enumerator(last)
+        return number if number is not None else self.place(node) or None
+
+    def _inner(self, node: Node) -> Value:
+        return self.value(node.named_children[-1]) if node.named_children else None
+
+    def _cast(self, node: Node) -> Value:
+        value = node.child_by_field_name("value")
+        return self.value(value) if value is not None else None
+
+    def _element(self, node: Node) -> Value:
+        return self.place(node) or None
+
+    def _address(self, node: Node) -> Value:
+        """``&x``; ``!x``, ``-x`` and the like are nothing that is followed."""
+        if node.children[0].type == "&":
+            place = self.place(node.named_children[-1])
+            return Address(place) if place else None
+        value = self.value(node.named_children[-1])
+        return -value if isinstance(value, int) and node.children[0].type == "-" else None
+
+    def _assignment(self, node: Node) -> Value:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if left is None or right is None:
+            return None
+        value = self.value(right)
+        if operator is not None and text_of(operator) != "=":
+            self.escape(value, node.start_byte)
+            value = None
+        if left.type == "identifier" and text_of(left) == "_":
+            return value
+        place = self.place(left)
+        self.assign(place, value, node)
+        return place or None
+
+    def _changed(self, node: Node) -> Value:
+        """``x++``."""
+        if node.children[-1].type in ("++", "--"):
+            self.assign(self.place(node.named_children[0]), None, node)
+            return None
+        return self.value(node.named_children[0])
+
+    def _binary(self, node: Node) -> Value:
+        before = self.temporaries
+        values = [self.value(child) for child in (node.named_children[0], node.named_children[-1])]
+        symbol = field_text(node, "operator")
+        if symbol in ("==", "!="):
+            self.builder.check(before)
+        if symbol == "|" and isinstance(values[0], int) and isinstance(values[1], int):
+            return values[0] | values[1]
+        return self.offset(symbol, values)
+
+    def _either(self, node: Node) -> Value:
+        test, one, other = (child for child in node.named_children if child.type != "comment")
+        return self.either(test, one, other)
+
+    def _out_of_sight(self, node: Node) -> Value:
+        self.escape_names(node)
+        return None
+
+    def _throw_expression(self, node: Node) -> Value:
+        return None
+
+    def _new(self, node: Node) -> Value:
+        """``new IntPtr(x)`` is x; any other class may keep what it is made of."""
+        given = arguments(node)
+        kind = text_of(node.child_by_field_name("type") or node)
+        if HANDLE.search(kind) and len(given) < 2 and node.child_by_field_name("initializer") is None:
+            return self.value(given[0].named_children[-1]) if given else 0
+        for child in node.named_children:
+            if self.hot(child):
+                self.escape_names(child)
+        return None
+
+    # Calls.
+
+    def _call(self, node: Node) -> Value:
+        function = node.child_by_field_name("function")
+        if function is None:
+            return None
+        path = (
+            re.sub(r"\s+", "", text_of(function)) if function.type in ("identifier", "member_access_expression") else ""
+        )
+        if path in _ENDS_PROCESS:
+            self.leave(node, "exit")
+            return None
+        if not self.hot(node):
+            return None
+        api = self.definition.entry_point(path.rpartition(".")[2])
+        given = arguments(node)
+        if api:
+            return self._cuda(node, api, given)
+        return self._other(node, function, path, given)
+
+    def _cuda(self, node: Node, api: str, given: Sequence[Node]) -> Value:
+        form = positions(api, len(given))
+        values = [self._argument(child) for child in given]
+        if form is None:
+            for value, child in zip(values, given, strict=True):
+                self.escape(value, child.start_byte)
+            return None
+        ordered: list[Value] = [None] * (max(form, default=-1) + 1)
+        where = [(node.start_byte, node.end_byte)] * len(ordered)
+        for value, child, position in zip(values, given, form, strict=True):
+            if position >= 0:
+                ordered[position], where[position] = value, (child.start_byte, child.end_byte)
+        result = "" if node.parent is not None and node.parent.type == "expression_statement" else self.temporary()
+        self.emit(Call(api, tuple(ordered), node.start_byte, node.end_byte, result=result, spans=tuple(where)))
+        for value in ordered:
+            if isinstance(value, Address):
+                self.share(value.place, node.start_byte)
+        return result or None
+
+    def _argument(self, node: Node) -> Value:
+        """``ref x``, ``out x`` and ``out var x`` are the address of x."""
+        inner = node.named_children[-1] if node.named_children else node
+        if any(child.type in ("ref", "out", "in") for child in node.children) or inner.type == "declaration_expression":
+            place = self.place(inner)
+            return Address(place) if place and place != "_" else None
+        return self.value(inner)
+
+    def _other(self, node: Node, function: Node, path: str, given: Sequence[Node]) -> Value:
+        """A function that is not CUDA's."""
+        before = self.temporaries
+        receiver, name = "", path.rpartition(".")[2]
+        if function.type == "member_access_expression":
+            base = function.child_by_field_name("expression")
+            name = text_of(function.child_by_field_name("name") or function)
+            if base is not None and base.type in ("invocation_expression", "parenthesized_expression"):
+                value = self.value(base)
+                if isinstance(value, str) and value[0] == "%":
+                    self.builder.check(before)
+                    return f"{value}?" if value[-1] != "?" else value
+            receiver = self.place(base) if base is not None else ""
+        values = tuple(self._argument(child) for child in given)
+        if path.removeprefix("this.").partition(".")[0] == name or name in self.definition.functions:
+            self._changes_others(node)
+        return self.other_call(name, receiver, values, given, node, before)
+
+    def _changes_others(self, node: Node) -> None:
+        """A method of the same object may change its fields, and those that are static."""
+        if self.owner:
+            self.emit(Escape("this", node.start_byte, written=True))
+        for word in self.interest.names:
+            place = word.decode()
+            if place not in self.definition.fields and not self._is_variable(place):
+                self.emit(Escape(place, node.start_byte, written=True))
+
+
+def type_of(declaration: Node) -> str:
+    """The type that is written there; empty for ``var``."""
+    kind = declaration.child_by_field_name("type")
+    return text_of(kind) if kind is not None and kind.type != "implicit_type" else ""
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text.rstrip("uUlL"), 0)
+    except ValueError:
+        return None
+
+
+_EXPRESSIONS: dict[str, Callable[[Expressions, Node], Value]] = {
+    "parenthesized_expression": Expressions._inner,
+    "checked_expression": Expressions._inner,
+    "await_expression": Expressions._inner,
+    "ref_expression": Expressions._inner,
+    "cast_expression": Expressions._cast,
+    "element_access_expression": Expressions._element,
+    "prefix_unary_expression": Expressions._address,
+    "postfix_unary_expression": Expressions._changed,
+    "assignment_expression": Expressions._assignment,
+    "binary_expression": Expressions._binary,
+    "conditional_expression": Expressions._either,
+    "lambda_expression": Expressions._out_of_sight,
+    "anonymous_method_expression": Expressions._out_of_sight,
+    "query_expression": Expressions._out_of_sight,
+    "throw_expression": Expressions._throw_expression,
+    "object_creation_expression": Expressions._new,
+    "implicit_object_creation_expression": Expressions._new,
+    "invocation_expression": Expressions._call,
+}

@@ -1,0 +1,103 @@
+"""What all lowerings share of the operations of a function: which are of interest, and what becomes known elsewhere."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cuvet.source.graph import Builder
+from cuvet.source.languages.interest import IDENTIFIER, WORD, Interest
+from cuvet.source.parsing import Source
+from cuvet.source.program import Address, Assign, Escape, Operation, Parameter, Value, place_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_RESULT = re.compile(r"%(\d+)\??$")
+
+
+class Operations(ABC):
+    """Of one function. What touches no word of interest is skipped."""
+
+    parameters: tuple[Parameter, ...] = ()
+
+    def __init__(self, source: Source, node: Node, owner: str, interest: Interest) -> None:
+        self.source = source
+        self.text = source.text
+        self.node = node
+        self.owner = owner
+        self.interest = interest
+        self._hot = interest.at
+        self.builder = Builder()
+        self.locals: dict[str, str] = {}
+        self.temporaries = 0
+        self._lent: dict[str, tuple[Value, ...]] = {}
+        """By result of a function that is not CUDA's: what it was given."""
+
+    @abstractmethod
+    def statement(self, node: Node) -> None:
+        """One statement."""
+
+    @abstractmethod
+    def value(self, node: Node) -> Value:
+        """What the expression gives, after the operations that it takes."""
+
+    @abstractmethod
+    def condition(self, node: Node, yes: int, no: int) -> None:
+        """Go to ``yes`` or ``no``."""
+
+    # What is of interest.
+
+    def hot(self, node: Node) -> bool:
+        """Whether a word of interest stands in the node."""
+        at = bisect_left(self._hot, node.start_byte)
+        return at < len(self._hot) and self._hot[at] < node.end_byte
+
+    def concerns(self, place: str) -> bool:
+        return place[:1] == "%" or any(word.encode() in self.interest.names for word in IDENTIFIER.findall(place))
+
+    def follows(self, value: Value) -> bool:
+        place = place_of(value)
+        return bool(place) and self.concerns(place)
+
+    def meant(self, word: str) -> Iterable[str]:
+        """The places that a word in a text that is not followed may stand for."""
+        return (word,)
+
+    # Operations.
+
+    def emit(self, operation: Operation) -> None:
+        if isinstance(operation, Assign) and isinstance(operation.value, str) and not self.concerns(operation.value):
+            operation.value = None  # what happens to that place is not followed
+        self.builder.add(operation)
+
+    def temporary(self) -> str:
+        self.temporaries += 1
+        return f"%{self.temporaries}"
+
+    def escape(self, value: Value, at: int) -> None:
+        """Somebody of whom nothing is known has the value now, and what it was made of."""
+        for each in self._lent.get(value, ()) if isinstance(value, str) else ():
+            self.escape(each.place if isinstance(each, Address) else each, at)
+        if self.follows(value):
+            self.emit(Escape(place_of(value), at, written=isinstance(value, Address)))
+
+    def escape_names(self, node: Node) -> None:
+        """Each variable that the text names may be changed there, and its value be kept."""
+        for word in dict.fromkeys(WORD.findall(node.text or b"")):
+            if word in self.interest.names:
+                for place in self.meant(word.decode()):
+                    self.emit(Escape(place, node.start_byte, written=True))
+
+    def looks_at_result(self, values: Sequence[Value], before: int) -> bool:
+        """Whether one of the values is what a call of CUDA returned since temporary ``before``: who is given it looks at the status."""
+        results = [_RESULT.match(value) for value in values if isinstance(value, str)]
+        fresh = any(match is not None and int(match[1]) > before for match in results)
+        return fresh and self.builder.is_cuda_result(before)
+
+
+def spans(nodes: Sequence[Node]) -> tuple[tuple[int, int], ...]:
+    return tuple((node.start_byte, node.end_byte) for node in nodes)

@@ -1,0 +1,369 @@
+"""Expressions of Python: what they name and give, after the operations that they take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cuvet.source.constants import enumerator
+from cuvet.source.languages.interest import Interest
+from cuvet.source.languages.lowering import Lowering
+from cuvet.source.languages.operations import spans
+from cuvet.source.languages.python_names import Api, Shape, shape
+from cuvet.source.parsing import Source, field_text, text_of, without_comments
+from cuvet.source.program import Address, Call, Escape, Value
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cuvet.source.languages.python import PythonDefinition
+
+_ENDS_PROCESS = frozenset({"exit", "quit", "sys.exit", "os._exit", "os.abort"})
+_SAME = frozenset({"int", "ctypes.c_void_p", "c_void_p", "np.uint64", "np.intp", "numpy.uint64", "numpy.intp"})
+"""What keeps the value that it is given."""
+_HANDLE_TYPE = re.compile(r"^(?:cuda\w+_t|CU[a-z]\w+|cudaGraphicsResource)$")
+
+Several = tuple[Value, ...]
+"""The values of a call that returns a tuple."""
+
+
+class Expressions(Lowering):
+    """Of one function."""
+
+    def __init__(self, source: Source, definition: PythonDefinition, body: Node, interest: Interest) -> None:
+        super().__init__(source, definition.node, definition.owner, definition.name, interest)
+        self.names = definition.names
+        self.functions = definition.functions
+        self.body = body
+        self.is_module = definition.node.type == "module"
+        self.globals: set[str] = set()
+        self.freed_by_itself: set[str] = set()
+        """Places of PyCUDA's allocations."""
+
+    def meant(self, word: str) -> Iterable[str]:
+        return (word, f"self.{word}") if self.owner else (word,)
+
+    # Places.
+
+    def place(self, node: Node) -> str:
+        """What the expression names; ``""`` if it names nothing that can be followed."""
+        kind = node.type
+        if kind == "identifier":
+            return text_of(node)
+        if kind == "attribute":
+            base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
+            if base is None or name is None or self.names.is_module(text_of(base)):
+                return ""
+            outer = self.place(base)
+            return outer if text_of(name) == "value" else f"{outer}.{text_of(name)}" if outer else ""
+        if kind == "subscript":
+            base, index = node.child_by_field_name("value"), node.child_by_field_name("subscript")
+            outer = self.place(base) if base is not None else ""
+            number = text_of(index) if index is not None and index.type == "integer" else "*"
+            return f"{outer}[{number}]" if outer else ""
+        if kind in ("parenthesized_expression", "as_pattern_target") and node.named_children:
+            return self.place(node.named_children[0])
+        return ""
+
+    def targets(self, node: Node) -> list[str]:
+        """The places that an assignment to the expression changes; variables among them are new."""
+        if node.type in ("pattern_list", "tuple_pattern", "list_pattern", "expression_list", "tuple", "list"):
+            return [place for child in node.named_children for place in self.targets(child)]
+        place = self.place(node)
+        if node.type == "identifier" and place not in self.globals and not self.is_module:
+            self.locals.setdefault(place, "")
+        return [place]
+
+    # Expressions.
+
+    def value(self, node: Node) -> Value:
+        found = self.all(node, ())
+        return found[0] if isinstance(found, tuple) and found else None if isinstance(found, tuple) else found
+
+    def one(self, node: Node) -> Value:
+        """The value; of a tuple that a call returned, that it is nothing which can be followed."""
+        found = self.all(node, ())
+        return found if not isinstance(found, tuple) else found[0] if len(found) == 1 else None
+
+    def all(self, node: Node, into: Sequence[str]) -> Value | Several:
+        """The value, or all values of a call that returns several. ``into``: where they are going to be."""
+        kind = node.type
+        if kind in ("identifier", "attribute"):
+            return self._name(node)
+        if kind == "integer":
+            return _number(text_of(node))
+        if kind in ("none", "false"):
+            return 0
+        if kind == "true":
+            return 1
+        if kind in ("string", "concatenated_string"):
+            return None
+        handler = _EXPRESSIONS.get(kind)
+        if handler is not None:
+            return handler(self, node, into)
+        if self.hot(node):
+            for child in node.named_children:
+                self.escape(self.one(child), child.start_byte)
+        return None
+
+    def _name(self, node: Node) -> Value:
+        text = text_of(node)
+        last = text.rpartition(".")[2]
+        number = enumerator(last)
+        return number if number is not None else self.place(node) or None
+
+    def _inner(self, node: Node, into: Sequence[str]) -> Value | Several:
+        return self.all(node.named_children[-1], into) if node.named_children else None
+
+    def _subscript(self, node: Node, into: Sequence[str]) -> Value | Several:
+        """``call(…)[1]`` is one of the values that the call returns."""
+        base, index = node.child_by_field_name("value"), node.child_by_field_name("subscript")
+        if base is None or base.type not in ("call", "await") or index is None:
+            if index is not None and self.hot(index):
+                self.escape(self.one(index), index.start_byte)
+            return self.place(node) or None
+        number = _number(text_of(index)) if index.type == "integer" else None
+        wanted = [""] * number + (list(into[:1]) or ["_"]) if number else ()
+        found = self.all(base, wanted)
+        if isinstance(found, tuple):
+            return found[number] if number is not None and number < len(found) else None
+        return found if number == 0 else None
+
+    def _assignment(self, node: Node, into: Sequence[str]) -> Value | Several:
+        left = node.child_by_field_name("left") or node.child_by_field_name("name")
+        right = node.child_by_field_name("right") or node.child_by_field_name("value")
+        if left is None or right is None:
+            return None
+        several = left.type in ("pattern_list", "tuple_pattern", "list_pattern")
+        if (
+            several
+            and right.type in ("expression_list", "tuple")
+            and len(right.named_children) == len(left.named_children)
+        ):
+            self._one_by_one(left, right, node)
+            return None
+        places = self.targets(left)
+        found = self.all(right, places if several or places[0] else ())
+        if not several:
+            self._store(places[0], found, node)
+            return places[0] or None
+        values = found if isinstance(found, tuple) else (None,)
+        if not isinstance(found, tuple):
+            self.escape(found, node.start_byte)
+        if len(values) != len(places):
+            values = (*values, *([None] * len(places)))
+        for place, value in zip(places, values, strict=False):
+            if place != "_":
+                self.assign(place, value, node)
+        return None
+
+    def _one_by_one(self, left: Node, right: Node, node: Node) -> None:
+        """``a, b = c, d``. Where one of the targets is a value too (a swap), which is which is not followed."""
+        values = [self.one(child) for child in right.named_children]
+        places = self.targets(left)
+        mixed = any(place and place in values[at + 1 :] for at, place in enumerate(places)) or len(places) != len(
+            values
+        )
+        for at, place in enumerate(places):
+            value = values[at] if at < len(values) else None
+            if mixed:
+                self.escape(value, node.start_byte)
+            self.assign(place, None if mixed else value, node)
+
+    def _store(self, place: str, found: Value | Several, node: Node) -> None:
+        if not isinstance(found, tuple):
+            self.assign(place, found, node)
+            return
+        if place in self.locals:
+            self.locals[place] = "[]"
+        self.assign(place, found[0] if len(found) == 1 else None, node)
+        for index, value in enumerate(found):
+            self.assign(f"{place}[{index}]" if place else "", value, node)
+
+    def _augmented(self, node: Node, into: Sequence[str]) -> Value:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if right is not None:
+            self.escape(self.one(right), node.start_byte)
+        if left is not None:
+            self.assign(self.place(left), None, node)
+        return None
+
+    def _binary(self, node: Node, into: Sequence[str]) -> Value:
+        values = [self.one(child) for child in node.named_children]
+        symbol = field_text(node, "operator")
+        if symbol == "|" and all(isinstance(value, int) for value in values):
+            return sum({value for value in values if isinstance(value, int)})
+        return self.offset(symbol, values)
+
+    def _either(self, node: Node, into: Sequence[str]) -> Value:
+        one, test, other = (child for child in node.named_children if child.type != "comment")
+        return self.either(test, one, other)
+
+    def _compare(self, node: Node, into: Sequence[str]) -> Value:
+        """A comparison whose outcome nobody branches on."""
+        before = self.temporaries
+        for child in node.named_children:
+            self.one(child)
+        self.builder.check(before)
+        return None
+
+    def _out_of_sight(self, node: Node, into: Sequence[str]) -> Value:
+        """A lambda or a comprehension."""
+        self.escape_names(node)
+        return None
+
+    # Calls.
+
+    def _call(self, node: Node, into: Sequence[str]) -> Value | Several:
+        function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if function is None or listed is None:
+            return None
+        name = re.sub(r"\s+", "", text_of(function)) if function.type in ("identifier", "attribute") else ""
+        given = without_comments(listed) if listed.type == "argument_list" else [listed]
+        if name in _ENDS_PROCESS:
+            self.leave(node, "exit")
+            return None
+        api = self.names.api(name)
+        if api is not None:
+            return self._cuda(node, api, given, into)
+        if (name in _SAME or _HANDLE_TYPE.match(name.rpartition(".")[2])) and len(given) <= 1:
+            return self.all(given[0], into) if given else 0
+        if not self.hot(node):
+            return None
+        if len(given) == 1 and (checked := self._checked(given[0], into)) is not None:
+            return checked
+        return self._other(node, function, name, given)
+
+    def _cuda(
+        self, node: Node, api: Api, given: Sequence[Node], into: Sequence[str], wrapped: bool = False
+    ) -> Value | Several:
+        """A call of CUDA. ``wrapped``: a function takes the status away from what is returned."""
+        form = shape(api, len(given))
+        if form is None:
+            for child in given:
+                self.escape(self.one(child), child.start_byte)
+            return None
+        arguments = self._arguments(api, form, given)
+        status_first = api.style == "tuple" and (not wrapped or len(into) == len(form.outputs) + 1 > 1)
+        outputs = self._outputs(len(form.outputs), into[1:] if status_first else into)
+        for position, output in zip(form.outputs, outputs, strict=True):
+            arguments[position] = (Address(output), (node.start_byte, node.end_byte))
+        dropped = (
+            api.style != "tuple"
+            or not (wrapped or self._is_used(node))
+            or (not wrapped and list(into[:1]) in ([""], ["_"]))
+        )
+        result = "" if dropped else self.temporary()
+        ordered = [arguments.get(position, (None, (node.start_byte, node.end_byte))) for position in range(form.count)]
+        call = Call(api.name, tuple(value for value, _ in ordered), node.start_byte, node.end_byte, result=result)
+        call.spans = tuple(span for _, span in ordered)
+        call.checked = wrapped or api.style != "tuple"
+        self.emit(call)
+        for output in outputs:
+            if output[0] == "%":
+                self.emit(Escape(output, node.start_byte))
+            else:
+                self.share(output, node.start_byte)
+        if api.style == "pycuda":
+            self.freed_by_itself.update(outputs)
+            for output in outputs:
+                self.emit(Escape(output, node.start_byte))
+        if api.style == "tuple" and (not wrapped or status_first):
+            return (result or None, *outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs) if outputs else None
+
+    def _outputs(self, count: int, into: Sequence[str]) -> list[str]:
+        """Where the values go that the call returns: to the places ``into``, as far as these are followed."""
+        targets = [*into[:count], *[""] * (count - len(into))]
+        return [each if each not in ("", "_") and self.concerns(each) else self.temporary() for each in targets]
+
+    def _is_used(self, node: Node) -> bool:
+        return node.parent is not None and node.parent.type != "expression_statement"
+
+    def _arguments(self, api: Api, form: Shape, given: Sequence[Node]) -> dict[int, tuple[Value, tuple[int, int]]]:
+        """By parameter: the argument's value, and where it stands."""
+        found: dict[int, tuple[Value, tuple[int, int]]] = {}
+        for index, child in enumerate(given):
+            position = form.given[index] if index < len(form.given) else -1
+            if child.type == "keyword_argument":
+                keyword, child = child.named_children[0], child.named_children[-1]
+                position = form.names.get(text_of(keyword), position)
+            value = self.one(child)
+            if position >= 0:
+                found[position] = (value, (child.start_byte, child.end_byte))
+        return found
+
+    def _checked(self, argument: Node, into: Sequence[str]) -> Value | Several:
+        """``check(cudaMalloc(n))``: a function is handed all that a call returns, looks at the status and returns the rest. None if
+        this is none."""
+        if argument.type == "list_splat":
+            argument = argument.named_children[0]
+        if argument.type != "call":
+            return None
+        function, listed = argument.child_by_field_name("function"), argument.child_by_field_name("arguments")
+        if function is None or listed is None or listed.type != "argument_list":
+            return None
+        api = self.names.api(re.sub(r"\s+", "", text_of(function)))
+        if api is None or api.style != "tuple":
+            return None
+        found = self._cuda(argument, api, without_comments(listed), into, wrapped=True)
+        return () if found is None else found
+
+    def _other(self, node: Node, function: Node, name: str, given: Sequence[Node]) -> Value:
+        """A function that is not CUDA's, or a method."""
+        before = self.temporaries
+        receiver = ""
+        if function.type == "attribute":
+            base = function.child_by_field_name("object")
+            receiver = self.place(base) if base is not None else ""
+            if base is not None and base.type == "call":
+                self.escape(self.one(base), base.start_byte)
+        values = tuple(
+            self.one(child.named_children[-1] if child.type == "keyword_argument" else child) for child in given
+        )
+        last = name.rpartition(".")[2]
+        if last == "free" and not given and receiver in self.freed_by_itself:
+            self.emit(
+                Call("cuMemFree", (receiver,), node.start_byte, node.end_byte, checked=True, spans=spans([function]))
+            )
+            return None
+        self._changes_others(name, receiver, node)
+        return self.other_call(last, receiver, values, given, node, before)
+
+    def _changes_others(self, name: str, receiver: str, node: Node) -> None:
+        """A function of the same file or object may change the file's variables, or the object."""
+        if receiver in ("self", "super()") or "self" in name.split(".")[:1]:
+            if receiver == "self":
+                self.emit(Escape("self", node.start_byte, written=True))
+        elif name in self.functions:
+            for word in self.interest.names:
+                place = word.decode()
+                if place not in self.locals:
+                    self.emit(Escape(place, node.start_byte, written=True))
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+_EXPRESSIONS: dict[str, Callable[[Expressions, Node, Sequence[str]], Value | Several]] = {
+    "parenthesized_expression": Expressions._inner,
+    "await": Expressions._inner,
+    "subscript": Expressions._subscript,
+    "assignment": Expressions._assignment,
+    "named_expression": Expressions._assignment,
+    "augmented_assignment": Expressions._augmented,
+    "binary_operator": Expressions._binary,
+    "comparison_operator": Expressions._compare,
+    "conditional_expression": Expressions._either,
+    "lambda": Expressions._out_of_sight,
+    "list_comprehension": Expressions._out_of_sight,
+    "set_comprehension": Expressions._out_of_sight,
+    "dictionary_comprehension": Expressions._out_of_sight,
+    "generator_expression": Expressions._out_of_sight,
+    "call": Expressions._call,
+}

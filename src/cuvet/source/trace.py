@@ -1,0 +1,58 @@
+"""What is on record of a path: its calls, the rules that they broke, and the objects that were left behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuvet.model import Call as ModelCall
+from cuvet.model import Object
+from cuvet.rules.rule import Violation
+from cuvet.source.program import Assign, Call, Return
+
+Key = tuple[int, int, int]
+"""An operation on a path: block, index in the block, how often the block was passed before."""
+Guards = tuple[tuple[int, int], ...]
+"""Decisions (block, edge) that lead to a block, the outermost first."""
+
+
+@dataclass(slots=True, frozen=True)
+class Here:
+    """Where a path is: ``key`` names the operation, ``guards`` the branches around it, ``step`` counts the operations."""
+
+    key: Key
+    guards: Guards
+    step: int
+
+
+@dataclass(slots=True, eq=False)
+class SourceCall(ModelCall):
+    """A call on a path. ``written`` is what stands in the source."""
+
+    written: Call | None = None
+    guards: Guards = ()
+    step: int = 0
+    again: bool = False
+    """In a repetition of a loop."""
+
+
+@dataclass(slots=True)
+class Broken:
+    """A rule broken by a call."""
+
+    violation: Violation
+    call: SourceCall
+
+
+@dataclass(slots=True)
+class Left:
+    """An object that is still there at ``end``, where the last place that held it ends or, if it is ``overwritten``, holds something
+    else. ``failed``: on a path on which a call of CUDA failed."""
+
+    object: Object
+    by: SourceCall
+    place: str
+    end: Return | Assign | Call
+    guards: Guards
+    step: int
+    overwritten: bool
+    failed: bool
