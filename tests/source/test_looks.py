@@ -343,6 +343,284 @@ PAIRS: dict[str, tuple[str, str, str]] = {
         #endif""",
         "source-leak",
     ),
+    "a lambda for the device": (
+        """
+        void f(int n) {
+            float *table;
+            CHECK(cudaMalloc(&table, n * sizeof(float)));
+            for_each(n, [=] __device__(int i) { table[i] = 0; });
+            fill<<<1, n>>>(n, [=]__host__ __device__(size_t i) {
+                using Real = float;
+                const Real &old = table[i];
+                put(i, old);
+            });
+            CHECK(cudaFree(table));
+        }""",
+        """
+        void f(int n) {
+            float *table;
+            CHECK(cudaMalloc(&table, n * sizeof(float)));
+            for_each(n, [=] __device__(int i) { table[i] = 0; });
+            table[0] = 1;
+            CHECK(cudaFree(table));
+        }""",
+        "source-device-memory-on-host",
+    ),
+    "who forks asks whether CUDA was used": (
+        """
+        int count() {
+            int n = 0;
+            CUresult status = cuDeviceGetCount(&n);
+            if (status != CUDA_ERROR_NOT_INITIALIZED) return n;
+            int child = fork();
+            if (child == 0) {
+                CHECK(cuInit(0));
+                tell(cuDeviceGetCount(&n), n);
+                _exit(0);
+            }
+            return told_by(child);
+        }""",
+        """
+        int count() {
+            int n = 0;
+            CUresult status = cuDeviceGetCount(&n);
+            if (status == CUDA_ERROR_NOT_INITIALIZED) return n;
+            CHECK(cuDeviceGetCount(&n));
+            int child = fork();
+            if (child == 0) {
+                CHECK(cuInit(0));
+                tell(cuDeviceGetCount(&n), n);
+                _exit(0);
+            }
+            return told_by(child);
+        }""",
+        "source-fork-after-use",
+    ),
+    "memory that may be gone, as is asked": (
+        """
+        void f() {
+            int *number;
+            CHECK(cudaMalloc(&number, sizeof(int)));
+            simulate();
+            cudaPointerAttributes now = {};
+            CHECK(cudaPointerGetAttributes(&now, number));
+            if (now.type == cudaMemoryTypeDevice) CHECK(cudaFree(number));
+            number = nullptr;
+        }""",
+        """
+        void f() {
+            int *number;
+            CHECK(cudaMalloc(&number, sizeof(int)));
+            simulate();
+            cudaPointerAttributes now = {};
+            CHECK(cudaPointerGetAttributes(&now, other));
+            if (now.type == cudaMemoryTypeDevice) CHECK(cudaFree(number));
+            number = nullptr;
+        }""",
+        "source-overwritten",
+    ),
+    "functions of one name with as many parameters": (
+        """
+        template <class T> void reserve(T **p, size_t n) { CHECK(cudaMalloc(p, n * sizeof(T))); }
+        template <class T> void reserve(T **p, const int *shape) { CHECK(cudaMalloc(p, shape[0] * sizeof(T))); }
+        template <class T> void reserve(T **p, T **q, const int *shape) {
+            CHECK(cudaMalloc(p, shape[0]));
+            CHECK(cudaMalloc(q, shape[0]));
+        }
+        struct Scratch {
+            Memory<double> work;
+            int length = 0;
+            gesvdjInfo_t parameters = nullptr;
+            Scratch(const Scratch &) = delete;
+            Scratch(cusolverDnHandle_t solver) {
+                CHECK(cusolverDnCreateGesvdjInfo(&parameters));
+                double *raw;
+                reserve(&raw, length);
+                work.reset(raw);
+            }
+            ~Scratch() { if (parameters) cusolverDnDestroyGesvdjInfo(parameters); }
+        };""",
+        """
+        template <class T> void reserve(T **p, size_t n) { CHECK(cudaMalloc(p, n * sizeof(T))); }
+        template <class T> void reserve(T **p, T **q, const int *shape) {
+            CHECK(cudaMalloc(p, shape[0]));
+            CHECK(cudaMalloc(q, shape[0]));
+        }
+        struct Scratch {
+            double *work = nullptr;
+            gesvdjInfo_t parameters = nullptr;
+            Scratch(const Scratch &) = delete;
+            Scratch(cusolverDnHandle_t solver) {
+                CHECK(cusolverDnCreateGesvdjInfo(&parameters));
+                reserve(&work, 9);
+            }
+            ~Scratch() { if (parameters) cusolverDnDestroyGesvdjInfo(parameters); }
+        };""",
+        "source-member-leak",
+    ),
+    "each element of a member is ended": (
+        """
+        class Streams {
+            std::vector<cudaStream_t> all;
+            std::map<int, curandGenerator_t> made;
+        public:
+            Streams(const Streams &) = delete;
+            Streams(int n) {
+                for (int i = 0; i < n; i++) CHECK(cudaStreamCreate(&all[i]));
+                for (int i = 0; i < n; i++) CHECK(curandCreateGenerator(&made[i], CURAND_RNG_PSEUDO_DEFAULT));
+            }
+            ~Streams() {
+                for (auto stream : all) CHECK(cudaStreamDestroy(stream));
+                for (auto &[device, generator] : made) CHECK(curandDestroyGenerator(generator));
+            }
+        };""",
+        """
+        class Streams {
+            std::vector<cudaStream_t> all, others;
+        public:
+            Streams(const Streams &) = delete;
+            Streams(int n) {
+                for (int i = 0; i < n; i++) CHECK(cudaStreamCreate(&all[i]));
+                for (int i = 0; i < n; i++) CHECK(cudaStreamCreate(&others[i]));
+            }
+            ~Streams() { for (auto stream : all) CHECK(cudaStreamDestroy(stream)); }
+        };""",
+        "source-member-leak",
+    ),
+    "a reference to each element, with the name of another variable": (
+        """
+        void Group::begin(int n) {
+            for (int i = 0; i < n; i++) {
+                cudaStream_t stream;
+                CHECK(cudaStreamCreate(&stream));
+                first[i] = stream;
+            }
+            for (auto &stream : this->second) CHECK(cudaStreamCreate(&stream));
+        }""",
+        """
+        void Group::begin(int n) {
+            for (int i = 0; i < n; i++) {
+                cudaStream_t stream;
+                CHECK(cudaStreamCreate(&stream));
+                first[i] = stream;
+            }
+            for (cudaStream_t stream : this->second) CHECK(cudaStreamCreate(&stream));
+        }""",
+        "source-leak",
+    ),
+    "what a base class calls makes a member": (
+        """
+        class Copier : public Thread<Work> {
+            cudaStream_t stream;
+            void on_start() override { CHECK(cudaStreamCreate(&stream)); }
+        public:
+            Copier(const Copier &) = delete;
+            Copier(int device) : Thread<Work>(device) { this->start(); }
+            ~Copier() { CHECK(cudaStreamDestroy(stream)); }
+        };""",
+        """
+        class Copier {
+            cudaStream_t stream;
+            void on_start() { CHECK(cudaStreamCreate(&stream)); }
+        public:
+            Copier(const Copier &) = delete;
+            Copier(int device) { note(device); }
+            ~Copier() { CHECK(cudaStreamDestroy(stream)); }
+        };""",
+        "source-member-uninitialized",
+    ),
+    "each arm of #if has its constructor and its destructor": (
+        """
+        class Pooling {
+            cudnnPoolingDescriptor_t window;
+            void describe(int n);
+        public:
+            Pooling(const Pooling &) = delete;
+            Pooling(int n);
+            ~Pooling();
+        };
+        #ifdef WITH_CUDNN
+        Pooling::Pooling(int n) { describe(n); }
+        void Pooling::describe(int n) { CHECK(cudnnCreatePoolingDescriptor(&window)); }
+        Pooling::~Pooling() { CHECK(cudnnDestroyPoolingDescriptor(window)); }
+        #else
+        Pooling::Pooling(int) { give_up(); }
+        Pooling::~Pooling() {}
+        #endif""",
+        """
+        class Pooling {
+            cudnnPoolingDescriptor_t window;
+            void describe(int n);
+        public:
+            Pooling(const Pooling &) = delete;
+            Pooling(int n);
+            Pooling();
+            ~Pooling();
+        };
+        Pooling::Pooling(int n) { describe(n); }
+        void Pooling::describe(int n) { CHECK(cudnnCreatePoolingDescriptor(&window)); }
+        Pooling::Pooling() { wait(); }
+        Pooling::~Pooling() { CHECK(cudnnDestroyPoolingDescriptor(window)); }""",
+        "source-member-uninitialized",
+    ),
+    "a fixture runs its function once": (
+        """
+        struct Sums : public testing::Test {
+            float *data;
+            Sums(const Sums &) = delete;
+            void SetUp() override { reduce_all(); }
+            void reduce_all() { CHECK(cudaMalloc(&data, 64)); sum(data); }
+            void TearDown() override { CHECK(cudaFree(data)); }
+        };""",
+        """
+        struct Sums {
+            float *data;
+            Sums(const Sums &) = delete;
+            void reduce_all() { CHECK(cudaMalloc(&data, 64)); sum(data); }
+            ~Sums() { CHECK(cudaFree(data)); }
+        };""",
+        "source-member-overwritten",
+    ),
+    "a macro that brings its own ; stands before #else": (
+        """
+        void f(size_t n) {
+            void *p;
+        #ifdef UNIFIED
+            check(cudaMallocManaged(reinterpret_cast<void **>(&p), n))
+        #else
+            check(cudaMalloc(reinterpret_cast<void **>(&p), n));
+        #endif
+            memory.insert(Pair(n, p));
+        }""",
+        """
+        void f(size_t n) {
+            void *p;
+            check(cudaMalloc(reinterpret_cast<void **>(&p)));
+            memory.insert(Pair(n, p));
+        }""",
+        "source-wrong-argument-count",
+    ),
+    "variables of one name are of several types": (
+        """
+        void solve() {
+            cusolverDnHandle_t handle;
+            CHECK(cusolverDnCreate(&handle));
+            work(handle);
+            CHECK(cusolverDnDestroy(handle));
+        }
+        othertensorHandle_t contract() {
+            othertensorHandle_t *handle;
+            CHECK(othertensorCreate(&handle));
+            return *handle;
+        }""",
+        """
+        void solve() {
+            cusolverDnHandle_t handle;
+            CHECK(create_solver(&handle));
+            work(handle);
+        }""",
+        "source-leak",
+    ),
 }
 
 
@@ -358,6 +636,16 @@ def test_it_is_silent_about_what_is_in_order_and_not_about_its_like(pair: tuple[
     says = [name for name in found(valid) if name != "source-status-dropped" or rule == name]
     assert says == []
     assert rule in found(invalid)
+
+
+@pytest.mark.parametrize(("call", "leaks"), [("memory::cudaFree(table)", False), ("memory::name(table)", True)])
+def test_a_member_is_given_to_a_function_named_like_cudas(call: str, leaks: bool) -> None:
+    """The class is defined in another file."""
+    header = "class Host { Table *table; cudaStream_t stream; public: Host(const Host &) = delete; Host(); ~Host(); void use(); };"
+    made = "Host::Host() { CHECK(cudaMalloc(&table, 64)); }"
+    body = f"{made}\nHost::~Host() {{ CHECK({call}); }}\nvoid Host::use() {{ CHECK(cudaMemset(table, 0, 64)); }}"
+    results = [check_source(Path(name), text.encode()) for name, text in (("host.cuh", header), ("host.cu", body))]
+    assert ("source-member-leak" in {each.name for each in check_project(results)}) is leaks
 
 
 @pytest.mark.parametrize(

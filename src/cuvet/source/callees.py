@@ -36,9 +36,9 @@ def offered(summaries: Summaries, found: Found, source: Source) -> Summaries:
     offers: Summaries = {}
     for definition in found.functions if summaries else ():
         owner, name = name_of(definition)
-        mattering = {count: each for count, each in summaries.get(name, {}).items() if each.matters}
+        mattering = {count: each for count, each in summaries.get(name, {}).items() if each.matters or each.several}
         if (
-            mattering
+            any(each.matters for each in mattering.values())
             and not owner
             and name != "main"
             and (header or not _is_static(definition.node))
@@ -99,7 +99,11 @@ def _like(known: Meaning) -> dict[int, Summary]:
 
 def _created(name: str, text: bytes) -> dict[int, Summary]:
     """Of a function that is given the address of a handle that has no value yet."""
-    handles = {match[2]: match[1].decode() for match in _HANDLE.finditer(text) if match[1].decode() in _makers()}
+    handles = {
+        match[2]: match[1].decode()
+        for match in _HANDLE.finditer(text)
+        if match[1].decode() in _makers() and not re.search(rb"\*\s*%s\s*[;=]" % match[2], text)
+    }
     summaries: dict[int, Summary] = {}
     if handles:
         pattern = rb"\b%s\s*(?:<[^;<>(){}]*>)?\s*\(([^;(){}]*)\)" % re.escape(name.encode())

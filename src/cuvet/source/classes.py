@@ -230,6 +230,7 @@ def _overwritten(
         others = [each for each in whole.effects[member] if each.function == effect.function]
         if (
             effect.method
+            and "TearDown" not in whole.outline.declared  # a fixture's functions run once for each object
             and not effect.guarded
             and _REPEATED.search(effect.function)
             and all(each.verb == "makes" for each in others)

@@ -19,6 +19,9 @@ from cuvet.source.summaries import summary_of
 from cuvet.source.trace import Here, Key, Left, SourceCall
 from cuvet.source.world import FAILED, World, told
 
+_ASKING = frozenset({"cudaPointerGetAttributes", "cuPointerGetAttribute", "cuPointerGetAttributes"})
+"""Who asks what a pointer is may find that it is none any more."""
+
 
 class Effects:
     """The state of a path. ``failing`` are the calls that fail on it; ``refused`` is for ``World``."""
@@ -146,6 +149,8 @@ class Effects:
             self.world.observe(reset, Outcome(0))
             self.world.use_device(device)
             return
+        if operation.name in _ASKING:
+            self.handles.escaped |= {self.handles.known(value) or 0 for value in given}
         made = {} if fails else {at: self.handles.fresh() for at, _ in found.made}
         words = found.words(given, self.handles.word)
         self._prepare(operation, found, fails)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _FORK = re.compile(rb"(?:(\w+)\s*=\s*)?\b(?:::)?fork\s*\(\s*\)")
+_NOT_USED_YET = re.compile(rb"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError")
 _HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|DriverGetVersion|RuntimeGetVersion)")
 
 
@@ -23,8 +24,12 @@ def used_in_child(body: Body) -> Iterator[Finding]:
     if match is None:
         return
     fork = body.body.start_byte + match.start()
+    asked = max((each.start() for each in _NOT_USED_YET.finditer(body.text, 0, match.start())), default=0)
+    first = body.body.start_byte + asked  # whoever asks whether CUDA was used forks where it was not
     calls = [call for call in body.calls if not _HARMLESS.fullmatch(call.name)]
-    before = next((call for call in calls if call.end < fork and not _leaves(call.node, fork)), None)
+    before = next(
+        (call for call in calls if first <= call.start and call.end < fork and not _leaves(call.node, fork)), None
+    )
     child = _child(body, fork, (match[1] or b"").decode())
     if before is None or child is None or b"exec" in (child.text or b""):
         return

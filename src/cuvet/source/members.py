@@ -49,7 +49,8 @@ def not_made(whole: Whole, constructors: Sequence[Constructor]) -> Iterator[Find
             continue
         touching = {effect.function for effect in whole.effects[member]}.union(outline.declared, {member})
         for constructor in constructors:
-            if touching.isdisjoint(constructor.words) and _holds_for(whole, ended[0], constructor):
+            of_base = outline.bases and constructor.calls  # a function of the base, perhaps, which calls what makes it
+            if touching.isdisjoint(constructor.words) and not of_base and _holds_for(whole, ended[0], constructor):
                 message = f"~{whole.name} ends {member}, to which a constructor gives no value"
                 steps = ((constructor.frame, f"this constructor does not mention {member}"), ending_step(ended[0]))
                 yield finding_of(SourceMemberUninitialized, whole, member, ended[0], message, made[0], ended[0], steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cuvet.source.calls import symbols
@@ -24,6 +25,8 @@ _DEFAULTED = re.compile(r"=\s*default\s*;")
 _MOST_ARGUMENTS = 300
 """Bytes."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)([A-Za-z_]\w*)\s*\(")
+"""A statement that is a call of a function, of no object or of this one."""
 _TYPE_BEFORE = re.compile(rb"(\w+)(?:[\s*]|(?<!&)&(?!&))+\Z")
 _LONGEST_TYPE = 60
 """Bytes."""
@@ -159,12 +162,13 @@ def _borrowed(found: Found, effects: Sequence[Effect], source: Source) -> Iterat
 
 
 def _constructors(found: Found, source: Source) -> Iterator[Constructor]:
-    """Those that neither copy nor call another one."""
-    for definition in found.functions:
-        owner, name = name_of(definition)
+    """Those that neither copy nor call another one; of no class with several destructors, of which #if takes one."""
+    named = [name_of(definition) for definition in found.functions]
+    destructors = Counter(owner for owner, name in named if name == "__del__")
+    for definition, (owner, name) in zip(found.functions, named, strict=True):
         node = definition.node
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
-        if name != "__init__" or declarator is None or body is None:
+        if name != "__init__" or declarator is None or body is None or destructors[owner] > 1:
             continue
         words = frozenset(word.decode() for word in _WORD.findall(source.text, declarator.end_byte, node.end_byte))
         listed = function_declarator(declarator).child_by_field_name("parameters")
@@ -176,4 +180,11 @@ def _constructors(found: Found, source: Source) -> Iterator[Constructor]:
         ):
             fills = _FILLS.findall(source.text, declarator.end_byte, node.end_byte)
             at = frame(source, node.start_byte, declarator.end_byte, source.function_name(owner, name))
-            yield Constructor(owner=owner, words=words, fills=frozenset(each.decode() for each in fills), frame=at)
+            calls = _CALL.findall(source.text, body.start_byte, node.end_byte)
+            yield Constructor(
+                owner=owner,
+                words=words,
+                calls=frozenset(each.decode() for each in calls),
+                fills=frozenset(each.decode() for each in fills),
+                frame=at,
+            )

@@ -43,6 +43,9 @@ class Summary(msgspec.Struct):
     scopes: tuple[str, ...] | None = None
     """Namespaces around a function of another file: a call that names another one is of another function. None: not known."""
 
+    several: bool = False
+    """Several functions have the name and as many parameters: nothing is known of any of them."""
+
     @property
     def matters(self) -> bool:
         """Whether a caller's objects are made or ended by it."""
@@ -95,10 +98,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Constructor(msgspec.Struct, frozen=True, kw_only=True):
-    """A constructor with a body: the words in it, and the names that it gives a value other than NULL, as far as the text tells."""
+    """A constructor with a body: the words in it, the functions that it calls, and the names that it gives a value other than NULL, as
+    far as the text tells."""
 
     owner: str
     words: frozenset[str]
+    calls: frozenset[str]
     fills: frozenset[str]
     frame: Frame
 

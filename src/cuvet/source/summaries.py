@@ -25,7 +25,7 @@ def summarise(functions: Iterable[Function], known: Summaries) -> Summaries:
         summaries = found.setdefault(function.name, {})
         if parameters in summaries:
             twice.add((function.name, parameters))
-            del summaries[parameters]
+            summaries[parameters] = Summary(several=True)
         else:
             summaries[parameters] = _summary(function, known)
     return found
@@ -59,7 +59,9 @@ def summary_of(call: Call, summaries: Summaries) -> Summary | None:
     if exact is None:
         others = [summary for parameters, summary in found.items() if parameters > arguments]
         exact = others[0] if len(others) == 1 else None
-    if exact is None or exact.scopes is None:
+    if exact is None or exact.several:
+        return None
+    if exact.scopes is None:
         return exact
     return exact if not call.receiver and (not scope or scope.rpartition("::")[2] in exact.scopes) else None
 

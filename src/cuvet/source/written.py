@@ -185,7 +185,7 @@ def _calls(body: Body) -> Iterator[Written]:
         if name not in known:
             continue
         node = body.at(offset)
-        call = node.parent if node is not None else None
+        call = node.parent if node is not None and node.text == name.encode() else None
         while call is not None and call.type in ("qualified_identifier", "template_function"):
             call = call.parent
         if call is None or call.type != "call_expression" or (skips and is_never_compiled(call)):

@@ -21,6 +21,8 @@ _COPY = re.compile(
 """One variable is set to another."""
 _INTO = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*&?\s*\(?([A-Za-z_]\w*)\s*(?:\[|[+-](?![=+-]))[^;=]{0,200};")
 """A variable is set to an address in the memory of another: ``&all[i]``, ``all + i``."""
+_EACH = re.compile(rb"\bfor\s*\([^;:()]{1,200}?(\w+|\[[\w\s,]{1,100}\])\s*:(?!:)([^;{}]{1,200}?)\)")
+"""A variable is each element of something in turn."""
 _TARGET = re.compile(
     rb"(?<!\w)([\w.\->\[\]]{1,200})\s{0,80}=(?!=)\s{0,80}(?:\w{1,80}_cast<[^>;]{0,200}>|\([\w\s*:<>]{1,200}\))?\s{0,80}\(?[\w:]{0,200}$"
 )
@@ -68,6 +70,8 @@ def _handles_given(body: Node, at: int, api: str) -> Iterator[bytes]:
     """Words in the arguments of a call of CUDA that are handles."""
     node = body.descendant_for_byte_range(at, at + len(api))
     call = node.parent if node is not None else None
+    while call is not None and call.type in ("qualified_identifier", "template_function"):
+        call = call.parent
     arguments = call.child_by_field_name("arguments") if call is not None and call.type == "call_expression" else None
     if arguments is not None:
         given = arguments.named_children
@@ -98,6 +102,10 @@ def _follow_copies(text: bytes, body: Node, names: set[bytes]) -> None:
     pairs = [
         (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
         for match in _COPY.finditer(text, start, end)
+    ]
+    pairs += [
+        (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
+        for match in _EACH.finditer(text, start, end)
     ]
     if b"iew" in text or b"pan" in text:
         for match in _VIEW.finditer(text, start, end):

@@ -208,10 +208,14 @@ class Lowering(Conditions):
                 self.emit(Escape(value, elements.start_byte, written=True))
 
         def act() -> None:
-            if declarator is not None and self.hot(declarator):
-                name, _ = declared(declarator)
-                self.emit(Assign(name, None, declarator.start_byte, declarator.end_byte))
+            if declarator is None or not self.hot(declarator):
+                self._body(node)()
+                return
+            name, shape = declared(declarator)
+            self.emit(Assign(name, None, declarator.start_byte, declarator.end_byte))
             self._body(node)()
+            if shape.startswith("&"):
+                self.emit(Escape(name, node.end_byte - 1, written=True))  # it stays where the reference points to
 
         self.repeat(lambda inside, after: self.builder.branch(goes_on(node), inside, after), act)
 
