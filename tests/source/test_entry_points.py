@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuvet.source import Options, check_source
-from cuvet.source.spellings import nearest
+from cuvet.source.textual.spellings import nearest
 
 WAIT = "void wait() {\n    CHECK(cudaThreadSynchronize());\n}\n"
 PREFETCH = """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuvet.source import check_project, check_source
-from cuvet.source.macros import implies
+from cuvet.source.syntax.macros import implies
 
 HABITS = ("source-launch-unchecked", "source-copied-owner")
 

@@ -9,7 +9,7 @@ import pytest
 from cuvet.rules import model_rules, rule_called, source_rules
 from cuvet.rules.rule import Rule
 from cuvet.rules.sources import Source, sources
-from cuvet.source.judging import seen_in_source
+from cuvet.source.paths.judging import seen_in_source
 
 every_rule = pytest.mark.parametrize("rule", source_rules(), ids=lambda rule: rule.name)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuvet.source import check_project, check_source
-from cuvet.source.spellings import nearest_type
+from cuvet.source.textual.spellings import nearest_type
 
 USE = "void end(cudaContext_t context) {\n    CHECK(cuCtxDestroy(context));\n}\n"
 OWN_CUDA = (

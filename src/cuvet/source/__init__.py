@@ -49,7 +49,7 @@ def check_source(
 
 def link(files: Sequence[FileResult]) -> dict[str, Summaries]:
     """By name of the file: what functions of other files do for it. Such files are to be checked once more, with this in mind."""
-    from cuvet.source.linking import linked
+    from cuvet.source.project.linking import linked
 
     return linked([file.outline for file in files if file.outline is not None])
 

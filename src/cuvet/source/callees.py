@@ -15,9 +15,9 @@ from msgspec import structs
 from cuvet.catalog import Kind
 from cuvet.source.calls import LOST, LOST_OF_SEVERAL, Meaning, meaning, symbols
 from cuvet.source.languages.cpp import Found, name_of
-from cuvet.source.parsing import Source, text_of
 from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Value
 from cuvet.source.result import Ending, Summaries, Summary
+from cuvet.source.syntax.parsing import Source, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

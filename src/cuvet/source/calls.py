@@ -8,7 +8,7 @@ from functools import cache
 
 from cuvet.catalog import LIBRARY_OBJECTS, OWNED, Catalog, EntryPoint, Kind, Role, Verb, driver, libraries, runtime
 from cuvet.device.runtime.forward import DRIVER_NAMES
-from cuvet.source.handles import FIRST, NOWHERE, SIZE
+from cuvet.source.paths.handles import FIRST, NOWHERE, SIZE
 from cuvet.source.program import Value
 
 _ALIKE = {

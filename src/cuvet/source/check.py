@@ -10,19 +10,19 @@ from msgspec import structs
 
 from cuvet.findings import Finding
 from cuvet.source import SUFFIXES
-from cuvet.source.bindings import binding_findings
-from cuvet.source.hip import is_for_amd
-from cuvet.source.kept import kept
 from cuvet.source.languages import language_of
-from cuvet.source.outlining import outline_of
-from cuvet.source.parsing import Source, parse
-from cuvet.source.paths import explore
+from cuvet.source.paths.reporting import Reporter, findings_of
+from cuvet.source.paths.walk import explore
+from cuvet.source.project.kept import kept
+from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
-from cuvet.source.reporting import Reporter, findings_of
-from cuvet.source.resets import resets
 from cuvet.source.result import FileResult, Options, Summaries, TypeNames
-from cuvet.source.textual import textual_findings
-from cuvet.source.typenames import type_names
+from cuvet.source.syntax.hip import is_for_amd
+from cuvet.source.syntax.parsing import Source, parse
+from cuvet.source.textual.bindings import binding_findings
+from cuvet.source.textual.resets import resets
+from cuvet.source.textual.rules import textual_findings
+from cuvet.source.textual.typenames import type_names
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -88,7 +88,8 @@ def _parsed(path: Path, text: bytes) -> tuple[Source, Tree]:
 
 def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:
     """See ``cuvet.source.check_project``."""
-    from cuvet.source import classes, statics, typenames
+    from cuvet.source.project import classes, statics
+    from cuvet.source.textual import typenames
 
     outlines = [file.outline for file in files if file.outline is not None]
     return (*classes.findings_of(outlines), *statics.findings_of(outlines), *typenames.findings_of(outlines))

@@ -10,10 +10,10 @@ from cuvet.source import callees
 from cuvet.source.calls import symbols
 from cuvet.source.languages import Language
 from cuvet.source.languages.cpp import Definition, Found, name_of
-from cuvet.source.parsing import Source
 from cuvet.source.program import Function
 from cuvet.source.result import NotChecked, Summaries
 from cuvet.source.summaries import merged, names_that_matter, summarise
+from cuvet.source.syntax.parsing import Source
 
 MOST_WRAPPED = 3
 """How many functions deep a call is followed within a file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding, Frame, ObjectReport, Severity, Site, Step
-from cuvet.source.parsing import Source
+from cuvet.source.syntax.parsing import Source
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule

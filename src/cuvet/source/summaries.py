@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from cuvet.source.calls import meaning
-from cuvet.source.handles import root
 from cuvet.source.ownership import takes_over
+from cuvet.source.paths.handles import root
 from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Return, Value, place_of
 from cuvet.source.result import Ending, Summaries, Summary
 

@@ -155,7 +155,7 @@ def test_a_package_that_is_missing_is_named_with_the_extra(
 ) -> None:
     project.write({"a.cu": MISTAKE})
     monkeypatch.setitem(sys.modules, package, None)
-    from cuvet.source.parsing import parser
+    from cuvet.source.syntax.parsing import parser
 
     parser.cache_clear()
     done = check("--no-cache", "a.cu")

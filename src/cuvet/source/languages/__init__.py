@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from cuvet.source.languages.cpp import Definition, Found
-    from cuvet.source.parsing import Source
     from cuvet.source.program import Function
+    from cuvet.source.syntax.parsing import Source
 
 
 class Language(Protocol):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.source.languages.cpp_statements import Lowering
 from cuvet.source.languages.cpp_text import adds_nothing, declared, function_declarator, qualified
-from cuvet.source.parsing import Source, not_parsed, text_of
 from cuvet.source.program import Function
+from cuvet.source.syntax.parsing import Source, not_parsed, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

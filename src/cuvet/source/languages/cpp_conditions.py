@@ -11,8 +11,8 @@ from cuvet.source.languages.cpp_text import asked, declared
 from cuvet.source.languages.cpp_values import TRANSPARENT, Expressions
 from cuvet.source.languages.flow import compared
 from cuvet.source.languages.interest import IDENTIFIER
-from cuvet.source.parsing import field_text, text_of, without_comments
 from cuvet.source.program import Condition, Value
+from cuvet.source.syntax.parsing import field_text, text_of, without_comments
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.source.calls import spellings
 from cuvet.source.languages.interest import WORD, Interest, follow_copies, handles
-from cuvet.source.parsing import Source, enclosing
+from cuvet.source.syntax.parsing import Source, enclosing
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -12,8 +12,8 @@ from cuvet.source.languages.cpp_text import adds_nothing, constant, declared, go
 from cuvet.source.languages.flow import Act, Region
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.ownership import is_view
-from cuvet.source.parsing import field_text, not_parsed, text_of, without_comments
 from cuvet.source.program import OF_BUILD, Assign, Condition, Escape, Function, Return, Value
+from cuvet.source.syntax.parsing import field_text, not_parsed, text_of, without_comments
 
 if TYPE_CHECKING:
     from tree_sitter import Node

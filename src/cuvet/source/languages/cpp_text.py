@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.source.constants import enumerator
-from cuvet.source.parsing import enclosing, field_text, text_of
 from cuvet.source.program import Condition, Parameter, Value
+from cuvet.source.syntax.parsing import enclosing, field_text, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

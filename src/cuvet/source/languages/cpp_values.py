@@ -13,8 +13,8 @@ from cuvet.source.languages.cpp_text import constant, function_declarator, liter
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import spans
-from cuvet.source.parsing import Source, field_text, text_of, without_comments
 from cuvet.source.program import Address, Assign, Call, Inside, Return, Value
+from cuvet.source.syntax.parsing import Source, field_text, text_of, without_comments
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -13,8 +13,8 @@ from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, argume
 from cuvet.source.languages.csharp_statements import CSharpLowering
 from cuvet.source.languages.interest import WORD, find_interest, handles
 from cuvet.source.languages.lowering import DEEPEST
-from cuvet.source.parsing import Source, enclosing, field_text, text_of
 from cuvet.source.program import Function
+from cuvet.source.syntax.parsing import Source, enclosing, field_text, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

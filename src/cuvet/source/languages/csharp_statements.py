@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.source.languages.csharp_values import Expressions, type_of
 from cuvet.source.languages.flow import Act, compared
-from cuvet.source.parsing import field_text, text_of
 from cuvet.source.program import Function, Parameter, Value
+from cuvet.source.syntax.parsing import field_text, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -10,8 +10,8 @@ from cuvet.source.constants import enumerator
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering
-from cuvet.source.parsing import Source, field_text, text_of
 from cuvet.source.program import Address, Call, Escape, Value
+from cuvet.source.syntax.parsing import Source, field_text, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.operations import Operations
-from cuvet.source.parsing import Source
 from cuvet.source.program import Assign, Condition, Value
+from cuvet.source.syntax.parsing import Source
 
 if TYPE_CHECKING:
     from tree_sitter import Node

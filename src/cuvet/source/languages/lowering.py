@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from cuvet.source.languages.flow import Act, Flow, Region
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import spans
-from cuvet.source.parsing import Source, without_comments
 from cuvet.source.program import Assign, Call, Condition, Escape, Function, Inside, Return, Value
+from cuvet.source.syntax.parsing import Source, without_comments
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.source.graph import Builder
 from cuvet.source.languages.interest import IDENTIFIER, WORD, Interest
-from cuvet.source.parsing import Source
 from cuvet.source.program import Address, Assign, Escape, Operation, Parameter, Value, place_of
+from cuvet.source.syntax.parsing import Source
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -19,8 +19,8 @@ from cuvet.source.languages.interest import NOT_NAMES, WORD, find_interest, hand
 from cuvet.source.languages.lowering import DEEPEST
 from cuvet.source.languages.python_names import Api, Names, shape
 from cuvet.source.languages.python_statements import PythonLowering
-from cuvet.source.parsing import Source, arguments_of, enclosing, field_text, text_of
 from cuvet.source.program import Function
+from cuvet.source.syntax.parsing import Source, arguments_of, enclosing, field_text, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from cuvet.source.languages.flow import compared
 from cuvet.source.languages.python_values import Expressions
-from cuvet.source.parsing import field_text, text_of
 from cuvet.source.program import Function, Parameter
+from cuvet.source.syntax.parsing import field_text, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -11,8 +11,8 @@ from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering
 from cuvet.source.languages.operations import spans
 from cuvet.source.languages.python_names import Api, Shape, shape
-from cuvet.source.parsing import Source, field_text, text_of, without_comments
 from cuvet.source.program import Address, Call, Escape, Value
+from cuvet.source.syntax.parsing import Source, field_text, text_of, without_comments
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -17,7 +17,7 @@ from cuvet import CuvetError
 from cuvet.findings import Finding, Frame
 from cuvet.rules import rule_called
 from cuvet.source import SUFFIXES
-from cuvet.source.parsing import Source, parse, text_of
+from cuvet.source.syntax.parsing import Source, parse, text_of
 from cuvet.source.tool.fingerprints import place
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""A function run along its paths, through the model."""

@@ -1,0 +1,116 @@
+"""Whether a path can be believed: whether it takes one decision of which nothing is known, and not several that may exclude
+each other.
+
+The decisions that a finding depends on are the branches around its calls, and those that passed by something which would have
+changed the object. They have to lie on one chain, each within the one before.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from cuvet.source.calls import meaning
+from cuvet.source.ownership import takes_over
+from cuvet.source.paths.trace import Guards, SourceCall
+from cuvet.source.paths.walk import Path, Taken
+from cuvet.source.program import Address, Assign, Call, Escape, Inside, Operation, Return
+
+
+def believable(
+    path: Path, calls: list[SourceCall], until: int, place: str, end: Guards | None = None, on_devices: bool = False
+) -> bool:
+    """``calls`` are those that the finding is about, the first first; ``until`` is the step at which it is seen, ``end`` the branches
+    around that if it is no call. With ``on_devices`` it depends on the current device too."""
+    if any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls):
+        return False
+    chain = [_free(path, guards) for guards in (*(call.guards for call in calls), *(() if end is None else (end,)))]
+    for taken in path.taken:
+        if not (calls[0].step <= taken.step < until and taken.free and passes_by(path, taken, place)):
+            continue
+        if taken.block in path.loops and taken.arm == 1:
+            if taken.passes == 0:
+                return False  # that a loop takes no turn at all
+            continue
+        if taken.passes > 0:
+            return False  # it may be decided otherwise each time
+        if taken.condition is not None and place in taken.condition.names:
+            return False  # it asks about the object itself
+        chain.append(_way_to(path, taken))
+    if on_devices:
+        chain += [_way_to(path, taken) for taken in path.taken if taken.step < until and _switches(path, taken)]
+    chain.sort(key=len)
+    return all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(chain))
+
+
+def passes_by(path: Path, taken: Taken, place: str) -> bool:
+    """Whether the other arm of the decision would have changed what the place holds."""
+    other = (taken.block, 1 - taken.arm)
+    return bool(place) and any(
+        place in _places(operation)
+        for block in path.function.blocks
+        if other in block.guards
+        for operation in block.operations
+    )
+
+
+def _way_to(path: Path, taken: Taken) -> Guards:
+    """The decision, after those that lead to it."""
+    return (*_free(path, path.function.blocks[taken.block].guards), (taken.block, taken.arm))
+
+
+def _switches(path: Path, taken: Taken) -> bool:
+    """Whether nothing is known of the decision, and an arm of it makes another device current."""
+    arms = {(taken.block, 0), (taken.block, 1)}
+    return taken.free and any(
+        isinstance(operation, Call) and (found := meaning(operation.name)) is not None and found.switches
+        for block in path.function.blocks
+        if not arms.isdisjoint(block.guards)
+        for operation in block.operations
+    )
+
+
+def _repeated_in_branch(path: Path, call: SourceCall) -> bool:
+    """In a repetition of a loop, within a branch of its body: whether that is taken each time is not known."""
+    return call.again and bool(call.guards) and call.guards[-1][0] not in path.loops
+
+
+def _left_by_chance(path: Path, call: SourceCall) -> bool:
+    """Whether the call stands in a branch within a loop, and the loop's own condition ended it afterwards: the branch may be the
+    one after which it goes on."""
+    for taken in path.taken:
+        turn = (taken.block, 0)
+        if taken.step >= call.step and taken.block in path.loops and taken.arm == 1 and turn in call.guards:
+            inner = call.guards[call.guards.index(turn) + 1 :]
+            if any(block not in path.loops for block, _ in _free(path, inner)):
+                return True
+    return False
+
+
+def _free(path: Path, guards: Guards) -> Guards:
+    """Without decisions that were known."""
+    known = {(taken.block, taken.arm) for taken in path.taken if not taken.free}
+    return tuple(guard for guard in guards if guard not in known)
+
+
+def _places(operation: Operation) -> set[str]:
+    """Places that an operation may change, end or give away."""
+    if isinstance(operation, Assign):
+        value = operation.value
+        within = value.place.split("[")[0] if isinstance(value, Address | Inside) else value
+        return {operation.place, within if isinstance(within, str) else ""}
+    if isinstance(operation, Escape):
+        return {operation.place}
+    if isinstance(operation, Return):
+        return {operation.value} if isinstance(operation.value, str) else set()
+    return set() if operation.launch else _of_call(operation)
+
+
+def _of_call(call: Call) -> set[str]:
+    found = meaning(call.name)
+    ended = {at for at, _ in found.ended} if found is not None else set()
+    takes = found is None and takes_over(call.name)
+    return {
+        value.place if isinstance(value, Address) else value
+        for at, value in enumerate(call.arguments)
+        if isinstance(value, Address) or (isinstance(value, str) and (takes or at in ended))
+    }

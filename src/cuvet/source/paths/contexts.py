@@ -1,0 +1,58 @@
+"""Objects that are ended after the context that they were made in, where neither was seen made."""
+
+from __future__ import annotations
+
+from cuvet.catalog import OF_CONTEXT, Kind
+from cuvet.source.calls import Meaning
+from cuvet.source.paths.judging import ended_after_context
+from cuvet.source.paths.trace import Guards, Here, SourceCall
+from cuvet.source.paths.world import World
+from cuvet.source.program import Function, Value
+
+
+class EndedContext:
+    """The call that destroyed a context that was not seen made, while no other was made current."""
+
+    def __init__(self, function: Function, world: World) -> None:
+        self._function = function
+        self._world = world
+        self._by: SourceCall | None = None
+
+    def forget(self) -> None:
+        """Another context may be current."""
+        self._by = None
+
+    def follow(self, call: SourceCall, found: Meaning, here: Here) -> None:
+        """What is ended after the context, and was not seen made, was made in it."""
+        kinds = {role.kind for _, role in found.ended}
+        assert call.written is not None
+        if Kind.CONTEXT in kinds:
+            unseen = call.args[found.taken.index(found.ended[0][0])] not in self._world.made_by
+            self._by = call if unseen and here.key[2] == 0 else None
+        elif not kinds & OF_CONTEXT or call.written.name.startswith("cuda"):
+            self._by = None
+        elif self._by is not None and self._by.written is not None and self._by.written.start < call.written.start:
+            self._judge(self._by, call, found)
+
+    def _judge(self, first: SourceCall, call: SourceCall, found: Meaning) -> None:
+        (at, role), *_ = found.ended
+        place = _argument(call, at)
+        ended = self._world.model.find(role.kind, call.args[found.taken.index(at)])
+        if ended is None or ended.created_by is not None or not isinstance(place, str):
+            return
+        around, before = self._others(call.guards, place), self._others(first.guards, _argument(first, 0))
+        if self._world.judging and around[: len(before)] == before:
+            self._world.report(ended_after_context(ended, call, first), call)
+
+    def _others(self, guards: Guards, place: Value) -> Guards:
+        """The branches that do not ask what the place holds."""
+        return tuple(guard for guard in guards if not self._asks_about(guard, place))
+
+    def _asks_about(self, guard: tuple[int, int], place: Value) -> bool:
+        condition = self._function.blocks[guard[0]].edges[0].condition
+        return condition is not None and condition.place == place
+
+
+def _argument(call: SourceCall, at: int) -> Value:
+    """What is given, as it is written; None if nothing is."""
+    return call.written.arguments[at] if call.written is not None and at < len(call.written.arguments) else None

@@ -1,0 +1,296 @@
+"""What the operations on a path do: to the variables, and, through the model, to CUDA's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cuvet.catalog import driver
+from cuvet.model import HostMemory, Outcome
+from cuvet.source.calls import Meaning, meaning
+from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
+from cuvet.source.paths.contexts import EndedContext
+from cuvet.source.paths.failures import Statuses
+from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles, pointed_at
+from cuvet.source.paths.judging import given_to_heap
+from cuvet.source.paths.releases import releases_always
+from cuvet.source.paths.trace import Here, Key, Left, SourceCall
+from cuvet.source.paths.world import FAILED, World, told
+from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return, Value
+from cuvet.source.result import Ending, Summaries, Summary
+from cuvet.source.summaries import summary_of
+
+_ASKING = frozenset({"cudaPointerGetAttributes", "cuPointerGetAttribute", "cuPointerGetAttributes"})
+"""Who asks what a pointer is may find that it is none any more."""
+
+
+class Effects:
+    """The state of a path. ``failing`` are the calls that fail on it; ``refused`` is for ``World``."""
+
+    def __init__(
+        self, function: Function, summaries: Summaries, failing: frozenset[Key], refused: Iterable[int] = ()
+    ) -> None:
+        self.function = function
+        self.failing = failing
+        self.handles = Handles(function)
+        self.world = World(self.handles, refused)
+        self.statuses = Statuses()
+        self.left: list[Left] = []
+        self._summaries = summaries
+        self._ended_context = EndedContext(function, self.world)
+        self._lent: dict[str, set[int]] = {}
+        """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
+        self._views: set[str] = set()
+
+    def operate(self, operation: Operation, here: Here) -> None:
+        if isinstance(operation, Assign):
+            self._assign(operation, here)
+        elif isinstance(operation, Escape):
+            self._give(operation.place, operation.written)
+        elif isinstance(operation, Return):
+            self._end(operation, here)
+        elif operation.launch:
+            self._launch(operation, here)
+        elif (found := meaning(operation.name)) is not None:
+            self._cuda(operation, found, here)
+        elif (summary := summary_of(operation, self._summaries)) is not None:
+            self._summarised(operation, summary, here)
+        else:
+            self._ended_context.forget()
+            self._other(operation, here)
+
+    # Variables.
+
+    def _assign(self, operation: Assign, here: Here) -> None:
+        place, value, handles = operation.place, operation.value, self.handles
+        self._follow_status(operation)
+        word = None if value is None else handles.word(value)
+        old = handles.words.get(place)
+        if isinstance(value, Inside) and value.place == place and old is not None:
+            handles.escaped.add(old)  # the start can be found again
+        if isinstance(value, str | Address | Inside) and ("[*]" in place or not handles.is_local(place)):
+            self._give(value)
+        elif isinstance(value, Inside) or (isinstance(value, Address) and "[" in value.place):
+            self._point_into(place, value.place.split("[")[0])
+        if not operation.declared and old is not None and old != word:
+            self._lost(place, old, operation, here)
+        handles.set(place, word)
+        if word is not None and handles.places.get(word, "")[:1] == "%":
+            handles.places[word] = place
+
+    def _point_into(self, place: str, start: str) -> None:
+        """A local pointer points into the memory that another place holds the start of: whoever keeps it can find the start."""
+        word = self.handles.words.get(start)
+        if word is not None:
+            self._views.add(place)
+            self._lent[place] = {word}
+
+    def _follow_status(self, operation: Assign) -> None:
+        """The place may hold a status now, or what a function made of what it was lent."""
+        place, value = operation.place, operation.value
+        name = value if isinstance(value, str) else ""
+        if name in self._views and self.handles.is_local(place):
+            self._views.add(place)
+            self._lent[place] = self._lent[name]
+        elif name in self._lent and not holds_no_handle(operation.kind or self.function.locals.get(place, "")):
+            self.handles.escaped |= self._lent[name]
+        self.statuses.copy(name, place)
+
+    def _give(self, value: Value, written: bool = False) -> None:
+        """The value is known elsewhere from now on, and what it is a view of."""
+        self.handles.give(value, written)
+        if isinstance(value, str) and value in self._views:
+            self.handles.escaped |= self._lent[value]
+
+    def _lost(self, place: str, old: int, by: Assign | Call, here: Here) -> None:
+        """The place gets another value: what it held may have been its last."""
+        if all(name == place for name in self.handles.holders(old)):
+            self._leave(old, by, here, overwritten=True)
+
+    def _end(self, operation: Return, here: Here) -> None:
+        if operation.how == "exit":
+            return
+        self._give(operation.value)
+        for word in tuple(self.handles.words.values()):
+            self._leave(word, operation, here, overwritten=False)
+
+    def _leave(self, word: int, end: Return | Assign | Call, here: Here, overwritten: bool) -> None:
+        key = self.world.made_by.get(word)
+        if not self.world.judging or key is None or word in self.handles.escaped:
+            return
+        if self.statuses.may_have_failed(key, here.guards):
+            return
+        for made in self.world.model.kinds_of(word):
+            by = made.created_by
+            if made.alive and isinstance(by, SourceCall):
+                place = self.handles.places.get(word, "")
+                self.left.append(Left(made, by, place, end, here.guards, here.step, overwritten, bool(self.failing)))
+
+    # Calls.
+
+    def _launch(self, operation: Call, here: Here) -> None:
+        launch = driver()["cuLaunchKernel"]
+        given = {"f": SOME_FUNCTION, "hStream": self.handles.word(operation.stream)}
+        words = tuple(given.get(parameter.name, 0) for parameter in launch.parameters)
+        pointers = tuple(self.handles.word(value) for value in operation.arguments if isinstance(value, str | Inside))
+        self.world.observe(told(launch, words, operation, here, pointers), Outcome(0))
+
+    def _cuda(self, operation: Call, found: Meaning, here: Here) -> None:
+        fails = here.key in self.failing
+        if operation.result:
+            self.handles.words[operation.result] = FAILED if fails else 0
+            self.statuses.origins[operation.result] = here.key
+        given = operation.arguments
+        if found.sets_device:
+            self.world.use_device(self.world.device(given[0] if given else None))
+            return
+        if found.resets:
+            device = self.world.current_device
+            reset = told(driver()["cuDevicePrimaryCtxReset"], (device,), operation, here)
+            self.world.observe(reset, Outcome(0))
+            self.world.use_device(device)
+            return
+        if operation.name in _ASKING:
+            self.handles.escaped |= {self.handles.known(value) or 0 for value in given}
+        made = {} if fails else {at: self.handles.fresh() for at, _ in found.made}
+        words = found.words(given, self.handles.word)
+        self._prepare(operation, found, fails)
+        outputs = {index: made[at] for index, at in enumerate(found.taken) if at in made}
+        call = told(found.told, words, operation, here)
+        self.world.observe(call, Outcome(FAILED if fails else 0, outputs))
+        self._ended_context.follow(call, found, here)
+        if found.told.name == "cuGraphLaunch":
+            self.world.forget_unseen()
+        for at, word in made.items():
+            self._made(given[at] if at < len(given) else None, word, operation, here)
+
+    def _prepare(self, operation: Call, found: Meaning, fails: bool) -> None:
+        """What the call ends is there; what it gets the address of is known to CUDA."""
+        given = operation.arguments
+        made = [at for at, _ in found.made]
+        for at, role in found.ended:
+            if at < len(given):
+                word = self.handles.word(given[at])
+                self.world.adopt(role, word)
+                if fails:
+                    self.handles.escaped.add(word)  # a release that failed was meant as one
+        for at, value in enumerate(given):
+            if isinstance(value, Address) and at not in made:
+                self.handles.give(value, written=not found.only_reads(at))
+
+    def _made(self, target: Value, word: int, operation: Call, here: Here) -> None:
+        """A new object is written to what ``target`` points to."""
+        handles = self.handles
+        self.world.made_by[word] = here.key
+        place = pointed_at(target)
+        if not place or "[*]" in place:
+            handles.escaped.add(word)
+            if place:
+                handles.set(place, None)
+            return
+        old = handles.words.get(place)
+        if old is not None:
+            self._lost(place, old, operation, here)
+        handles.set(place, word)
+        handles.places[word] = place
+        if not handles.is_local(place) and (
+            handles.of_caller(place) or not releases_always(self.function, place, operation.start)
+        ):
+            handles.escaped.add(word)
+
+    # Functions that are not CUDA's.
+
+    def _summarised(self, operation: Call, summary: Summary, here: Here) -> None:
+        """A function of the same file."""
+        for at, value in enumerate(operation.arguments):
+            if at in summary.ends:
+                self._ended_by(operation, summary.ends[at], value, here)
+            elif at in summary.makes:
+                target = Address(value) if isinstance(value, str) and at in summary.references else value
+                self._made_by(operation, summary.makes[at], target, here)
+            elif at in summary.keeps or isinstance(value, Address):
+                self.handles.give(value, written=True)
+            elif at in summary.references and isinstance(value, str):
+                self._forget_constant(value)
+        result = operation.result
+        if summary.makes and result:
+            self.statuses.doubtful[result] = here.key
+        if summary.returns:
+            self._made_by(operation, summary.returns, Address(result) if result else None, here)
+        elif result:
+            self.handles.words[result] = self.handles.fresh()
+
+    def _ended_by(self, operation: Call, ending: Ending, value: Value, here: Here) -> None:
+        found = meaning(ending.api)
+        place = pointed_at(value) if ending.through else value
+        if not isinstance(place, str) or found is None:
+            return
+        if ending.always:
+            (at, role), *_ = found.ended
+            word = self.handles.word(place)
+            self.world.adopt(role, word)
+            self.world.observe(told(found.told, found.with_argument(at, word), operation, here), Outcome(0))
+        if ending.through or not ending.always:
+            self.handles.give(place, written=True)
+
+    def _made_by(self, operation: Call, api: str, target: Value, here: Here) -> None:
+        found = meaning(api)
+        if found is None:
+            return
+        (at, _), *_ = found.made
+        word = self.handles.fresh()
+        outputs = {index: word for index, taken in enumerate(found.taken) if taken == at}
+        call = told(found.told, found.with_argument(at, NOWHERE), operation, here)
+        self.world.observe(call, Outcome(0, outputs))
+        self._made(target, word, operation, here)
+
+    def _other(self, operation: Call, here: Here) -> None:
+        """It may change variables whose address it gets, or which it takes by reference; its name tells whether it keeps a handle."""
+        handles = self.handles
+        if operation.name in HEAP | UNMAPS and operation.arguments:
+            self._heap(operation, here)
+        several = len(operation.arguments) > 1 and uses_stream(operation.name)
+        given: set[int] = set()
+        for value in operation.arguments:
+            word = handles.known(value) or 0
+            takes = self._may_take(operation.name, word)
+            if several and self.world.is_dead_stream(word):
+                self.world.observe(told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))
+            if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):
+                self._give(value, written=True)
+                if takes and isinstance(value, str):
+                    handles.escaped |= self._lent.get(value, set())  # an object made of it is kept
+            elif isinstance(value, str):
+                handles.give_parts(value)
+                self._forget_constant(value)
+            elif takes:
+                self._give(value)
+            given.add(word)
+        handles.give(operation.receiver, written=True)
+        if operation.result:
+            handles.words[operation.result] = handles.fresh()
+            self._lent[operation.result] = given - {0}
+            if is_view(operation.name):
+                self._views.add(operation.result)
+
+    def _forget_constant(self, place: str) -> None:
+        """A function that is given the variable may set it: its parameter may be a reference. Statuses are only looked at."""
+        word = self.handles.words.get(place)
+        if word is not None and word < FIRST and place not in self.statuses:
+            self.handles.set(place, None)
+
+    def _may_take(self, name: str, word: int) -> bool:
+        return takes_over(name) and not (works_on_stream(name) and self.world.is_stream(word))
+
+    def _is_dead(self, place: str) -> bool:
+        """Whether what the place holds has ended: who passes it on then wants it to be made anew."""
+        word = self.handles.words.get(place)
+        return word is not None and self.world.is_dead(word)
+
+    def _heap(self, operation: Call, here: Here) -> None:
+        """free or delete; or munmap, which matters for registered memory alone."""
+        word = self.handles.known(operation.arguments[0]) or 0
+        memory = self.world.memory_at(word)
+        if memory is None or not self.world.judging:
+            return
+        if operation.name in HEAP or (isinstance(memory, HostMemory) and memory.registered):
+            self.world.report(given_to_heap(memory), told(driver()["cuMemFree"], (word,), operation, here))

@@ -1,0 +1,66 @@
+"""What a function leaves behind: which of the rules about lost objects it breaks, if any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cuvet.model import Allocation, HostMemory
+from cuvet.rules.exit.leak import LeakedAtExit
+from cuvet.rules.source.leak import SourceLeak
+from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
+from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
+from cuvet.rules.source.overwritten import SourceOverwritten
+from cuvet.source.calls import LOST
+from cuvet.source.paths.releases import releases
+from cuvet.source.program import Function, Return
+
+if TYPE_CHECKING:
+    from cuvet.findings import Finding
+    from cuvet.rules.rule import Rule
+    from cuvet.source.paths.trace import Left
+
+
+def rule_broken(left: Left, function: Function) -> type[Rule] | None:
+    """The rule that leaving the object behind breaks; None if it may be in order."""
+    if left.place.startswith("%"):
+        return None  # what has no name, as `v.at(0)`, is somebody else's too
+    if left.object.kind not in LOST or (isinstance(left.object, HostMemory) and left.object.registered):
+        return None
+    if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
+        return None
+    released = releases(function, left.place)
+    if left.failed and (left.overwritten or not released):
+        return None
+    if function.name in ("main", "Main"):
+        return None if released or left.overwritten else LeakedAtExit
+    if left.overwritten:
+        again = left.by.written is not None and left.by.written.start == left.end.start
+        return None if again and releases(function, left.place, within=left.guards) else SourceOverwritten
+    if not released:
+        return SourceLeak
+    return SourceLeakOnFailure if left.failed else SourceLeakOnReturn
+
+
+def message(left: Left, line: int) -> str:
+    """What is said of it, in one line. ``line``: where it is lost."""
+    noun = "allocated" if isinstance(left.object, Allocation | HostMemory) else "made"
+    what = f"{left.object.kind.noun} `{left.place}`"
+    if left.overwritten:
+        return f"{what} {noun} here is lost when `{left.place}` gets another value in line {line}"
+    how = {"throw": "throws", "end": "ends", "return": "returns"}
+    verb = how[left.end.how] if isinstance(left.end, Return) else "goes on"
+    return f"{what} {noun} here is lost when the function {verb} in line {line}"
+
+
+def also(first: Finding, second: Finding) -> Finding:
+    """One finding about what is lost on the same way out."""
+    objects = first.objects + second.objects
+    begin, _, end = first.message.partition(" allocated here" if " allocated here" in first.message else " made here")
+    names = begin.split(" (and ")[0]
+    more = ", ".join(f"`{each.name}`" for each in objects[1:4]) + (
+        f" and {len(objects) - 4} more" if len(objects) > 4 else ""
+    )
+    word = " allocated here" if " allocated here" in first.message else " made here"
+    return msgspec.structs.replace(first, objects=objects, message=f"{names} (and {more}){word}{end}")

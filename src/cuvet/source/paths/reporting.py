@@ -1,0 +1,238 @@
+"""From what is wrong on a path to a Finding, in the words of the source code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import Kind
+from cuvet.findings import Finding, Frame, ObjectReport, Site, Step
+from cuvet.model import Object
+from cuvet.rules.lifecycle import ending, root
+from cuvet.source.calls import meaning, symbols
+from cuvet.source.paths.belief import believable, passes_by
+from cuvet.source.paths.handles import SIZE
+from cuvet.source.paths.judging import SOME_DEVICE, is_about_devices
+from cuvet.source.paths.leaks import also, message, rule_broken
+from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall
+from cuvet.source.paths.walk import Path, Taken
+from cuvet.source.program import Call, Function, Return
+from cuvet.source.sites import finding, frame
+from cuvet.source.syntax.parsing import Source
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
+
+_PLACE = re.compile(r" ?by thread \d+ at call #(\d+)")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^;<>()]*>)?\s*\(")
+_HARMLESS = re.compile(
+    r"(?i)^(?:if|for|while|switch|sizeof|return|catch|defined|\w+_cast|f?printf|dim3)$|check|err|assert|safe|log|try"
+)
+_CONTEXT = re.compile(r"\bcontext#\d+(?: \(device \d+\))?")
+_SIZE = re.compile(rf" of {SIZE} bytes")
+
+
+class Reporter:
+    """Makes the findings of one function."""
+
+    def __init__(self, function: Function, source: Source) -> None:
+        self.function = function
+        self.source = source
+
+    def frame(self, start: int, end: int) -> Frame:
+        return frame(self.source, start, end, self.source.function_name(self.function.owner, self.function.name))
+
+    def site(self, call: Call, start: int | None = None, end: int | None = None) -> Site:
+        at = self.frame(call.start if start is None else start, call.end if end is None else end)
+        return Site(api=call.name, call=self.source.line(call.start), process=0, thread=0, time_ns=0, frames=(at,))
+
+    def of(self, broken: Broken, path: Path) -> Finding | None:
+        violation, call = broken.violation, broken.call
+        written = call.written
+        assert written is not None
+        first = violation.objects[0]
+        ended = _ended_before(first, call)
+        place = path.effects.handles.places.get(first.handle, "")
+        involved = [call] if ended is None else [ended, call]
+        made = [it.created_by for it in violation.objects if _ended_before(it, call) is None]
+        since = sorted((each for each in made if isinstance(each, SourceCall)), key=lambda each: each.step)
+        if not believable(path, [*since, *involved], call.step, place, on_devices=is_about_devices(violation.rule)):
+            return None
+        if ended is not None and place and not path.effects.handles.is_local(place) and self._may_change(ended, call):
+            return None
+        argument = _argument(call, violation.argument)
+        span = (
+            written.spans[argument]
+            if argument is not None and argument < len(written.spans)
+            else (written.start, written.end)
+        )
+        return finding(
+            violation.rule,
+            self.reword(violation.message, violation.objects, path),
+            self.site(written, *span),
+            path=tuple(self._steps(path, first, call)),
+            objects=tuple(self._object(each, path, call) for each in violation.objects),
+            because=tuple(self.reword(line, violation.objects, path) for line in violation.because),
+            argument=argument,
+        )
+
+    def left(self, left: Left, path: Path) -> Finding | None:
+        rule = rule_broken(left, self.function)
+        if left.place.split(".")[-1].split("->")[-1] in self.source.released_by_macros:
+            return None
+        if rule is None or not believable(path, [left.by], left.step, left.place, left.guards):
+            return None
+        written = left.by.written
+        assert written is not None
+        end = Step(frame=self.frame(left.end.start, left.end.end), text=f"`{left.place}` is lost here")
+        first = Step(frame=self.frame(written.start, written.end), text=f"`{left.place}` is made here")
+        guards = (left.by.guards, left.guards)
+        decisions = [step for _, step in self._decisions(path, left.place, guards, left.by.step, left.step)]
+        return finding(
+            rule,
+            message(left, self.source.line(left.end.start)),
+            self.site(written),
+            path=(first, *decisions, end),
+            objects=(self._object(left.object, path, left.by),),
+        )
+
+    def _decisions(
+        self, path: Path, place: str, calls: tuple[Guards, ...], since: int, until: int
+    ) -> Iterator[tuple[int, Step]]:
+        """Those that the finding depends on: that lead to its calls, or past what would have changed the place."""
+        needed = {guard for guards in calls for guard in guards}
+        for taken in path.taken:
+            if since <= taken.step < until and taken.condition is not None:
+                forced = path.alternative is not None and path.alternative.decision == (taken.block, taken.passes)
+                if (taken.block, taken.arm) in needed or forced or (taken.free and passes_by(path, taken, place)):
+                    yield taken.step, self._decision(taken)
+
+    def plain(self, rule: type[Rule], call: Call, message: str) -> Finding:
+        """A finding about one call, of no object."""
+        return finding(rule, message, self.site(call))
+
+    def _may_change(self, first: SourceCall, second: SourceCall) -> bool:
+        """Whether a function that is called between the two may change members and globals."""
+        assert first.written is not None and second.written is not None
+        if second.written.start < first.written.end:
+            return True
+        between = self.source.slice(first.written.end, second.written.start)
+        return any(name not in symbols() and not _HARMLESS.search(name) for name in _CALLED.findall(between))
+
+    def reword(self, text: str, objects: tuple[Object, ...], path: Path) -> str:
+        """In the model's words objects have numbers; here they have the names of variables, and calls have lines."""
+        for each in objects:
+            text = text.replace(f"{each.handle:#x} is {each.name}", f"this is {_called(each, path)}")
+            text = text.replace(each.name, _called(each, path))
+        text = _CONTEXT.sub("the device's context", text)
+        text = _PLACE.sub(lambda match: f" in line {self.source.line(int(match[1]))}", text)
+        return _SIZE.sub("", text)
+
+    def _object(self, it: Object, path: Path, call: SourceCall) -> ObjectReport:
+        made, ended = it.created_by, _ended_before(it, call)
+        return ObjectReport(
+            kind=it.kind.noun,
+            handle="",
+            generation=it.generation,
+            name=path.effects.handles.places.get(it.handle, it.name),
+            created=self.site(made.written) if isinstance(made, SourceCall) and made.written else None,
+            destroyed=self.site(ended.written) if ended is not None and ended.written else None,
+        )
+
+    def _steps(self, path: Path, it: Object, call: SourceCall) -> Iterator[Step]:
+        steps: list[tuple[int, Step]] = []
+        name = path.effects.handles.places.get(it.handle, "")
+        place = f"`{name}`" if name else f"the {it.kind.noun}"
+        ended = _ended_before(it, call)
+        how = (
+            ""
+            if ended is None
+            else f"{place if it.killed_by is None else _called(root(it), path)} is {ending(ended)} here"
+        )
+        for each, text in ((it.created_by, f"{place} is made here"), (ended, how)):
+            if isinstance(each, SourceCall) and each.written is not None:
+                steps.append((each.step, Step(frame=self.frame(each.written.start, each.written.end), text=text)))
+        since = it.created_by.step if isinstance(it.created_by, SourceCall) else 0
+        calls = tuple(each.guards for each in (it.created_by, ended, call) if isinstance(each, SourceCall))
+        steps += self._decisions(path, name, calls, since, call.step)
+        assert call.written is not None
+        steps.append(
+            (
+                call.step + 1,
+                Step(
+                    frame=self.frame(call.written.start, call.written.end),
+                    text=f"{call.written.name} is called with it here",
+                ),
+            )
+        )
+        return (step for _, step in sorted(steps, key=lambda step: step[0]))
+
+    def _decision(self, taken: Taken) -> Step:
+        condition = taken.condition
+        assert condition is not None
+        word = "true" if taken.truth else "false"
+        written = " ".join(self.source.slice(condition.start, condition.end).split())
+        text = written if len(written) < 60 else written[:57] + "..."
+        return Step(frame=self.frame(condition.start, condition.end), text=f"`{text}` is {word}")
+
+
+def _ended_before(it: Object, call: SourceCall) -> SourceCall | None:
+    """The call that ended the object, if that was before ``call``."""
+    ended = it.destroyed_by
+    return ended if isinstance(ended, SourceCall) and ended.step < call.step else None
+
+
+def _called(it: Object, path: Path) -> str:
+    name = path.effects.handles.places.get(it.handle, "")
+    if it.kind is Kind.CONTEXT and not name:
+        return (
+            f"the context of device {it.device}"
+            if it.device is not None and it.device < SOME_DEVICE
+            else "the device's context"
+        )
+    return f"{it.kind.noun} `{name}`" if name else it.kind.noun
+
+
+def _argument(call: SourceCall, index: int | None) -> int | None:
+    """Which of the arguments that were written the driver entry point's parameter is."""
+    written = call.written
+    if index is None or written is None:
+        return None
+    if written.launch:
+        return len(written.arguments) if call.entry_point.parameters[index].name == "hStream" else None
+    found = meaning(written.name)
+    if found is None:
+        return index
+    at = found.taken[index] if index < len(found.taken) else -1
+    return at if at >= 0 else None
+
+
+def findings_of(paths: list[Path], reporter: Reporter) -> list[Finding]:
+    """The findings on all paths of a function; one for each rule and place."""
+    found: dict[tuple[str, int], Finding] = {}
+    for path in paths:
+        for broken in path.effects.world.broken:
+            assert broken.call.written is not None
+            key = (broken.violation.rule.code, broken.call.written.start)
+            if key not in found and (finding := reporter.of(broken, path)) is not None:
+                found[key] = finding
+    found.update(_lost(reporter, paths))
+    return list(found.values())
+
+
+def _lost(reporter: Reporter, paths: list[Path]) -> dict[tuple[str, int], Finding]:
+    """What is left behind: one finding for each object, and one for each way out on which several are lost."""
+    found: dict[tuple[str, int], Finding] = {}
+    told: set[tuple[int, str]] = set()
+    for path, left in [(each, left) for each in paths for left in each.effects.left]:
+        assert left.by.written is not None
+        made = (left.by.written.start, left.place)
+        finding = None if made in told else reporter.left(left, path)
+        if finding is None:
+            continue
+        told.add(made)
+        way_out = isinstance(left.end, Return) and left.end.how != "end" and finding.name.startswith("source-leak-on")
+        key = (finding.name, left.end.start) if way_out else ("lost", left.by.written.start)
+        found[key] = also(found[key], finding) if key in found else finding
+    return found

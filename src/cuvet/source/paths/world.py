@@ -1,0 +1,127 @@
+"""CUDA as a path sees it: the model that the path's calls are told to, and the rules that they break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cuvet.catalog import EntryPoint, Kind, Role, Verb, driver
+from cuvet.model import Call as ModelCall
+from cuvet.model import Model, Object, Outcome
+from cuvet.model.objects import Allocation, Event, Graph, GraphExec, HostMemory, MemoryPool, Stream
+from cuvet.rules.rule import Violation
+from cuvet.source.paths.handles import FIRST, SIZE, Handles
+from cuvet.source.paths.judging import SOME_DEVICE, is_refused, judge
+from cuvet.source.paths.trace import Broken, Here, Key, SourceCall
+from cuvet.source.program import Call, Value
+
+_CLASSES: dict[Kind, type[Object]] = {
+    Kind.STREAM: Stream,
+    Kind.EVENT: Event,
+    Kind.GRAPH: Graph,
+    Kind.GRAPH_EXEC: GraphExec,
+    Kind.MEMORY_POOL: MemoryPool,
+}
+FAILED = 999
+"""The status of a call that fails on a path (CUDA_ERROR_UNKNOWN)."""
+
+
+class World:
+    """``made_by`` has, by word, the call that made the object. Nothing is reported before ``judging`` is True; until then ``refused`` has
+    the steps of the calls that break a rule for which CUDA refuses them, later on they are added."""
+
+    def __init__(self, handles: Handles, refused: Iterable[int]) -> None:
+        self.handles = handles
+        self.model = Model(symbols=True)
+        self.refused = set(refused)
+        self.judging = True
+        self.made_by: dict[int, Key] = {}
+        self.broken: list[Broken] = []
+        self._devices: dict[int, int] = {}
+        self.use_device(SOME_DEVICE)
+
+    def observe(self, call: SourceCall, outcome: Outcome) -> None:
+        if self.judging and not outcome.status:
+            for violation in judge(call, self.model):
+                self.report(violation, call)
+                if is_refused(violation):
+                    self.refused.add(call.step)
+        self.model.observe(call, Outcome(FAILED) if call.step in self.refused else outcome)
+
+    def report(self, violation: Violation, call: SourceCall) -> None:
+        self.broken.append(Broken(violation, call))
+        self.handles.escaped.update(each.handle for each in violation.objects)  # one defect, one finding
+
+    def adopt(self, role: Role, word: int) -> None:
+        """What is ended but was never seen made is there from now on, so that its end can be seen."""
+        model, kind = self.model, role.kind
+        if word < FIRST or word not in self.handles.places or model.kinds_of(word):
+            return
+        if kind in (Kind.MEMORY, Kind.HOST_MEMORY):
+            if model.allocation_at(word) is not None or model.host_memory_at(word) is not None:
+                return
+            if kind is Kind.MEMORY:
+                memory = model.table.add(Allocation, kind, word, 0)
+                memory.size, memory.variant = SIZE, "adopted"
+                model.allocations.add(memory)
+            else:
+                pinned = model.table.add(HostMemory, kind, word, 0)
+                pinned.size, pinned.registered = SIZE, role.verb is Verb.UNREGISTERS
+                model.host_memory.add(pinned)
+        elif kind not in (Kind.CONTEXT, Kind.DEVICE, Kind.NONE):
+            model.table.add(_CLASSES.get(kind, Object), kind, word, 0)
+
+    def memory_at(self, word: int) -> Object | None:
+        """Memory that begins there, is still there, and was seen made."""
+        found: Object | None = self.model.host_memory_at(word) or self.model.allocation_at(word)
+        is_whole = found is not None and found.alive and found.handle == word and found.created_by is not None
+        return found if is_whole else None
+
+    def forget_unseen(self) -> None:
+        """A graph is launched: memory that was made out of sight may be its own, and be there again."""
+        unseen = {memory.handle for memory in self.model.objects(Kind.MEMORY, alive=False) if memory.created_by is None}
+        for name in [name for name, word in self.handles.words.items() if word in unseen]:
+            del self.handles.words[name]
+
+    # What is asked of objects by their words.
+
+    def is_stream(self, word: int) -> bool:
+        return self.model.find(Kind.STREAM, word) is not None
+
+    def is_dead_stream(self, word: int) -> bool:
+        held = [each for each in self.model.kinds_of(word) if each.kind is Kind.STREAM]
+        return bool(held) and not any(each.alive for each in held)
+
+    def is_dead(self, word: int) -> bool:
+        return any(not held.alive for held in self.model.kinds_of(word))
+
+    # Devices.
+
+    def device(self, value: Value) -> int:
+        """The number of the device; one of those that stand for devices that are not known, if it is no constant."""
+        if isinstance(value, int):
+            return value
+        return self._devices.setdefault(self.handles.word(value), SOME_DEVICE + 1 + len(self._devices))
+
+    def use_device(self, device: int) -> None:
+        """Make the device's primary context current."""
+        self.current_device = device
+        retain, current = driver()["cuDevicePrimaryCtxRetain"], driver()["cuCtxSetCurrent"]
+        handle = (1 << 40) + (device << 8)
+        self.model.observe(ModelCall(retain, (1, device)), Outcome(0, {0: handle}))
+        self.model.observe(ModelCall(current, (handle,)), Outcome(0))
+
+
+def told(
+    entry_point: EntryPoint, words: tuple[int, ...], written: Call, here: Here, pointers: tuple[int, ...] = ()
+) -> SourceCall:
+    """The call that is written there, as the model is told it."""
+    return SourceCall(
+        entry_point,
+        words,
+        pointers=pointers,
+        number=written.start,
+        written=written,
+        guards=here.guards,
+        step=here.step,
+        again=here.key[2] > 0,
+    )

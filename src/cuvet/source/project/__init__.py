@@ -1,0 +1,1 @@
+"""What several functions, or several files, show together."""

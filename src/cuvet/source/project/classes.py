@@ -1,0 +1,249 @@
+"""What only all functions of a class together show: members that are made and never ended, ended by the wrong function, made over
+what is there; and, by ``cuvet.source.project.members``, ended by who must not.
+
+Order between the functions is not known, so nothing depends on it; and what is not seen speaks against a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import Kind
+from cuvet.findings import Finding
+from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
+from cuvet.rules.source.heap_free import SourceHeapFree
+from cuvet.rules.source.member_leak import SourceMemberLeak
+from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
+from cuvet.source.ownership import ends_its_object
+from cuvet.source.project.members import aliased, copied, not_made, not_owned
+from cuvet.source.project.statics import destroyed_with
+from cuvet.source.project.wholes import Whole, finding_of, whole_classes, without_definition
+from cuvet.source.result import Constructor, Effect, Outline
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
+
+_REPEATED = re.compile(
+    r"(?i)^(?:apply|forward|backward|run|compute|exec|process|update|step|solve|operator|call|eval|iterate|launch|query|search|detect|render"
+    r"|draw|infer|transform|encode|decode|calc|sort|reduce|scan|copy|send|recv|receive|multiply|enqueue)"
+)
+"""Names of functions that are called again and again."""
+_VARIABLE = re.compile(r"\w+(?:(?:\.|->)\w+)*")
+_FAILURE = re.compile(r"(?i)err|stat|fail|ret|result|code|abort|succe|ok\b")
+_HOST = "host memory"
+_DEVICE = "device memory"
+
+
+def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
+    handed = {name for outline in outlines for name in outline.handed} | _ended_elsewhere(outlines)
+    assigned = {name for outline in outlines for name in outline.assigned}
+    lasting = {name for outline in outlines for it in outline.objects for name in destroyed_with(it.type)}
+    constructors: dict[str, list[Constructor]] = defaultdict(list)
+    for outline in outlines:
+        for each in outline.constructors:
+            constructors[each.owner].append(each)
+    for whole in whole_classes(outlines):
+        for member in whole.outline.members:
+            if whole.of(member, "makes"):
+                yield from _of_member(whole, member, handed, assigned, lasting)
+        for member in whole.outline.shared:
+            if member not in assigned:
+                yield from _mismatched(whole, member)
+        yield from copied(whole)
+        yield from aliased(whole)
+        yield from not_owned(whole)
+        yield from not_made(whole, constructors[whole.name])
+    touched = _touched(outlines)
+    for whole in without_definition(outlines):
+        for member in whole.effects:
+            if member not in assigned:
+                yield from _mismatched(whole, member)
+            if whole.name and (whole.name, member) not in touched and member not in handed | assigned:
+                yield from _left_out(whole, member)
+
+
+def _ended_elsewhere(outlines: Sequence[Outline]) -> set[str]:
+    """Members that are ended through a variable of whose type there is no definition: of any class that has such a member."""
+    known = {each.name for outline in outlines for each in outline.classes}
+    ended = {member for owner, member in _touched(outlines) if owner and owner not in known}
+    shown = (effect for outline in outlines for effect in outline.effects if effect.verb == "shows")
+    return ended | {effect.member for effect in shown if f"{effect.function}()" in ended}
+
+
+def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], lasting: set[str]) -> Iterator[Finding]:
+    made = whole.of(member, "makes")
+    ended = whole.of(member, "ends")
+    given = whole.of(member, "gives", "sets")
+    if member not in assigned and (mismatched := tuple(_mismatched(whole, member))):
+        yield from mismatched
+    elif (
+        not (_really(ended, made) or given or member in handed)
+        and _complete(whole, member, lasting)
+        and _missed(whole, made[0])
+    ):
+        last = _ending_function(whole)
+        where = f", though {last.frame.function} ends others" if last is not None else ""
+        yield finding_of(
+            SourceMemberLeak,
+            whole,
+            member,
+            made[0],
+            f"{made[0].kind} {whole.name}::{member} is never {_past(made[0])}{where}",
+            made[0],
+            last,
+        )
+    else:
+        yield from _overwritten(whole, member, made, ended, handed)
+
+
+def _missed(whole: Whole, made: Effect) -> bool:
+    """Modules end with their context: one is missed where others are unloaded."""
+    return made.kind != Kind.MODULE.noun or any(
+        effect.verb == "ends" and effect.kind == made.kind for effects in whole.effects.values() for effect in effects
+    )
+
+
+def _mismatched(whole: Whole, member: str) -> Iterator[Finding]:
+    wrong = _wrong_function(whole.of(member, "makes"), whole.of(member, "ends"), whole.of(member, "gives", "sets"))
+    if wrong is not None:
+        first, last, kind, counterpart = wrong
+        rule: type[Rule] = SourceHeapFree if last.kind == "heap" else MemoryFreeWrongFunction
+        yield finding_of(rule, whole, member, last, f"{member} is {kind}, which is for {counterpart}", first, last)
+
+
+def _touched(outlines: Sequence[Outline]) -> set[tuple[str, str]]:
+    """(class, member) of what is ended or given away somewhere, other than when making it failed."""
+    made: dict[tuple[str, str], list[Effect]] = defaultdict(list)
+    effects = [effect for outline in outlines for effect in outline.effects]
+    for effect in effects:
+        if effect.verb == "makes":
+            made[effect.owner, effect.member].append(effect)
+    return {
+        (effect.owner, effect.member)
+        for effect in effects
+        if effect.verb in ("gives", "sets")
+        or (effect.verb == "ends" and not _cleans_up(effect, made.get((effect.owner, effect.member), [])))
+    }
+
+
+def _left_out(whole: Whole, member: str) -> Iterator[Finding]:
+    """A function of the same file ends another member, of the same kind and made by the same function, and leaves this one out."""
+    for made in whole.of(member, "makes"):
+        for other in whole.effects:
+            together = any(
+                each.function == made.function and each.kind == made.kind for each in whole.of(other, "makes")
+            )
+            ended = [
+                each for each in whole.of(other, "ends") if each.kind == made.kind and ends_its_object(each.function)
+            ]
+            if together and ended:
+                last = ended[0]
+                message = f"{made.kind} {whole.name}::{member} is never {_past(made)}, though {last.frame.function} ends {other}"
+                yield finding_of(SourceMemberLeak, whole, member, made, message, made, last)
+                return
+
+
+def _really(ended: list[Effect], made: list[Effect]) -> list[Effect]:
+    """Without those that only clean up when the function that made the member fails."""
+    return [effect for effect in ended if not _cleans_up(effect, made)]
+
+
+def _cleans_up(ended: Effect, made: list[Effect]) -> bool:
+    """Whether the member is ended where it was made, and not whenever it was."""
+    same = [effect for effect in made if effect.function == ended.function]
+    always = any(ended.under and set(ended.under) <= set(effect.under) for effect in same) or _asks_flag(ended)
+    return ended.guarded and bool(same) and not always
+
+
+def _asks_flag(ended: Effect) -> bool:
+    """Whether it hangs on a variable that is true, and nothing around it sounds like a failure."""
+    asked = [text.partition(" ")[0] for text, _ in ended.under]
+    flag = bool(asked) and ended.under[-1][1] and _VARIABLE.fullmatch(asked[-1]) is not None
+    return flag and not any(_FAILURE.search(text) for text in asked)
+
+
+def _past(made: Effect) -> str:
+    return "freed" if made.kind in (_HOST, _DEVICE) else "destroyed"
+
+
+def _wrong_function(
+    made: list[Effect], ended: list[Effect], given: list[Effect]
+) -> tuple[Effect, Effect, str, str] | None:
+    """All that is ever put into the member is of one kind, and a function frees it as another."""
+    kinds = {effect.kind for effect in made}
+    if not made or given or len(kinds) != 1 or any(effect.api == "cudaHostRegister" for effect in made):
+        return None
+    for effect in ended:
+        if effect.kind == "heap" and (
+            effect.guarded or any(each.guarded for each in made) or not _of_one_object(effect, made)
+        ):
+            continue
+        if made[0].kind == _HOST and effect.kind in (_DEVICE, "heap"):
+            return made[0], effect, "pinned host memory", "cudaFreeHost"
+        if made[0].kind == _DEVICE and effect.kind in (_HOST, "heap"):
+            return made[0], effect, "device memory", "cudaFree"
+    return None
+
+
+def _of_one_object(effect: Effect, made: list[Effect]) -> bool:
+    """Whether all are functions of the class itself: two parameters may be two objects of the class."""
+    return effect.method and all(each.method for each in made)
+
+
+def _complete(whole: Whole, member: str, lasting: set[str]) -> bool:
+    """Whether all functions that could end the member are in sight, and its class is one that ends what it makes. Classes ``lasting``
+    have objects that last as long as the program."""
+    outline = whole.outline
+    if whole.name in lasting or any(ends_its_object(name) for name in outline.undefined if name not in whole.defined):
+        return False
+    if outline.bases and "__del__" not in outline.declared:
+        return False
+    made = whole.of(member, "makes")
+    if "__del__" in outline.declared or any(effect.method for effect in made):
+        return "__del__" in outline.declared or _ending_function(whole) is not None
+    return _ending_function(whole) is not None
+
+
+def _ending_function(whole: Whole) -> Effect | None:
+    """Where a function that sounds like an end ends members of the class."""
+    for effects in whole.effects.values():
+        for effect in effects:
+            if effect.verb == "ends" and ends_its_object(effect.function):
+                return effect
+    return None
+
+
+def _overwritten(
+    whole: Whole, member: str, made: list[Effect], ended: list[Effect], handed: set[str]
+) -> Iterator[Finding]:
+    """Made anew by a function that can be called again, which neither ends nor asks for what is there."""
+    if (
+        "[]" in whole.outline.members[member]
+        or "vector" in whole.outline.members[member]
+        or "array" in whole.outline.members[member]
+    ):
+        return
+    for effect in made:
+        others = [each for each in whole.effects[member] if each.function == effect.function]
+        if (
+            effect.method
+            and "TearDown" not in whole.outline.declared  # a fixture's functions run once for each object
+            and not effect.guarded
+            and _REPEATED.search(effect.function)
+            and all(each.verb == "makes" for each in others)
+            and len(others) == 1
+            and ended
+            and not whole.of(member, "tests")
+        ):
+            yield finding_of(
+                SourceMemberOverwritten,
+                whole,
+                member,
+                effect,
+                f"{whole.name}::{effect.function} makes {member} anew each time, and loses the one before",
+                effect,
+                None,
+            )

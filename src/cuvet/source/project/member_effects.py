@@ -1,0 +1,233 @@
+"""What functions do with members of classes: make, end, set, test them, give them away or show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from cuvet.source.calls import LOST_OF_SEVERAL, Meaning, meaning
+from cuvet.source.ownership import HEAP, takes_over
+from cuvet.source.program import (
+    Address,
+    Assign,
+    Block,
+    Call,
+    Condition,
+    Escape,
+    Function,
+    Inside,
+    Operation,
+    Return,
+    place_of,
+)
+from cuvet.source.result import Effect, Summaries, Summary
+from cuvet.source.sites import frame
+from cuvet.source.summaries import summary_of
+from cuvet.source.syntax.parsing import Source
+
+_HARMLESS = re.compile(
+    r"cu(?:da)?(?:DriverGetVersion|GetError\w+|GetLastError|PeekAtLastError|[GS]etDevice|GetDeviceCount)"
+    r"|\w+Destroy\w*(?:Descr?|Desc\w+tor)"
+)
+"""What does no harm after ``main``: it only asks for something, or frees memory of the host."""
+_INDEX = re.compile(r"\[[^\]]*\]")
+_TYPE = re.compile(r"([A-Za-z_]\w*)\s*(?:<.*>)?[\s*&\[\]]*$")
+_CONST = re.compile(rb"[^{};]*\)\s*const\b")
+"""The head of a function that does not change its object."""
+_SHOWN = re.compile(r"\s*(?:this->)?((?:\w+(?:->|\.))?\w+\(\))\s*")
+"""A call that shows a member."""
+
+
+def effects_of(function: Function, source: Source, summaries: Summaries) -> Iterator[Effect]:
+    straight = _reached_without_jumps(function)
+    shows = not takes_over(function.name) or _CONST.match(source.text, function.start, function.end) is not None
+    results: dict[str, str] = {}
+    for number, block in enumerate(function.blocks):
+        for operation in block.operations:
+            for place, verb, kind, api in _deeds(operation, source, summaries, results):
+                if isinstance(operation, Return) and shows:
+                    verb = "shows"  # who asks for a member does not get to own it
+                named = _member(function, place)
+                if named is not None:
+                    guarded = bool(block.guards) or number not in straight
+                    effect = _effect(function, named, verb, operation, source, guarded, kind, api)
+                    yield msgspec.structs.replace(
+                        effect, under=_conditions(function, block), value=_set_to(function, operation)
+                    )
+        yield from _tests(function, block, source)
+        if function.name == "__del__":
+            yield from _calls(function, block, source)
+
+
+def _effect(
+    function: Function,
+    named: tuple[str, str],
+    verb: str,
+    at: Operation | Condition,
+    source: Source,
+    guarded: bool = False,
+    kind: str = "",
+    api: str = "",
+) -> Effect:
+    end = at.start + 1 if isinstance(at, Escape) else at.end
+    return Effect(
+        owner=named[0],
+        member=named[1],
+        verb=verb,
+        function=function.name,
+        method=bool(function.owner) and named[0] == function.owner,
+        guarded=guarded,
+        kind=kind,
+        api=api,
+        frame=frame(source, at.start, end, source.function_name(function.owner, function.name)),
+    )
+
+
+def _conditions(function: Function, block: Block) -> tuple[tuple[str, bool], ...]:
+    decided = ((function.blocks[at].edges, arm) for at, arm in block.guards)
+    edges = (edges[arm] for edges, arm in decided if arm < len(edges))
+    return tuple((edge.condition.text, edge.truth) for edge in edges if edge.condition is not None)
+
+
+def _set_to(function: Function, operation: Operation) -> str:
+    """The member of the same object that is assigned."""
+    if not isinstance(operation, Assign) or not isinstance(operation.value, str) or not operation.value.isidentifier():
+        return ""
+    named = _member(function, operation.value)
+    return named[1] if named is not None else ""
+
+
+def _reached_without_jumps(function: Function) -> set[int]:
+    """Blocks that are reached without goto or break: not those that only clean up after a failure."""
+    reached, waiting = {0}, [0]
+    while waiting:
+        for edge in function.blocks[waiting.pop()].edges:
+            if edge.kind != "jump" and edge.target not in reached:
+                reached.add(edge.target)
+                waiting.append(edge.target)
+    return reached
+
+
+def _calls(function: Function, block: Block, source: Source) -> Iterator[Effect]:
+    """What a destructor calls of CUDA, other than in one of several cases."""
+    conditions = (edge.condition for at, _ in block.guards for edge in function.blocks[at].edges)
+    if any(each is not None and source.text[each.start : each.start + 4] == b"case" for each in conditions):
+        return
+    for operation in block.operations:
+        found = meaning(operation.name) if isinstance(operation, Call) else None
+        if isinstance(operation, Call) and found is not None and not _HARMLESS.fullmatch(operation.name):
+            kind = found.ended[0][1].kind.noun if found.ended else ""
+            yield _effect(function, (function.owner, ""), "calls", operation, source, kind=kind, api=operation.name)
+
+
+def _tests(function: Function, block: Block, source: Source) -> Iterator[Effect]:
+    for condition in {edge.condition for edge in block.edges if edge.condition is not None}:
+        for name in condition.names:
+            named = _member(function, name)
+            if named is not None:
+                yield _effect(function, named, "tests", condition, source)
+
+
+class _Deed(NamedTuple):
+    """What an operation does with a place."""
+
+    place: str
+    verb: str
+    kind: str = ""
+    api: str = ""
+
+
+def _deeds(operation: Operation, source: Source, summaries: Summaries, results: dict[str, str]) -> Iterator[_Deed]:
+    """What the operation does. ``results`` are the objects that functions returned: what made each."""
+    if isinstance(operation, Assign):
+        made = results.get(operation.value) if isinstance(operation.value, str) else None
+        if made is not None:
+            yield _Deed(operation.place, "makes", _kind(made, made=True), made)
+            return
+        yield _Deed(operation.place, "clears" if operation.value == 0 else "sets")
+        if isinstance(operation.value, str):
+            yield _Deed(operation.value, "gives")
+    elif isinstance(operation, Escape):
+        yield _Deed(operation.place, "gives")
+    elif isinstance(operation, Return):
+        if isinstance(operation.value, str):
+            yield _Deed(operation.value, "gives")
+    elif not operation.launch:
+        yield from _of_call(operation, source, summaries, results)
+
+
+def _of_call(call: Call, source: Source, summaries: Summaries, results: dict[str, str]) -> Iterator[_Deed]:
+    found = meaning(call.name)
+    if call.name in HEAP and call.arguments and isinstance(call.arguments[0], str):
+        yield _Deed(call.arguments[0], "ends", "heap", call.name)
+    elif found is not None:
+        yield from _of_cuda(call, found, source)
+    elif (summary := summary_of(call, summaries)) is not None:
+        if call.result and summary.returns and _owned(summary.returns):
+            results[call.result] = summary.returns
+        yield from _of_summary(call, summary)
+    else:
+        for value in call.arguments:
+            place = place_of(value)
+            if place and (isinstance(value, Address) or takes_over(call.name)):
+                yield _Deed(place, "gives", api=call.name)
+
+
+def _of_cuda(call: Call, found: Meaning, source: Source) -> Iterator[_Deed]:
+    for at, role in found.made:
+        if at < len(call.arguments) and role.kind in LOST_OF_SEVERAL:
+            value = call.arguments[at]
+            if isinstance(value, Address | Inside):
+                yield _Deed(value.place, "makes", role.kind.noun, call.name)
+    for at, role in found.ended:
+        if at < len(call.arguments):
+            given = call.arguments[at]
+            ended = given.place if isinstance(given, Inside) else given if isinstance(given, str) else None
+            if (ended is None or ended[0] == "%") and at < len(call.spans):
+                shown = _SHOWN.fullmatch(source.slice(*call.spans[at]))
+                ended = shown[1] if shown else None
+            if ended is not None:
+                yield _Deed(ended, "ends", role.kind.noun, call.name)
+
+
+def _of_summary(call: Call, summary: Summary) -> Iterator[_Deed]:
+    for at, value in enumerate(call.arguments):
+        place = place_of(value)
+        if not place:
+            continue
+        if at in summary.makes and _owned(summary.makes[at]):
+            yield _Deed(place, "makes", _kind(summary.makes[at], made=True), summary.makes[at])
+        if at in summary.ends:
+            yield _Deed(place, "ends", _kind(summary.ends[at].api, made=False), summary.ends[at].api)
+        if at not in summary.makes and at not in summary.ends and (at in summary.keeps or isinstance(value, Address)):
+            yield _Deed(place, "gives", api=call.name)
+
+
+def _owned(api: str) -> bool:
+    found = meaning(api)
+    return found is not None and found.made[0][1].kind in LOST_OF_SEVERAL
+
+
+def _kind(api: str, made: bool) -> str:
+    found = meaning(api)
+    assert found is not None
+    return (found.made if made else found.ended)[0][1].kind.noun
+
+
+def _member(function: Function, place: str) -> tuple[str, str] | None:
+    """Class and member that the place names; None if it is a variable."""
+    if not place or place[0] in "%&":
+        return None
+    path = _INDEX.sub("", place)
+    parts = re.split(r"->|\.", path)
+    root = parts[0]
+    types = {parameter.name: parameter.type for parameter in function.parameters} | function.locals
+    if root in types:
+        match = _TYPE.search(types[root])
+        if len(parts) < 2 or match is None:
+            return None
+        return match[1], parts[1]
+    return function.owner, root

@@ -1,0 +1,122 @@
+"""Members that are ended by who must not: by a copy, by an alias, for a caller, or without ever having had a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from cuvet.findings import Finding
+from cuvet.rules.source.copied_owner import SourceCopiedOwner
+from cuvet.rules.source.member_aliased import SourceMemberAliased
+from cuvet.rules.source.member_not_owned import SourceMemberNotOwned
+from cuvet.rules.source.member_uninitialized import SourceMemberUninitialized
+from cuvet.source.languages.cpp import HANDLE
+from cuvet.source.ownership import adopts, says_who_owns
+from cuvet.source.project.wholes import Whole, ending_step, finding_of
+from cuvet.source.result import Constructor, Effect
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_MORE_THAN_AN_OWNER = 4
+"""Members."""
+_MOVES_ONLY = re.compile(r"unique_ptr|atomic|mutex|thread|future|promise|&$|ostream|istream|fstream")
+
+
+def copied(whole: Whole) -> Iterator[Finding]:
+    """The compiler copies the members, and the copy's destructor ends what the original still has."""
+    outline = whole.outline
+    if outline.copies or (outline.bases and not outline.defaulted) or "__del__" not in outline.declared:
+        return
+    if any(_MOVES_ONLY.search(kind) for kind in outline.members.values()):
+        return
+    for member, kind in outline.members.items():
+        ended = [effect for effect in whole.of(member, "ends") if effect.function == "__del__"]
+        made = [effect for effect in whole.of(member, "makes") if effect.function == "__init__"]
+        if ended and made and HANDLE.search(kind) and "[]" not in kind:
+            message = f"{whole.name} can be copied, and each copy's destructor ends the same {member}"
+            yield finding_of(SourceCopiedOwner, whole, member, ended[0], message, made[0], ended[0])
+            return
+
+
+def not_made(whole: Whole, constructors: Sequence[Constructor]) -> Iterator[Finding]:
+    """A function makes a member, a constructor gives it no value, and the destructor ends it always."""
+    outline = whole.outline
+    for member, kind in outline.members.items():
+        made = [effect for effect in whole.of(member, "makes") if effect.method]
+        ended = [effect for effect in whole.of(member, "ends") if effect.function == "__del__"]
+        asked = [effect for effect in whole.of(member, "tests") if effect.function == "__del__"]
+        if not made or not ended or asked or not HANDLE.search(kind) or "[]" in kind or member in outline.initialised:
+            continue
+        touching = {effect.function for effect in whole.effects[member]}.union(outline.declared, {member})
+        for constructor in constructors:
+            of_base = outline.bases and constructor.calls  # a function of the base, perhaps, which calls what makes it
+            if touching.isdisjoint(constructor.words) and not of_base and _holds_for(whole, ended[0], constructor):
+                message = f"~{whole.name} ends {member}, to which a constructor gives no value"
+                steps = ((constructor.frame, f"this constructor does not mention {member}"), ending_step(ended[0]))
+                yield finding_of(SourceMemberUninitialized, whole, member, ended[0], message, made[0], ended[0], steps)
+                return
+
+
+def _holds_for(whole: Whole, ended: Effect, constructor: Constructor) -> bool:
+    """Whether the conditions of the end ask only for other members that the constructor fills."""
+    for text, truth in ended.under:
+        asked = set(_WORD.findall(text.partition(" ")[0]))
+        if not truth or len(asked) != 1 or not asked <= constructor.fills:
+            return False
+        if not all(HANDLE.search(whole.outline.members.get(name, "")) for name in asked):
+            return False
+    return True
+
+
+def aliased(whole: Whole) -> Iterator[Finding]:
+    """A member is set to another one, and a function ends both."""
+    for member in whole.outline.members:
+        for alias in whole.of(member, "sets"):
+            both = product(whole.of(alias.value, "ends"), whole.of(member, "ends"))
+            for first, second in both if alias.value in whole.outline.members else ():
+                if _together(alias, first, second) and _stay(whole, alias, first, second):
+                    message = f"{member} is what {alias.value} is, and {second.frame.function} ends both"
+                    step = (alias.frame, f"{member} is set to {alias.value} here")
+                    steps = (step, ending_step(first), ending_step(second))
+                    yield finding_of(SourceMemberAliased, whole, member, second, message, first, second, steps)
+                    return
+
+
+def not_owned(whole: Whole) -> Iterator[Finding]:
+    """A class that is more than an owner of one handle ends a member that it is only ever given."""
+    members = whole.outline.members
+    if len(members) < _MORE_THAN_AN_OWNER or says_who_owns(" ".join(members)):
+        return
+    for member, kind in members.items():
+        given = whole.of(member, "borrows")
+        ended = [
+            effect for effect in whole.of(member, "ends") if effect.method and not says_who_owns(str(effect.under))
+        ]
+        if not given or not ended or "*" in kind or not HANDLE.search(kind):
+            continue
+        setting, ending = {effect.function for effect in given}, {effect.function for effect in ended}
+        elsewhere = whole.of(member, "makes", "gives") or {each.function for each in whole.of(member, "sets")} - setting
+        if elsewhere or setting & ending or any(adopts(name) for name in setting):
+            continue
+        message = f"{ended[0].frame.function} ends {member}, which {given[0].frame.function} got from its caller"
+        steps = ((given[0].frame, f"{member} is set to a parameter here"), ending_step(ended[0]))
+        yield finding_of(SourceMemberNotOwned, whole, member, ended[0], message, given[0], ended[0], steps)
+
+
+def _together(*effects: Effect) -> bool:
+    """Whether all of them happen in one build, and no other conditions are around them."""
+    conditions = {condition for effect in effects for condition in effect.under}
+    return all(text.startswith("#if") and (text, not truth) not in conditions for text, truth in conditions)
+
+
+def _stay(whole: Whole, alias: Effect, first: Effect, second: Effect) -> bool:
+    """Whether one other function ends both members, and changes neither before."""
+    ends = (first, second)
+    both = (*whole.effects[alias.member], *whole.effects[alias.value])
+    others = [effect for effect in both if effect.function == first.function and effect not in ends]
+    last = max(effect.frame.line or 0 for effect in ends)
+    return (
+        first.function == second.function != alias.function
+        and all(effect.method for effect in (alias, *ends))
+        and all(effect.verb == "clears" and (effect.frame.line or 0) > last for effect in others)
+    )

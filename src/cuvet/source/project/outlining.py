@@ -1,0 +1,190 @@
+"""What other files need to know of a file: its classes, what it does with members, and its objects that last."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from cuvet.source.calls import symbols
+from cuvet.source.languages.cpp import Class, Found, name_of
+from cuvet.source.languages.cpp_text import BEFORE_CALLS, function_declarator, parameters
+from cuvet.source.ownership import hands_over
+from cuvet.source.program import Function
+from cuvet.source.project.member_effects import effects_of
+from cuvet.source.project.statics import know_devices, static_objects
+from cuvet.source.result import ClassOutline, Constructor, Effect, Outline, Summaries
+from cuvet.source.sites import frame
+from cuvet.source.syntax.parsing import Source, not_parsed, text_of
+
+_DEVICES = re.compile(rb"cu(?:da(?:[GS]etDevice\b|GetDeviceCount)|DeviceGetCount|Ctx(?:SetCurrent|PushCurrent))")
+_END_OF_STATEMENT = re.compile(rb"[;{}]")
+_NO_COPIES = re.compile(r"\w*(?:COPY|COPIES|COPYABLE|ASSIGN|MOVE|MOVABLE)\w*\b")
+"""A macro that says how a class is copied."""
+_DEFAULTED = re.compile(r"=\s*default\s*;")
+_MOST_ARGUMENTS = 300
+"""Bytes."""
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)([A-Za-z_]\w*)\s*\(")
+"""A statement that is a call of a function, of no object or of this one."""
+_TYPE_BEFORE = re.compile(rb"(\w+)(?:[\s*]|(?<!&)&(?!&))+\Z")
+_LONGEST_TYPE = 60
+"""Bytes."""
+_CHANGES_ALL = re.compile(rb"\*\s*this\s*=|memset")
+_FILLS = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:[({]|=(?!=))\s*(?!(?:nullptr|NULL|0|false)?\s*[)};,])")
+_NOTHING = frozenset({"", "0", "NULL", "nullptr", "{}"})
+
+
+def outline_of(found: Found, functions: Sequence[Function], source: Source, summaries: Summaries) -> Outline:
+    effects = tuple(effect for function in functions for effect in effects_of(function, source, summaries))
+    if source.is_cpp:
+        effects += tuple(_borrowed(found, effects, source))
+    objects = tuple(static_objects(found, source)) if source.is_cpp else ()
+    any_device = any(each.any_device for each in objects)
+    return Outline(
+        file=str(source.path),
+        classes=tuple(_class(each, source) for each in found.classes if each.name and each.members),
+        effects=effects,
+        objects=objects,
+        know_devices=tuple(dict.fromkeys(know_devices(found, source))) if any_device else (),
+        several_devices=_DEVICES.search(source.text) is not None,
+        constructors=tuple(_constructors(found, source)) if source.is_cpp and _ends_members(effects) else (),
+        functions=tuple(name_of(definition) for definition in found.functions),
+        handed=tuple(sorted(_handed(source) | _unread(found, source))),
+        assigned=tuple(sorted(_assigned({effect.member for effect in effects if effect.verb == "makes"}, source))),
+    )
+
+
+def _ends_members(effects: Sequence[Effect]) -> bool:
+    return any(effect.verb == "ends" and effect.function == "__del__" for effect in effects)
+
+
+def _handed(source: Source) -> set[str]:
+    """Names among the arguments of functions that sound as if they took something over, other than CUDA's."""
+    words: set[bytes] = set()
+    for name, at, start in source.called:
+        if hands_over(name) and name not in symbols() and not _is_declared(at, source.text):
+            end = _END_OF_STATEMENT.search(source.text, start + 1, start + _MOST_ARGUMENTS)
+            words.update(_WORD.findall(source.text, start, end.start() if end else start + _MOST_ARGUMENTS))
+    return {word.decode() for word in words}
+
+
+def _is_declared(at: int, text: bytes) -> bool:
+    """Whether the name at that offset stands after a type: no call, but a declaration of the function."""
+    before = _TYPE_BEFORE.search(text[max(at - _LONGEST_TYPE, 0) : at])
+    return before is not None and before[1] not in BEFORE_CALLS
+
+
+def _unread(found: Found, source: Source) -> set[str]:
+    """Names in statements of functions that could not be parsed."""
+    words: set[bytes] = set()
+    for definition in found.functions:
+        end = 0
+        for each, parent in not_parsed(definition.node):
+            around = each if parent.type == "compound_statement" else parent
+            if parent.type != "compound_literal_expression" and around.start_byte >= end:
+                end = around.end_byte
+                words.update(_WORD.findall(source.text, around.start_byte, end))
+    return {word.decode() for word in words}
+
+
+def _assigned(members: set[str], source: Source) -> set[str]:
+    """Which of the members the text assigns something else than NULL to, in whatever function."""
+    if not members:
+        return set()
+    names = "|".join(re.escape(name) for name in sorted(members))
+    pattern = rf"\b({names})\s*(?:\[[^\]]*\]\s*)*=(?!=)(?!\s*(?:0\b|NULL\b|nullptr\b|\{{\s*\}}))"
+    return {match.decode() for match in re.findall(pattern.encode(), source.text)}
+
+
+def _class(each: Class, source: Source) -> ClassOutline:
+    names = {_method(declarator, each.name): text for declarator, text in each.declared.items()}
+    copying = [
+        text
+        for declarator, text in each.declared.items()
+        if re.search(rf"\(\s*(?:const\s+)?{re.escape(each.name)}\b[^,)]*&", declarator)
+        or "operator=" in declarator.replace(" ", "")
+        or _NO_COPIES.match(declarator)
+    ]
+    return ClassOutline(
+        name=each.name,
+        members=each.members,
+        shared=each.shared,
+        declared=tuple(names),
+        undefined=tuple(
+            name
+            for name, text in names.items()
+            if text.rstrip().endswith(";") and not re.search(r"=\s*(?:0|default|delete)\s*;", text)
+        ),
+        copies=any(not _DEFAULTED.search(text) for text in copying) or each.references,
+        defaulted=any(_DEFAULTED.search(text) for text in copying),
+        bases=bool(each.bases),
+        initialised=tuple(each.initialised),
+        broken=each.broken,
+        frame=frame(source, each.start, each.start + 1, each.name),
+    )
+
+
+def _method(declarator: str, owner: str) -> str:
+    name = declarator.split("(")[0].strip()
+    return "__init__" if name == owner else "__del__" if name.startswith("~") else name
+
+
+def _borrowed(found: Found, effects: Sequence[Effect], source: Source) -> Iterator[Effect]:
+    """Where members that the file ends and does not make are set to a parameter; none of a member that is set to anything else."""
+    made = {effect.member for effect in effects if effect.verb == "makes"}
+    ended = {effect.member for effect in effects if effect.verb == "ends" and effect.method} - made
+    names = "|".join(re.escape(name) for name in sorted(ended) if name.isidentifier())
+    if not names:
+        return
+    pattern = re.compile(
+        rf"\b({names})\s*(?:=(?!=)\s*([^;]{{0,2000}});|[({{]\s*([^(){{}}]{{0,2000}})[)}}]\s*[,{{])".encode()
+    )
+    borrowed: list[Effect] = []
+    set_otherwise: set[str] = set()
+    for definition in found.functions:
+        owner, name = name_of(definition)
+        declarator = definition.node.child_by_field_name("declarator")
+        for match in pattern.finditer(source.text, definition.node.start_byte, definition.node.end_byte):
+            value = (match[2] if match[2] is not None else match[3]).strip().decode("utf-8", "replace")
+            if value in _NOTHING or declarator is None or not owner:
+                continue
+            given = {each.name: each.type for each in parameters(function_declarator(declarator))}
+            member = match[1].decode()
+            if value not in given or "*" in given[value] or "&&" in given[value]:
+                set_otherwise.add(member)
+                continue
+            at = frame(source, match.start(), match.end(), source.function_name(owner, name))
+            borrowed.append(
+                Effect(owner=owner, member=member, verb="borrows", function=name, method=True, guarded=False, frame=at)
+            )
+    yield from (each for each in borrowed if each.member not in set_otherwise)
+
+
+def _constructors(found: Found, source: Source) -> Iterator[Constructor]:
+    """Those that neither copy nor call another one; of no class with several destructors, of which #if takes one."""
+    named = [name_of(definition) for definition in found.functions]
+    destructors = Counter(owner for owner, name in named if name == "__del__")
+    for definition, (owner, name) in zip(found.functions, named, strict=True):
+        node = definition.node
+        declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
+        if name != "__init__" or declarator is None or body is None or destructors[owner] > 1:
+            continue
+        words = frozenset(word.decode() for word in _WORD.findall(source.text, declarator.end_byte, node.end_byte))
+        listed = function_declarator(declarator).child_by_field_name("parameters")
+        copies = listed is not None and re.search(rf"\b{re.escape(owner)}\b", text_of(listed))
+        if (
+            not copies
+            and not _CHANGES_ALL.search(source.text, declarator.end_byte, node.end_byte)
+            and owner not in words
+        ):
+            fills = _FILLS.findall(source.text, declarator.end_byte, node.end_byte)
+            at = frame(source, node.start_byte, declarator.end_byte, source.function_name(owner, name))
+            calls = _CALL.findall(source.text, body.start_byte, node.end_byte)
+            yield Constructor(
+                owner=owner,
+                words=words,
+                calls=frozenset(each.decode() for each in calls),
+                fills=frozenset(each.decode() for each in fills),
+                frame=at,
+            )

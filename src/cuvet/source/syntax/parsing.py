@@ -1,0 +1,173 @@
+"""Text to syntax trees, with tree-sitter, and what is asked of the trees of all languages."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cuvet import CuvetError
+from cuvet.source.ownership import arguments_of_releases
+from cuvet.source.syntax.mending import mended, with_whole_statements
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Tree
+
+_GRAMMARS = {
+    "cuda": "tree_sitter_cuda",
+    "cpp": "tree_sitter_cpp",
+    "python": "tree_sitter_python",
+    "c#": "tree_sitter_c_sharp",
+}
+_CALLED = re.compile(rb"\b(?=([A-Za-z_]\w*))\1(?=\s*(?:<[^;<>()]*>)?\s*[({])")
+"""The name in one piece: it is not tried in parts."""
+_CUDA_WORD = re.compile(rb"cu(?<!\wcu)[a-z]{0,10}[A-Z]\w{0,100}(?:\s{0,80}\()?")
+_DRIVER_TYPE = re.compile(rb"CU(?<!\wCU)[a-z]\w{0,100}")
+
+
+@cache
+def parser(grammar: str) -> Parser:
+    """The parser of ``cuda``, ``cpp``, ``python`` or ``c#``. CuvetError if it is not installed."""
+    try:
+        from tree_sitter import Language, Parser
+
+        return Parser(Language(import_module(_GRAMMARS[grammar]).language()))
+    except ImportError as error:
+        raise CuvetError(f"cuvet check needs {error.name}: pip install 'cuvet[check]'") from error
+
+
+class Source:
+    """A file's text and what finds places in it. ``language`` is that of ``cuvet.findings.Frame``."""
+
+    def __init__(self, path: Path, text: bytes, language: Literal["c++", "python", "cuda", "c#"]) -> None:
+        self.path = path
+        self.text = text
+        self.language = language
+        self._lines: list[int] = []
+
+    @property
+    def is_cpp(self) -> bool:
+        """Whether it is C, C++ or CUDA C++."""
+        return self.language in ("c++", "cuda")
+
+    @cached_property
+    def released_by_macros(self) -> frozenset[str]:
+        """Names that a macro of the file gives to something that sounds like a release."""
+        bodies = b"\n".join(_MACRO.findall(self.text)) if b"#define" in self.text else b""
+        return frozenset(
+            word.decode() for given in arguments_of_releases(bodies) for word in re.findall(rb"[A-Za-z_]\w*", given)
+        )
+
+    @cached_property
+    def called(self) -> list[tuple[str, int, int]]:
+        """Name, start and end of whatever stands before an opening bracket: what is called, declared or initialised."""
+        return [(match[1].decode(), match.start(), match.end()) for match in _CALLED.finditer(self.text)]
+
+    @cached_property
+    def cuda_words(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Names that are spelt like those of CUDA: those that stand before an opening bracket, and the others. Without those of the
+        driver's types, if the file calls nothing that is named like the driver's functions."""
+        words = {word.decode() for word in _CUDA_WORD.findall(self.text)}
+        called = frozenset(word[:-1].rstrip() for word in words if word[-1] == "(")
+        if any(name[2].isupper() for name in called):
+            words.update(word.decode() for word in _DRIVER_TYPE.findall(self.text))
+        return called, frozenset(word for word in words if word[-1] != "(")
+
+    @property
+    def lines(self) -> list[int]:
+        """Offset of each line's first byte."""
+        if not self._lines:
+            offsets, at = [0], self.text.find(b"\n")
+            while at >= 0:
+                offsets.append(at + 1)
+                at = self.text.find(b"\n", at + 1)
+            self._lines = offsets
+        return self._lines
+
+    def line(self, offset: int) -> int:
+        """Line, from 1, of a byte offset."""
+        return bisect_right(self.lines, offset)
+
+    def column(self, offset: int) -> int:
+        """Column, from 1 and in characters, of a byte offset."""
+        start = self.lines[self.line(offset) - 1]
+        return len(self.text[start:offset].decode("utf-8", "replace")) + 1
+
+    def line_end(self, offset: int) -> int:
+        """Offset of the end of the line that holds the offset."""
+        end = self.text.find(b"\n", offset)
+        return len(self.text) if end < 0 else end
+
+    def function_name(self, owner: str, name: str) -> str:
+        """How the language writes a function of ``cuvet.source.program``, with its class."""
+        if self.language == "python":
+            return f"{owner}.{name}" if owner else name
+        ending, dot = ("Dispose", ".") if self.language == "c#" else (f"~{owner}", "::")
+        name = {"__init__": owner, "__del__": ending}.get(name, name)
+        return f"{owner}{dot}{name}" if owner else name
+
+    def slice(self, start: int, end: int) -> str:
+        return self.text[start:end].decode("utf-8", "replace")
+
+
+_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
+
+
+def parse(source: Source, grammar: str) -> Tree:
+    """The tree of the source. What the grammar cannot read is blanked or completed where that changes no offset."""
+    text = mended(source.text, grammar)
+    tree = parser(grammar).parse(text)
+    if tree.root_node.has_error and grammar in ("cuda", "cpp"):
+        completed = with_whole_statements(text)
+        if completed != text:
+            tree = parser(grammar).parse(completed)
+    return tree
+
+
+def not_parsed(node: Node, besides: frozenset[str] = frozenset()) -> Iterator[tuple[Node, Node]]:
+    """What could not be parsed or had to be supplied below the node, each with what it is in; not what is in nodes of the types
+    ``besides``."""
+    cursor = node.walk()
+    around = [node]
+    down = node.has_error and cursor.goto_first_child()
+    while len(around) > 0:
+        each = cursor.node if down else None
+        if each is not None and (each.is_error or each.is_missing):
+            yield each, around[-1]
+        elif each is not None and each.has_error and each.type not in besides and cursor.goto_first_child():
+            around.append(each)
+            continue
+        down = cursor.goto_next_sibling()
+        if not down:
+            around.pop()
+            cursor.goto_parent()
+
+
+def text_of(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def field_text(node: Node, field: str) -> str:
+    """Text of the node's child in that field; empty if there is none."""
+    child = node.child_by_field_name(field)
+    return text_of(child) if child is not None else ""
+
+
+def enclosing(node: Node | None, *kinds: str) -> Node | None:
+    """The node itself, or the innermost one around it, that is of one of the kinds."""
+    while node is not None and node.type not in kinds:
+        node = node.parent
+    return node
+
+
+def without_comments(node: Node | None) -> list[Node]:
+    """The children of a list in brackets, or of a block; none if there is no node."""
+    return [child for child in node.named_children if child.type != "comment"] if node is not None else []
+
+
+def arguments_of(call: Node) -> list[Node]:
+    return without_comments(call.child_by_field_name("arguments"))

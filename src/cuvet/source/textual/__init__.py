@@ -1,0 +1,1 @@
+"""What calls show as they stand in the text, without a path."""

@@ -1,0 +1,78 @@
+"""Addresses of pointers that are given where the memory is meant that they point to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding
+from cuvet.rules.source.address_of_pointer import SourceAddressOfPointer
+from cuvet.source.syntax.parsing import text_of
+from cuvet.source.textual.written import Body, positions
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_REGISTERS = frozenset({"cudaHostRegister", "cuMemHostRegister"})
+_ENDS = frozenset(
+    {"cudaHostUnregister", "cuMemHostUnregister", "cudaFree", "cudaFreeAsync", "cudaFreeHost", "cuMemFreeHost"}
+)
+_ADDRESS = re.compile(r"(?:\([\w\s*]+\)\s*)?&\s*([A-Za-z_]\w*)")
+
+
+def of_pointers(body: Body) -> Iterator[Finding]:
+    """Pointers whose own address is registered, unregistered or freed."""
+    for call in body.calls:
+        if call.name not in _REGISTERS | _ENDS or not call.arguments:
+            continue
+        address = _ADDRESS.fullmatch(text_of(call.arguments[0]))
+        if address is None or not _is_pointer(address[1], body):
+            continue
+        if call.name in _REGISTERS and len(call.arguments) > 1 and _is_size_of(address[1], text_of(call.arguments[1])):
+            continue
+        message = (
+            f"{call.name} is given the address of the pointer `{address[1]}`, and not the memory that it points to"
+        )
+        yield body.finding(SourceAddressOfPointer, call.arguments[0], message, api=call.name)
+
+
+def _is_size_of(name: str, size: str) -> bool:
+    """Whether the size is that of a pointer."""
+    return re.search(rf"\bsizeof\s*\(?\s*(?:{name}\b|[\w:\s]+\*)", size) is not None
+
+
+def _is_pointer(name: str, body: Body) -> bool:
+    """Whether the function declares the name as a pointer, or sets it to a variable that it declares as one."""
+    declared = _declared(name, body)
+    if declared:
+        return declared == {"pointer_declarator"}
+    return any(_declared(value, body) == {"pointer_declarator"} for value in _values(name, body))
+
+
+def _declared(name: str, body: Body) -> set[str]:
+    """Kinds of the declarators of the name in the function."""
+    parents = (node.parent for node in _identifiers(name, body) if node.parent is not None)
+    return {
+        each.type
+        for each in parents
+        if each.type.endswith("declarator") or each.type in ("parameter_declaration", "declaration")
+    } - {"function_declarator"}
+
+
+def _values(name: str, body: Body) -> Iterator[str]:
+    for node in _identifiers(name, body):
+        parent = node.parent
+        if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
+            right = parent.child_by_field_name("right")
+            if right is not None and right.type == "identifier":
+                yield text_of(right)
+
+
+def _identifiers(name: str, body: Body) -> Iterator[Node]:
+    """Where the name stands in the function, with its parameters; not in functions within it."""
+    start = body.node.start_byte
+    for at in positions(body.source.text[start : body.node.end_byte], name.encode()):
+        node = body.node.descendant_for_byte_range(start + at, start + at + 1)
+        if node is not None and node.type == "identifier":
+            yield node

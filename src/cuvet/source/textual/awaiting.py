@@ -1,0 +1,205 @@
+"""Memory that the host uses while an asynchronous copy may still be at work on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding
+from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
+from cuvet.source.languages.cpp_text import is_launch
+from cuvet.source.syntax.parsing import text_of
+from cuvet.source.textual.pointers import Buffer, allocated, dereferences, is_sound
+from cuvet.source.textual.written import Body, Written
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_COPY = re.compile(r"cudaMemcpy(?:2D|Peer)?Async")
+_QUIET = re.compile(
+    r"cuda\w+Async|cudaEventRecord\w*|cudaStreamWaitEvent|cudaLaunchKernel\w*|cudaSetDevice|cudaGetDevice|cudaGetLastError|"
+    r"cudaPeekAtLastError|cudaGetErrorString|cuda(?:Stream|Event)Create\w*|f?printf|puts|fabs|abs|sqrt|(?:std::)?(?:min|max|abs|fabs|sqrt)|"
+    r"dim3|(?:static|reinterpret|const)_cast|gettimeofday|clock|rand|srand"
+)
+"""Functions that wait for nothing."""
+_VARIABLE = re.compile(rb"(?:^|[)&])([A-Za-z_]\w*)(?:\[0\]|\.data\(\))?$")
+_PAGEABLE = re.compile(
+    rb"(?:const\s+)?(?:float|double|int|unsigned|char|bool|long|short|size_t|\w+_t|std::(?:vector|array|string)\b|T$|real$)"
+)
+_LEAVES = frozenset({"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"})
+
+
+def used_too_early(body: Body) -> Iterator[Finding]:
+    """The first use of each buffer between a copy and anything that may wait for it."""
+    copies = [call for call in body.calls if _COPY.fullmatch(call.name) and len(call.arguments) > 2]
+    if copies:
+        yield from _pinned(copies, body)
+        yield from _pageable(copies, body)
+
+
+def _pinned(copies: list[Written], body: Body) -> Iterator[Finding]:
+    for buffer in allocated(body):
+        if buffer.kind != "pinned":
+            continue
+        for copy in copies:
+            to_host = _is(copy.arguments[0], buffer)
+            source = copy.arguments[2 if "2D" in copy.name else 1]
+            if not (to_host or _is(source, buffer)):
+                continue
+            use = _early(buffer.name, copy, body, _is_access if to_host else _is_written)
+            if use is not None and is_sound(buffer, body):
+                did = "reads or writes" if to_host else "writes"
+                message = f"the host {did} `{buffer.name}` while {copy.name} in line {body.line(copy.node)} may still be at work on it"
+                path = (
+                    body.step(copy.node, "the copy starts here"),
+                    body.step(use, f"the host {did} `{buffer.name}` here"),
+                )
+                yield body.finding(SourceCopyNotAwaited, use, message, api=copy.name, path=path)
+                break
+
+
+def _pageable(copies: list[Written], body: Body) -> Iterator[Finding]:
+    """Variables, arrays and vectors of the function itself."""
+    told: set[str] = set()
+    for copy in copies:
+        match = _VARIABLE.search(copy.arguments[0].text or b"")
+        name = match[1].decode() if match else ""
+        kind = copy.arguments[3].text if len(copy.arguments) > 3 and copy.name == "cudaMemcpyAsync" else b""
+        if kind != b"cudaMemcpyDeviceToHost" or name in told or not _is_own(name, body):
+            continue
+        use = _early(name, copy, body, _is_read)
+        if use is not None:
+            told.add(name)
+            line = body.line(copy.node)
+            message = (
+                f"the host reads `{name}`, which is pageable, before anything waits for {copy.name} in line {line}"
+            )
+            path = (body.step(copy.node, "the copy starts here"), body.step(use, f"the host reads `{name}` here"))
+            yield body.finding(SourceCopyNotAwaited, use, message, api=copy.name, severity="note", path=path)
+
+
+def _is_own(name: str, body: Body) -> bool:
+    """Whether it is declared in the function, once, as a value, an array or a vector; ``std::vector<int> name(n)`` reads as a function."""
+    declared = 0
+    for offset in body.words(name):
+        node = body.at(offset)
+        parent = node.parent if node is not None else None
+        if node is None or parent is None or node.type != "identifier":
+            continue
+        if parent.type in ("pointer_declarator", "reference_declarator", "parameter_declaration"):
+            return False
+        if (
+            parent.type in ("array_declarator", "init_declarator", "declaration", "function_declarator")
+            and parent.child_by_field_name("declarator") == node
+        ):
+            declared += 1
+            around = parent if parent.type == "declaration" else parent.parent
+            kind = around.child_by_field_name("type") if around is not None else None
+            if kind is None or not _PAGEABLE.match(kind.text or b""):
+                return False
+    return declared == 1
+
+
+def _is(argument: Node, buffer: Buffer) -> bool:
+    return argument.type == "identifier" and text_of(argument) == buffer.name
+
+
+def _early(name: str, copy: Written, body: Body, counts: Callable[[Node, Node], bool]) -> Node | None:
+    """The use of the buffer before the first call, after the copy, that may wait. ``counts`` is asked about its name and the parent."""
+    if _waits_in_statement(copy, body):
+        return None
+    places = body.words(name)
+    for statement in _following(copy.node):
+        waits = _first_wait(statement)
+        for offset in places:
+            if not statement.start_byte <= offset < min(statement.end_byte, waits):
+                continue
+            node = body.at(offset)
+            if node is not None and node.type == "identifier" and node.parent is not None and counts(node, node.parent):
+                return node.parent if dereferences(node.parent, node) else node
+        if waits < statement.end_byte or statement.type in _LEAVES or statement.type.startswith("preproc"):
+            return None
+    return None
+
+
+def _waits_in_statement(copy: Written, body: Body) -> bool:
+    """Whether the statement that makes the copy goes on with a call that may wait: ``if (copy() || wait())``."""
+    node: Node = copy.node
+    while node.parent is not None and node.parent.type not in ("compound_statement", "function_definition"):
+        node = node.parent
+    return any(copy.end <= call.start < node.end_byte and not _QUIET.fullmatch(call.name) for call in body.calls)
+
+
+def _is_access(node: Node, parent: Node) -> bool:
+    return dereferences(parent, node)
+
+
+def _is_written(node: Node, parent: Node) -> bool:
+    outer = parent.parent
+    assigned = (
+        outer is not None and outer.type == "assignment_expression" and outer.child_by_field_name("left") == parent
+    )
+    return assigned and dereferences(parent, node)
+
+
+def _is_read(node: Node, parent: Node) -> bool:
+    """Whether its value is used, rather than its address or its members' functions, or another value given to it."""
+    if parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
+        return False
+    around: Node | None = parent
+    while around is not None and not around.type.endswith("statement"):
+        if around.type == "call_expression" and (is_launch(around) or (around.text or b"").startswith(b"cuda")):
+            return False
+        if around.type in ("sizeof_expression", "lambda_expression"):
+            return False
+        around = around.parent
+    return parent.type not in ("pointer_expression", "field_expression")
+
+
+def _following(node: Node) -> Iterator[Node]:
+    """The statements that come after the one that holds the node, outwards to the end of the function."""
+    while node.parent is not None and node.type not in ("function_definition", "lambda_expression"):
+        if node.parent.type == "compound_statement":
+            after = node.next_named_sibling
+            while after is not None:
+                yield after
+                after = after.next_named_sibling
+        elif node.type == "case_statement" or node.parent.type.startswith("preproc"):
+            return
+        node = node.parent
+
+
+def _first_wait(statement: Node) -> int:
+    """Where the first call that may wait ends; past the end of the statement if there is none."""
+    waits = statement.end_byte + 1
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        if node.start_byte >= waits:
+            continue
+        if node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            if (
+                not is_launch(node)
+                and (function is None or not _QUIET.fullmatch(text_of(function)))
+                and not _checks_quiet(node)
+            ):
+                waits = min(waits, node.end_byte)
+                waiting += node.children
+                continue
+        elif node.type in ("lambda_expression", "ERROR", "co_await_expression"):
+            waits = min(waits, node.start_byte)
+            continue
+        waiting += node.children
+    return waits
+
+
+def _checks_quiet(call: Node) -> bool:
+    """Whether it is a check around a call that waits for nothing."""
+    listed = call.child_by_field_name("arguments")
+    inner = listed.named_children[0] if listed is not None and listed.named_children else None
+    if inner is None or inner.type != "call_expression":
+        return False
+    function = inner.child_by_field_name("function")
+    return function is not None and text_of(function).startswith("cuda") and bool(_QUIET.fullmatch(text_of(function)))

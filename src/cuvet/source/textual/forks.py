@@ -1,0 +1,74 @@
+"""CUDA in a child that was forked after its parent used CUDA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding
+from cuvet.rules.source.fork_after_use import SourceForkAfterUse
+from cuvet.source.textual.written import Body, Written
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_FORK = re.compile(rb"(?:(\w+)\s*=\s*)?\b(?:::)?fork\s*\(\s*\)")
+_NOT_USED_YET = re.compile(rb"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError")
+_HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|DriverGetVersion|RuntimeGetVersion)")
+
+
+def used_in_child(body: Body) -> Iterator[Finding]:
+    """The first call of CUDA in the child's branch, if the function called CUDA before it forked."""
+    match = _FORK.search(body.text) if b"fork" in body.text else None
+    if match is None:
+        return
+    fork = body.body.start_byte + match.start()
+    asked = max((each.start() for each in _NOT_USED_YET.finditer(body.text, 0, match.start())), default=0)
+    first = body.body.start_byte + asked  # whoever asks whether CUDA was used forks where it was not
+    calls = [call for call in body.calls if not _HARMLESS.fullmatch(call.name)]
+    before = next(
+        (call for call in calls if first <= call.start and call.end < fork and not _leaves(call.node, fork)), None
+    )
+    child = _child(body, fork, (match[1] or b"").decode())
+    if before is None or child is None or b"exec" in (child.text or b""):
+        return
+    inside: Written | None = next((call for call in calls if child.start_byte <= call.start < child.end_byte), None)
+    if inside is not None:
+        line = body.line(before.node)
+        message = (
+            f"{inside.name} is called in a forked child, after {before.name} in line {line} was called in its parent"
+        )
+        node = body.at(fork)
+        forked = (body.step(node, "the child is forked here"),) if node is not None else ()
+        path = (body.step(before.node, "CUDA is used before the fork here"), *forked)
+        yield body.finding(SourceForkAfterUse, inside.node, message, api=inside.name, path=path)
+
+
+def _leaves(node: Node, fork: int) -> bool:
+    """Whether the call is in a block that does not enclose the fork, so that it may be another process, or no process."""
+    around = node.parent
+    while around is not None and around.type != "function_definition":
+        if around.type in ("compound_statement", "if_statement", "lambda_expression") and around.end_byte <= fork:
+            return True
+        around = around.parent
+    return False
+
+
+def _child(body: Body, fork: int, pid: str) -> Node | None:
+    """The branch that the child takes: ``if (pid == 0)``."""
+    is_child = re.compile(
+        rf"\(\s*(?:!\s*{pid or 'fork'}\b.*|{pid or 'fork'}\s*(?:\(\s*\))?\s*==\s*0|.*\bfork\s*\(\s*\)\s*\)?\s*==\s*0)\s*\)$".encode(),
+        re.S,
+    )
+    waiting = [body.body]
+    while waiting:
+        node = waiting.pop()
+        if node.end_byte < fork:
+            continue
+        if node.type == "if_statement" and node.end_byte > fork:
+            condition = node.child_by_field_name("condition")
+            if condition is not None and is_child.match(condition.text or b""):
+                return node.child_by_field_name("consequence")
+        waiting += node.named_children
+    return None

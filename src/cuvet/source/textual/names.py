@@ -1,0 +1,132 @@
+"""Entry points that a file calls by a name, or with arguments, that CUDA does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding
+from cuvet.rules.source.removed_entry_point import SourceRemovedEntryPoint
+from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
+from cuvet.rules.source.wrong_argument_count import SourceWrongArgumentCount
+from cuvet.source.calls import symbols
+from cuvet.source.languages.cpp_text import BEFORE_CALLS
+from cuvet.source.result import Options
+from cuvet.source.sites import finding, frame, site
+from cuvet.source.syntax.parsing import Source
+from cuvet.source.textual.spellings import IN_HEADERS, arguments, nearest, removed
+from cuvet.source.textual.written import Body, positions
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cuvet.rules.rule import Rule
+
+_MACRO = re.compile(rb"\b(?!NULL\b)_*[A-Z][A-Z0-9_]{2,}\b|\.\.\.")
+
+
+def names(root: Node, source: Source, options: Options) -> Iterator[Finding]:
+    """Calls of functions that are not there: removed, or spelt in a way that no release knows."""
+    for name in sorted(source.cuda_words[0]):
+        gone = removed(name, options.cuda)
+        close = "" if gone or name in symbols() or name in IN_HEADERS else nearest(name)
+        if not (gone or close) or _declared_here(name, source):
+            continue
+        offset = next((each for each in _calls(name, root, source) if not guarded(root, each, source)), -1)
+        if offset < 0:
+            continue
+        if gone:
+            instead = f"; {gone[1]} does this today" if gone[1] else ""
+            message = f"{name} was removed in CUDA {gone[0]}{instead}"
+            yield _finding(SourceRemovedEntryPoint, source, offset, name, message)
+        else:
+            message = f"CUDA has no function {name}; there is {close}"
+            yield _finding(SourceUnknownEntryPoint, source, offset, name, message)
+
+
+def argument_counts(body: Body, root: Node, options: Options) -> Iterator[Finding]:
+    """Calls with more or fewer arguments than the function takes."""
+    for call in body.calls:
+        allowed = arguments(call.name, options.cuda)
+        if allowed is None or allowed[0] <= len(call.arguments) <= allowed[1] or _is_in_namespace(call.node):
+            continue
+        listed = call.node.child_by_field_name("arguments")
+        if (
+            listed is None
+            or listed.has_error
+            or _MACRO.search(listed.text or b"")
+            or guarded(root, call.start, body.source)
+        ):
+            continue
+        if _declared_here(call.name, body.source):
+            continue
+        fewest, most = allowed
+        takes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        given = "1 argument" if len(call.arguments) == 1 else f"{len(call.arguments)} arguments"
+        message = f"{call.name} is given {given}, and takes {takes}"
+        yield body.finding(SourceWrongArgumentCount, call.node, message, api=call.name)
+
+
+def _is_in_namespace(call: Node) -> bool:
+    """Whether the function is called as somebody's, ``memory::cudaMallocAsync``: CUDA's have no namespace."""
+    function = call.child_by_field_name("function")
+    return (
+        function is not None
+        and function.type == "qualified_identifier"
+        and function.child_by_field_name("scope") is not None
+    )
+
+
+def _declared_here(name: str, source: Source) -> bool:
+    """Whether the file declares, defines or imports something of that name: then the name is the program's own."""
+    word = re.escape(name.encode())
+    if re.search(rb"#\s*define\s+" + word + rb"\b|\busing\s[^;]{0,300}?\b" + word + rb"\b", source.text):
+        return True
+    before = (match[1] for match in re.finditer(rb"(\w{1,80})[\s*&]{0,20}[\s*&]" + word + rb"\s*\(", source.text))
+    return any(each not in BEFORE_CALLS for each in before)
+
+
+def guarded(root: Node, offset: int, source: Source) -> bool:
+    """Whether the place is compiled under a condition, other than the one around a whole header."""
+    node = root.descendant_for_byte_range(offset, offset + 1)
+    while node is not None:
+        if node.type in ("preproc_if", "preproc_elif", "preproc_else", "preproc_elifdef"):
+            return True
+        if node.type == "preproc_ifdef" and node.parent is not None and node.parent.type != "translation_unit":
+            return True
+        if node.type == "preproc_ifdef" and not _is_include_guard(node, source):
+            return True
+        if node.type in ("preproc_def", "preproc_function_def", "preproc_arg"):
+            return True
+        node = node.parent
+    return False
+
+
+def _is_include_guard(node: Node, source: Source) -> bool:
+    return source.text[node.end_byte :].strip() == b"" or node.end_byte - node.start_byte > 0.8 * len(source.text)
+
+
+def _calls(name: str, root: Node, source: Source) -> Iterator[int]:
+    """Offsets of the calls of a function that is nobody's."""
+    for offset in positions(source.text, name.encode()):
+        if source.text[offset - 1 : offset] not in (b".", b">", b":") and _is_call(root, offset):
+            yield offset
+
+
+def _is_call(root: Node, offset: int) -> bool:
+    node = root.descendant_for_byte_range(offset, offset + 1)
+    while node is not None and node.type in ("identifier", "template_function"):
+        if (
+            node.parent is not None
+            and node.parent.type == "call_expression"
+            and node.parent.child_by_field_name("function") == node
+        ):
+            return True
+        node = node.parent
+    return False
+
+
+def _finding(rule: type[Rule], source: Source, offset: int, name: str, message: str) -> Finding:
+    at = frame(source, offset, offset + len(name), "")
+    return finding(rule, message, site(name, at))

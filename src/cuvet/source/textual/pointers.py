@@ -1,0 +1,192 @@
+"""What a function does on the host with memory whose allocation it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding
+from cuvet.rules.source.device_memory_on_host import SourceDeviceMemoryOnHost
+from cuvet.rules.source.device_pointer_unregistered import SourceDevicePointerUnregistered
+from cuvet.source.syntax.parsing import text_of
+from cuvet.source.textual.written import Body, Written
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DEVICE = frozenset({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "cudaMallocFromPoolAsync"})
+_PINNED = frozenset({"cudaMallocHost", "cudaHostAlloc"})
+_POINTER = re.compile(rb"&\s*([A-Za-z_]\w*)\s*\)?$")
+_VARIABLE = re.compile(rb"(?:\([\w\s*]+\)\s*)?([A-Za-z_]\w*)")
+"""A variable, or one that is cast."""
+_MAPS = frozenset({"cudaHostGetDevicePointer", "cuMemHostGetDevicePointer"})
+_RELEASES = frozenset(
+    {"cudaHostUnregister", "cudaFree", "cudaFreeHost", "cuMemHostUnregister", "cuMemFree", "cuMemFreeHost"}
+)
+_UNEVALUATED = frozenset(
+    {"sizeof_expression", "decltype", "alignof_expression", "noexcept", "lambda_expression", "template_argument_list"}
+)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_ON_HOST = {
+    "memcpy": (0, 1), "std::memcpy": (0, 1), "memmove": (0, 1), "std::memmove": (0, 1), "memset": (0,), "std::memset": (0,),
+    "memcmp": (0, 1), "std::memcmp": (0, 1), "std::copy_n": (0, 2), "std::fill_n": (0,), "std::fill": (0,), "std::copy": (0, 2),
+    "std::sort": (0,), "std::accumulate": (0,), "std::iota": (0,), "std::generate": (0,),
+}  # fmt: skip
+"""Functions of the host that read or write memory, and the arguments that point to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A pointer variable that the calls ``made`` of CUDA set. ``kind`` is ``device``, ``pinned`` or ``mapped``."""
+
+    name: str
+    kind: str
+    made: tuple[Written, ...]
+
+
+def allocated(body: Body) -> Iterator[Buffer]:
+    """Pointers that calls of one kind allocate. Whether nothing else sets them, ``is_sound`` says."""
+    made: dict[str, list[Written]] = {}
+    for call in body.calls:
+        if call.name in _DEVICE | _PINNED and call.arguments:
+            match = _POINTER.search(call.arguments[0].text or b"")
+            if match:
+                made.setdefault(match[1].decode(), []).append(call)
+    for name, calls in made.items():
+        kinds = {"device" if call.name in _DEVICE else "pinned" for call in calls}
+        if len(kinds) == 1:
+            yield Buffer(name, kinds.pop(), tuple(calls))
+
+
+def is_sound(buffer: Buffer, body: Body) -> bool:
+    """Whether the pointer is declared once in the function, and only its allocations set it."""
+    declared, addresses = 0, 0
+    for node in _identifiers(buffer.name, body):
+        parent = node.parent
+        assert parent is not None
+        if parent.type == "pointer_declarator":
+            outer = parent.parent
+            if (
+                outer is None
+                or outer.type not in ("declaration", "init_declarator")
+                or _sets(outer.child_by_field_name("value"))
+            ):
+                return False
+            declared += 1
+        elif parent.type.endswith("declarator") or parent.type in (
+            "parameter_declaration",
+            "declaration",
+            "update_expression",
+        ):
+            return False
+        elif parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
+            if _sets(parent.child_by_field_name("right")):
+                return False
+        elif parent.type == "pointer_expression" and parent.children[0].type == "&":
+            addresses += 1
+    return declared == 1 and addresses == len(buffer.made)
+
+
+def _identifiers(name: str, body: Body) -> Iterator[Node]:
+    for offset in body.words(name):
+        node = body.at(offset)
+        if node is not None and node.type == "identifier" and node.parent is not None:
+            yield node
+
+
+def _sets(value: Node | None) -> bool:
+    """Whether the value is more than NULL."""
+    return value is not None and value.text not in (b"NULL", b"nullptr", b"0", b"{}", b"{nullptr}")
+
+
+def device_pointers_unregistered(body: Body) -> Iterator[Finding]:
+    """The device's pointers to host memory that are unregistered or freed."""
+    for call in body.calls:
+        target = (
+            _POINTER.search(call.arguments[0].text or b"") if call.name in _MAPS and len(call.arguments) > 1 else None
+        )
+        if target is None or target[1] in _WORD.findall(call.arguments[1].text or b""):
+            continue
+        name = target[1].decode()
+        release = next((each for each in body.calls if each.start > call.end and _releases(each, name)), None)
+        if release is None or not is_sound(Buffer(name, "mapped", (call,)), body):
+            continue
+        line = body.line(call.node)
+        message = f"{release.name} is given `{name}`, the device's pointer to host memory ({call.name} in line {line})"
+        path = (
+            body.step(call.node, f"`{name}` is the device's pointer from here on"),
+            body.step(release.node, f"{release.name} is called with it here"),
+        )
+        yield body.finding(SourceDevicePointerUnregistered, release.node, message, api=release.name, path=path)
+
+
+def _releases(call: Written, name: str) -> bool:
+    given = _VARIABLE.fullmatch(call.arguments[0].text or b"") if call.name in _RELEASES and call.arguments else None
+    return given is not None and given[1] == name.encode()
+
+
+def host_uses(body: Body) -> Iterator[Finding]:
+    """Device memory that the host reads or writes."""
+    for buffer in allocated(body):
+        if buffer.kind != "device":
+            continue
+        use = next(((node, how) for node, how in _uses(buffer, body) if not _unevaluated(node)), None)
+        if use is not None and is_sound(buffer, body):
+            (node, how), made = use, buffer.made[0]
+            message = (
+                f"`{buffer.name}` is device memory ({made.name} in line {body.line(made.node)}), and the host {how}"
+            )
+            path = (
+                body.step(made.node, f"`{buffer.name}` is allocated on the device here"),
+                body.step(node, f"the host {how} here"),
+            )
+            yield body.finding(SourceDeviceMemoryOnHost, node, message, api=made.name, path=path)
+
+
+def _uses(buffer: Buffer, body: Body) -> Iterator[tuple[Node, str]]:
+    for node in _identifiers(buffer.name, body):
+        inner, parent = node, node.parent
+        if node.start_byte < buffer.made[0].end or parent is None:
+            continue
+        while parent.type == "parenthesized_expression" and parent.parent is not None:
+            inner, parent = parent, parent.parent
+        if parent.type == "argument_list" and parent.parent is not None:
+            function = parent.parent.child_by_field_name("function")
+            called = text_of(function) if function is not None else ""
+            given = [child.id for child in parent.named_children if child.type != "comment"]
+            if called in _ON_HOST and inner.id in [given[at] for at in _ON_HOST[called] if at < len(given)]:
+                yield parent.parent, f"gives it to {called}"
+        elif dereferences(parent, inner) and not _address_taken(parent):
+            yield parent, "dereferences it"
+
+
+def dereferences(parent: Node, inner: Node) -> bool:
+    """Whether ``parent`` is ``inner[...]``, ``inner->...`` or ``*inner``."""
+    if parent.type in ("subscript_expression", "field_expression"):
+        arrow = parent.type == "subscript_expression" or any(child.type == "->" for child in parent.children)
+        return parent.child_by_field_name("argument") == inner and arrow
+    return parent.type == "pointer_expression" and parent.children[0].type == "*"
+
+
+def _address_taken(node: Node) -> bool:
+    """Whether only the address of what stands there is computed: ``&p[1].x``."""
+    while node.parent is not None and node.parent.type in (
+        "field_expression",
+        "subscript_expression",
+        "parenthesized_expression",
+    ):
+        if node.parent.type == "subscript_expression" and node.parent.child_by_field_name("argument") != node:
+            return False
+        node = node.parent
+    return node.parent is not None and node.parent.type == "pointer_expression" and node.parent.children[0].type == "&"
+
+
+def _unevaluated(node: Node) -> bool:
+    around: Node | None = node
+    while around is not None and around.type not in ("function_definition", "ERROR"):
+        if around.type in _UNEVALUATED or around.type.startswith("preproc"):
+            return True
+        around = around.parent
+    return around is not None and around.type == "ERROR"

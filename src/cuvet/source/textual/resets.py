@@ -1,0 +1,94 @@
+"""Resets of the device by a library, which the calls of a function show without following its paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cuvet.catalog import Verb
+from cuvet.findings import Finding
+from cuvet.rules.source.reset_in_library import SourceResetInLibrary
+from cuvet.source.calls import meaning
+from cuvet.source.paths.reporting import Reporter
+from cuvet.source.program import Call, Function
+from cuvet.source.syntax.parsing import Source
+
+_TEST = re.compile(r"(?i)test|fixture|bench|example|sample|app|main")
+_OF_TESTS = frozenset(
+    {
+        "SetUp",
+        "TearDown",
+        "SetUpTestCase",
+        "TearDownTestCase",
+        "SetUpTestSuite",
+        "TearDownTestSuite",
+        "setUp",
+        "tearDown",
+    }
+)
+_NAMED_SO = re.compile(r"(?i)_*(?:cu|cuda|gpu|device|context|ctx)*_*reset_*(?:cuda|gpu|device|context|ctx|all)*_*")
+_MAIN = re.compile(rb"\b(?:w?main|Main|wWinMain|WinMain)\s*\(|\bTEST(?:_F|_P)?\s*\(|__name__")
+
+
+_LOADED = re.compile(
+    rb"#[ \t]*include[ \t]*[<\"](?:torch|ATen|c10|pybind11|nanobind|boost/python)[/.]"
+    rb"|#[ \t]*include[ \t]*[<\"](?:Python|jni|mex|Rcpp|Rinternals|node_api|napi)\.h"
+)
+"""Headers of code that is loaded into programs of others, which have objects of their own on the device."""
+_EMBEDS = re.compile(rb"\bPy_Initialize|\bpybind11/embed\.h|\bJNI_CreateJavaVM")
+"""The program loads the others."""
+_EXPORTED = re.compile(
+    rb"\bdllexport\b|\bvisibility\s*\(\s*\"default\"|\b(?:[A-Z0-9]+_)*(?:DLL)?EXPORTS?\b|\b[A-Z0-9_]+_API\b"
+)
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
+_EXITS = re.compile(rb"\b(?:_?exit|_Exit|quick_exit|abort|terminate)\s*\(")
+
+
+def resets(function: Function, reporter: Reporter) -> Iterator[Finding]:
+    """The first reset of the device in a function of a library that does not say so."""
+    reset = next(_resets(function), None)
+    of_library = _is_of_class if function.owner else _is_exported
+    if reset is not None and of_library(function, reset, reporter.source):
+        who = function.owner or function.name
+        yield reporter.plain(
+            SourceResetInLibrary, reset, f"{who} resets the device, which belongs to the whole process"
+        )
+
+
+def _resets(function: Function) -> Iterator[Call]:
+    for call in function.calls:
+        found = meaning(call.name)
+        if found is not None and any(role.verb is Verb.RESETS for role in found.entry_point.roles):
+            yield call
+
+
+def _is_of_class(function: Function, reset: Call, source: Source) -> bool:
+    """Whether the function's class is likely to be used by others: it is not the program itself, nor a test. In C# all functions belong
+    to classes: only what ends an object tells."""
+    if function.name in _OF_TESTS or _NAMED_SO.fullmatch(function.name) or _is_program(source):
+        return False
+    if _TEST.search(function.owner) or _derives_from_test(function.owner, source):
+        return False
+    return source.is_cpp or function.name in ("__del__", "Dispose", "__exit__", "close")
+
+
+def _is_exported(function: Function, reset: Call, source: Source) -> bool:
+    """Whether a function of no class is certain to run in programs of others, which go on after the reset."""
+    if not source.is_cpp or "reset" in function.name.lower() or _is_program(source):
+        return False
+    if _EXITS.search(source.text, reset.end, function.end):
+        return False
+    if _LOADED.search(source.text):
+        return _EMBEDS.search(source.text) is None
+    line = source.lines[source.line(function.start) - 1]
+    head = _COMMENT.sub(b"", source.text[line : reset.start]).partition(b"{")[0]
+    return _EXPORTED.search(head) is not None
+
+
+def _is_program(source: Source) -> bool:
+    return _TEST.search(str(source.path.parent)) is not None or _MAIN.search(source.text) is not None
+
+
+def _derives_from_test(owner: str, source: Source) -> bool:
+    bases = re.search(rf"\b(?:class|struct)\s+{re.escape(owner)}\b[^{{;]*:([^{{;]*)".encode(), source.text)
+    return bases is not None and _TEST.search(bases[1].decode("utf-8", "replace")) is not None

@@ -1,0 +1,35 @@
+"""All rules that the text of a file shows without a path through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.findings import Finding
+from cuvet.source.languages.cpp import Found
+from cuvet.source.result import Options
+from cuvet.source.syntax.parsing import Source
+from cuvet.source.textual import addresses, awaiting, captures, forks, names, pointers, sizes, statuses, threads
+from cuvet.source.textual.written import bodies
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def textual_findings(root: Node, defined: Found, source: Source, options: Options) -> Iterator[Finding]:
+    """Of a whole file; also of functions that hold text which could not be parsed."""
+    yield from names.names(root, source, options)
+    found = list(bodies(defined.functions, source))
+    for body in found:
+        yield from statuses.dropped(body)
+        yield from statuses.unread(body)
+        yield from names.argument_counts(body, root, options)
+        yield from pointers.host_uses(body)
+        yield from pointers.device_pointers_unregistered(body)
+        yield from awaiting.used_too_early(body)
+        yield from sizes.in_elements(body)
+        yield from forks.used_in_child(body)
+        yield from addresses.of_pointers(body)
+        yield from threads.lost_with_thread(body)
+        yield from captures.left_open(body)
+    yield from statuses.launches(found)

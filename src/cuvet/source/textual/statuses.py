@@ -1,0 +1,224 @@
+"""Statuses that nobody looks at, and launches that nobody asks about."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import driver, runtime
+from cuvet.findings import Finding, Severity
+from cuvet.rules.source.launch_unchecked import SourceLaunchUnchecked
+from cuvet.rules.source.status_dropped import SourceStatusDropped
+from cuvet.rules.source.status_unread import SourceStatusUnread
+from cuvet.source.calls import meaning
+from cuvet.source.syntax.parsing import enclosing, text_of
+from cuvet.source.textual.written import LAST_ERROR, Body, Written
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WAITING = re.compile(r"Synchronize|Query")
+_MOST_STEPS = 50
+_MAKES, _WAITS, _OTHER, _ENDS = range(4)
+"""What a call does; the first matter most."""
+_DECLARED = r"\b(?:cudaError_t|cudaError|CUresult|auto|int|unsigned)\s+(?:\w+\s*,\s*)*{}\s*[;,]"
+
+
+def dropped(body: Body) -> Iterator[Finding]:
+    """One finding for a function, at the first of the calls that matter most; none if it only ends things."""
+    calls = [call for call in body.calls if call.fate == "dropped" and _matters(call) and not _asked_later(call, body)]
+    if any(_rank(call) < _ENDS for call in calls):
+        severity: Severity = "warning" if _others_are_checked(calls, body) else "note"
+        first = min(calls, key=lambda call: (_rank(call), call.start))
+        message = f"{_counted(calls)} thrown away"
+        steps = tuple(
+            body.step(call.node, f"the status of {call.name} is thrown away here") for call in calls[:_MOST_STEPS]
+        )
+        yield body.finding(
+            SourceStatusDropped,
+            first.node,
+            message,
+            api=first.name,
+            severity=severity,
+            path=steps if len(calls) > 1 else (),
+        )
+
+
+def unread(body: Body) -> Iterator[Finding]:
+    """One finding for a function."""
+    assigned = [call for call in body.calls if call.fate == "assigned" and returns_status(call.name)]
+    lost: dict[int, Written] = {}
+    for variable in dict.fromkeys(call.variable for call in assigned):
+        of_variable = [call for call in assigned if call.variable == variable]
+        places = [at for at in body.words(variable) if body.is_identifier(at)]
+        if _is_local(variable, body) and len(places) == len(of_variable) + _declarations(variable, body):
+            lost.update((call.start, call) for call in of_variable)
+        else:
+            lost.update((call.start, call) for call in _overwritten(of_variable, places))
+    calls = [call for _, call in sorted(lost.items()) if not _asked_later(call, body)]
+    if calls:
+        first = min(calls, key=lambda call: (_rank(call), call.start))
+        steps = tuple(body.step(call.node, f"`{call.variable}` is not read after this") for call in calls[:_MOST_STEPS])
+        yield body.finding(
+            SourceStatusUnread,
+            first.node,
+            f"{_counted(calls)} assigned to `{first.variable}` and not read",
+            api=first.name,
+            path=steps if len(calls) > 1 else (),
+        )
+
+
+def launches(bodies: Sequence[Body]) -> Iterator[Finding]:
+    """The launches of a file after which nobody asks whether they were accepted: one finding for a function, or for the file if
+    nothing in it asks."""
+    launching = [body for body in bodies if body.launches]
+    unchecked = [(body, nodes) for body in launching if (nodes := _unchecked(body, bodies))]
+    if len(unchecked) > 1 and not any(body.error_checks for body in bodies):
+        (body, nodes), every = unchecked[0], sum(len(nodes) for _, nodes in unchecked)
+        steps = tuple(each.step(node, "launched here") for each, found in unchecked for node in found)[:_MOST_STEPS]
+        message = f"no function of this file asks whether its {every} launches were accepted"
+        yield body.finding(SourceLaunchUnchecked, nodes[0], message, api=_kernel(nodes[0]), path=steps)
+        return
+    for body, nodes in unchecked:
+        launch = f"the launch of {_kernel(nodes[0])} was" if len(nodes) == 1 else f"its {len(nodes)} launches were"
+        message = f"nothing in {body.shown} asks whether {launch} accepted"
+        steps = tuple(body.step(node, "launched here") for node in nodes[:_MOST_STEPS]) if len(nodes) > 1 else ()
+        yield body.finding(SourceLaunchUnchecked, nodes[0], message, api=_kernel(nodes[0]), path=steps)
+
+
+def _unchecked(body: Body, others: Sequence[Body]) -> list[Node]:
+    """The launches of a function after which nobody asks."""
+    checks = body.error_checks
+    found = [
+        node
+        for node in body.launches
+        if not _is_argument(node)
+        and not any(check > node.start_byte for check in checks)
+        and not _in_checked_loop(node, checks)
+    ]
+    return [] if found and _checked_by_caller(body, others) else found
+
+
+def _is_argument(launch: Node) -> bool:
+    """Whether it is handed to a macro, which can ask afterwards."""
+    return launch.parent is not None and launch.parent.type == "argument_list"
+
+
+def _kernel(launch: Node) -> str:
+    function = launch.child_by_field_name("function")
+    return text_of(function or launch).split("<")[0]
+
+
+@cache
+def returns_status(name: str) -> bool:
+    for catalog in (runtime(), driver()):
+        if name in catalog:
+            return catalog[name].status
+        if name in catalog.by_symbol:
+            return catalog.by_symbol[name].status
+    return False
+
+
+def _matters(call: Written) -> bool:
+    """Whether the status is one to look at: ``cudaGetLastError`` clears an error, and some functions name one."""
+    return returns_status(call.name) and call.name not in LAST_ERROR and "GetError" not in call.name
+
+
+@cache
+def _rank_of(name: str) -> int:
+    found = meaning(name)
+    if found is not None and found.made:
+        return _MAKES
+    if _WAITING.search(name):
+        return _WAITS
+    return _ENDS if found is not None and found.ended else _OTHER
+
+
+def _rank(call: Written) -> int:
+    return _rank_of(call.name)
+
+
+def _asked_later(call: Written, body: Body) -> bool:
+    """Whether the function asks for the last error of the runtime afterwards."""
+    return call.name.startswith("cuda") and any(check > call.end for check in body.error_checks)
+
+
+def _others_are_checked(calls: Sequence[Written], body: Body) -> bool:
+    """Whether a function that looks at most statuses leaves out that of a call that makes something, or waits with no call after it
+    that would return the same error."""
+    checked = [
+        call for call in body.calls if call.fate == "used" and returns_status(call.name) and call.name not in LAST_ERROR
+    ]
+    if len(checked) < 3 * len(calls):
+        return False
+    last = max((call.start for call in checked), default=0)
+    return any(_rank(call) == _MAKES or (_rank(call) == _WAITS and call.start > last) for call in calls)
+
+
+def _counted(calls: Sequence[Written]) -> str:
+    """``the statuses of cudaMalloc (3 times) and cudaMemcpy are``."""
+    counts = Counter(call.name for call in sorted(calls, key=_rank))
+    names = [name if count == 1 else f"{name} ({count} times)" for name, count in counts.items()]
+    if len(calls) == 1:
+        return f"the status of {names[0]} is"
+    if len(names) > 4:
+        names = [*names[:3], f"{len(calls) - sum(list(counts.values())[:3])} more calls"]
+    return f"the statuses of {', '.join(names[:-1]) + ' and ' if len(names) > 1 else ''}{names[-1]} are"
+
+
+def _is_local(variable: str, body: Body) -> bool:
+    declared = any(
+        call.variable == variable and call.node.parent is not None and call.node.parent.type == "init_declarator"
+        for call in body.calls
+    )
+    return declared or _declarations(variable, body) > 0
+
+
+def _declarations(variable: str, body: Body) -> int:
+    """Declarations of the variable without a value."""
+    return len(re.findall(_DECLARED.format(re.escape(variable)).encode(), body.text))
+
+
+def _overwritten(calls: Sequence[Written], places: Sequence[int]) -> Iterator[Written]:
+    """Calls after which the next statement of the same block that names the variable assigns to it again."""
+    for call, following in pairwise(calls):
+        one, other = _statement(call), _statement(following)
+        if one is None or other is None or one.parent != other.parent:
+            continue
+        if (
+            not any(call.end <= place < other.start_byte for place in places)
+            and sum(other.start_byte <= place < other.end_byte for place in places) == 1
+        ):
+            yield call
+
+
+def _statement(call: Written) -> Node | None:
+    """The statement that the call is in, if it stands in a block."""
+    node = enclosing(call.node, "expression_statement", "declaration")
+    return node if node is not None and node.parent is not None and node.parent.type == "compound_statement" else None
+
+
+def _in_checked_loop(node: Node, checks: Sequence[int]) -> bool:
+    """Whether a loop around the launch asks for the last error."""
+    outermost, around = None, node.parent
+    while around is not None and around.type != "function_definition":
+        if around.type in ("for_statement", "while_statement", "do_statement", "for_range_loop"):
+            outermost = around
+        around = around.parent
+    return outermost is not None and any(outermost.start_byte <= check < outermost.end_byte for check in checks)
+
+
+def _checked_by_caller(body: Body, others: Sequence[Body]) -> bool:
+    """Whether a function of the same file calls this one and asks for the last error afterwards."""
+    if not body.name.isidentifier():
+        return False
+    return any(
+        other is not body
+        and (places := other.words(body.name))
+        and any(check > places[0] for check in other.error_checks)
+        for other in others
+    )

@@ -1,0 +1,227 @@
+"""Calls of CUDA as they stand in the text of a function, for rules that need no path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from cuvet.findings import Finding, Frame, Severity, Step
+from cuvet.source.calls import symbols
+from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_on_device
+from cuvet.source.languages.cpp_text import is_launch
+from cuvet.source.sites import finding, frame, site
+from cuvet.source.syntax.hip import launches_with_hip
+from cuvet.source.syntax.mending import NEVER
+from cuvet.source.syntax.parsing import Source, arguments_of, enclosing, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cuvet.rules.rule import Rule
+
+Fate = Literal["dropped", "discarded", "assigned", "used"]
+_CALL = re.compile(rb"cu(?<!\wcu)(?:da)?[A-Z]\w{0,100}(?=\s{0,80}\()")
+_CHECK = re.compile(rb"(?:check|err|assert|verify|safe)\w{0,80}(?:\s*\(([^()]{0,400})\)|\s*;)", re.I)
+"""A call of something that is named like a check, or a macro that stands alone; without what stands before in its name."""
+_ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
+"""A macro without arguments that is the next statement after a call."""
+_WORD_END = re.compile(rb"\w*$")
+_OF_CUDA = re.compile(rb"cu|gpu|launch|kernel|last", re.I)
+LAST_ERROR = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call. ``fate`` is what becomes of its value: it is dropped, discarded with ``(void)``, assigned to ``variable``, or used."""
+
+    name: str
+    node: Node
+    arguments: tuple[Node, ...]
+    fate: Fate
+    variable: str = ""
+
+    @property
+    def start(self) -> int:
+        return self.node.start_byte
+
+    @property
+    def end(self) -> int:
+        return self.node.end_byte
+
+
+@dataclass
+class Body:
+    """A function that runs on the host. ``shown`` is its name as findings say it; ``owner`` is its class."""
+
+    source: Source
+    node: Node
+    body: Node
+    owner: str
+    name: str
+    calls: list[Written] = field(default_factory=list)
+
+    @property
+    def shown(self) -> str:
+        name = {"__init__": self.owner, "__del__": f"~{self.owner}"}.get(self.name, self.name)
+        return f"{self.owner}::{name}" if self.owner else name
+
+    @cached_property
+    def text(self) -> bytes:
+        return self.source.text[self.body.start_byte : self.body.end_byte]
+
+    @cached_property
+    def launches(self) -> list[Node]:
+        """Launches with ``<<<>>>``."""
+        found = (self._call_at(self.body.start_byte + match.start()) for match in re.finditer(rb"<<<", self.text))
+        return list({node.id: node for node in found if node is not None and is_launch(node)}.values())
+
+    @cached_property
+    def error_checks(self) -> list[int]:
+        """Offsets at which the last error is asked for: by ``cudaGetLastError``, or by a check that is given no call."""
+        found = [call.start for call in self.calls if call.name in LAST_ERROR and call.fate in ("assigned", "used")]
+        for match in _CHECK.finditer(self.text):
+            if self._is_check(match):
+                found.append(self.body.start_byte + match.start())
+        after = {call.end for call in self.calls} | {launch.end_byte for launch in self.launches}
+        for match in _ALONE.finditer(self.text):
+            if self.body.start_byte + match.start() + 1 in after:
+                found.append(self.body.start_byte + match.end())
+        return sorted(found)
+
+    def _is_check(self, match: re.Match[bytes]) -> bool:
+        before = _WORD_END.search(self.text, max(0, match.start() - 60), match.start())
+        name = (before[0] if before else b"") + re.split(rb"\W", match[0], maxsplit=1)[0]
+        if match[1] is None:
+            return name.isupper()
+        return (
+            name.decode() not in symbols()
+            and name != b"perror"
+            and (not match[1].strip() or bool(_OF_CUDA.search(name)))
+        )
+
+    def words(self, word: str) -> list[int]:
+        """Offsets at which the word stands."""
+        return [self.body.start_byte + at for at in positions(self.text, word.encode())]
+
+    def is_identifier(self, offset: int) -> bool:
+        """Whether a name stands there, and not a part of a comment or a string."""
+        node = self.at(offset)
+        return node is not None and node.type == "identifier"
+
+    def at(self, offset: int) -> Node | None:
+        return self.body.descendant_for_byte_range(offset, offset + 1)
+
+    def _call_at(self, offset: int) -> Node | None:
+        node = enclosing(self.at(offset), "call_expression", "compound_statement")
+        return node if node is not None and node.type == "call_expression" else None
+
+    def finding(
+        self,
+        rule: type[Rule],
+        node: Node,
+        message: str,
+        *,
+        api: str,
+        severity: Severity | None = None,
+        path: tuple[Step, ...] = (),
+    ) -> Finding:
+        """At a place of this function."""
+        return finding(rule, message, site(api, self._frame(node)), path=path, severity=severity)
+
+    def step(self, node: Node, text: str) -> Step:
+        return Step(frame=self._frame(node), text=text)
+
+    def _frame(self, node: Node) -> Frame:
+        return frame(self.source, node.start_byte, node.end_byte, self.shown)
+
+    def line(self, node: Node) -> int:
+        return self.source.line(node.start_byte)
+
+
+def positions(text: bytes, word: bytes) -> Iterator[int]:
+    """Where the word stands in the text, as a whole; nowhere, if it is empty."""
+    at = text.find(word) if word else -1
+    while at >= 0:
+        end = at + len(word)
+        if not (_is_of_word(text, at - 1) or _is_of_word(text, end)):
+            yield at
+        at = text.find(word, end)
+
+
+def _is_of_word(text: bytes, at: int) -> bool:
+    return 0 <= at < len(text) and (text[at : at + 1].isalnum() or text[at] == 0x5F)
+
+
+def called_names(text: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[str, int]]:
+    """(name, offset) of everything that is called and named like a function of CUDA."""
+    for match in _CALL.finditer(text, start, len(text) if end is None else end):
+        if not _is_of_word(text, match.start() - 1):
+            yield match[0].decode(), match.start()
+
+
+def bodies(definitions: list[Definition], source: Source) -> Iterator[Body]:
+    """The host functions among the definitions that call CUDA or launch kernels. Files of HIP launch with the same syntax."""
+    if launches_with_hip(source.text):
+        return
+    for definition in definitions:
+        node = definition.node
+        body = node.child_by_field_name("body")
+        if body is None or not mentions_cuda(source.text, body.start_byte, body.end_byte):
+            continue
+        if runs_on_device(node, body, source):
+            continue
+        owner, name = name_of(definition)
+        found = Body(source, node, body, owner, name)
+        found.calls = list(_calls(found))
+        yield found
+
+
+def _calls(body: Body) -> Iterator[Written]:
+    known, skips = symbols(), NEVER.search(body.text) is not None
+    for name, offset in called_names(body.source.text, body.body.start_byte, body.body.end_byte):
+        if name not in known:
+            continue
+        node = body.at(offset)
+        call = node.parent if node is not None and node.text == name.encode() else None
+        while call is not None and call.type in ("qualified_identifier", "template_function"):
+            call = call.parent
+        if call is None or call.type != "call_expression" or (skips and is_never_compiled(call)):
+            continue
+        fate, variable = _fate(call)
+        yield Written(name, call, tuple(arguments_of(call)), fate, variable)
+
+
+def is_never_compiled(node: Node) -> bool:
+    """Whether it stands in the first arm of ``#if 0``."""
+    inner, around = node, node.parent
+    while around is not None:
+        condition = around.child_by_field_name("condition") if around.type == "preproc_if" else None
+        if condition is not None and condition.text == b"0" and around.child_by_field_name("alternative") != inner:
+            return True
+        inner, around = around, around.parent
+    return False
+
+
+def _fate(call: Node) -> tuple[Fate, str]:
+    inner, node = call, call.parent
+    while node is not None and node.type == "parenthesized_expression":
+        inner, node = node, node.parent
+    if node is None:
+        return "used", ""
+    if node.type == "expression_statement":
+        return "dropped", ""
+    if node.type == "cast_expression":
+        kind = node.child_by_field_name("type")
+        return ("discarded", "") if kind is not None and kind.text == b"void" else ("used", "")
+    if node.type == "init_declarator":
+        name = node.child_by_field_name("declarator")
+        return ("assigned", text_of(name)) if name is not None and name.type == "identifier" else ("used", "")
+    if node.type == "assignment_expression" and node.child_by_field_name("right") == inner:
+        left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")
+        plain = left is not None and left.type == "identifier" and operator is not None and operator.text == b"="
+        if plain and left is not None and node.parent is not None and node.parent.type == "expression_statement":
+            return "assigned", text_of(left)
+    return "used", ""
