@@ -113,7 +113,8 @@ def _finding(finding: CheckFinding, output: Console, known: bool) -> None:
 
 
 def _arrow(frame: Frame) -> Text:
-    return Text("  --> ", style=_PLACE).append(f"{_position(frame)} in {printable(frame.function)}")
+    where = f" in {printable(frame.function)}" if frame.function else ""
+    return Text("  --> ", style=_PLACE).append(_position(frame) + where)
 
 
 def _path(finding: CheckFinding) -> Iterator[tuple[Frame, str, str]]:

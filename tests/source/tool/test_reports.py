@@ -119,6 +119,13 @@ def test_without_a_path_its_objects_tell_how_it_came(project: Project) -> None:
     assert "6 |     cudaStreamSynchronize(s);\n  |                           ^\n" in alone
 
 
+def test_what_stands_in_no_function_is_told_without_one(project: Project) -> None:
+    project.write({"a.cu": TEXT})
+    outside = msgspec.structs.replace(CREATED, function="")
+    text = rendered(made(msgspec.structs.replace(FINDING, path=(), objects=(), site=site("cudaStream_t", outside))))
+    assert text.splitlines()[1] == "  --> a.cu:3:5"
+
+
 def test_a_leak_is_shown_at_its_beginning_and_its_end(project: Project) -> None:
     project.write({"a.cu": TEXT})
     steps = (Step(frame=CREATED, text="s is made here"), Step(frame=frame(7, 1, 2), text="s is lost here"))

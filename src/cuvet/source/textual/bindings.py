@@ -36,7 +36,7 @@ def binding_findings(found: Found, lowered: Sequence[Function], source: Source) 
     whole = Reporter(Function(name="", owner="", parameters=(), blocks=[], start=0, end=len(source.text)), source)
     for at, name in _unknown(source):
         what, rule = ("type", SourceUnknownType) if nearest_type(name) else ("function", SourceUnknownEntryPoint)
-        message = f"CUDA has no {what} {name}; there is {nearest_type(name) or nearest(name)}"
+        message = f"CUDA has no such {what}; there is {nearest_type(name) or nearest(name)}"
         yield whole.plain(rule, Call(name, (), at, at + len(name)), message)
 
 

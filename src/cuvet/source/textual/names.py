@@ -38,10 +38,10 @@ def names(root: Node, source: Source, options: Options) -> Iterator[Finding]:
             continue
         if gone:
             instead = f"; {gone[1]} does this today" if gone[1] else ""
-            message = f"{name} was removed in CUDA {gone[0]}{instead}"
+            message = f"it was removed in CUDA {gone[0]}{instead}"
             yield _finding(SourceRemovedEntryPoint, source, offset, name, message)
         else:
-            message = f"CUDA has no function {name}; there is {close}"
+            message = f"CUDA has no such function; there is {close}"
             yield _finding(SourceUnknownEntryPoint, source, offset, name, message)
 
 

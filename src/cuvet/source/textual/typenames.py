@@ -153,4 +153,4 @@ class _Files:
 
 
 def _finding(it: UnknownType) -> Finding:
-    return finding(SourceUnknownType, f"CUDA has no type {it.name}; there is {it.meant}", site(it.name, it.frame))
+    return finding(SourceUnknownType, f"CUDA has no such type; there is {it.meant}", site(it.name, it.frame))
