@@ -126,7 +126,8 @@ uint32_t put_utf8(uint32_t character, char* text, uint32_t room) {
 
 uint32_t copy_string(const void* string, char* text, uint32_t bytes) {
     if (!string) return 0;
-    // How it is interned, in two bits or, in some releases of 3.14, in sixteen; then the kind in three, compact, ascii.
+    // How it is interned, in two bits (3.10 to 3.14.10) or, in headers of CPython's development, in sixteen; then the
+    // kind in three, compact, ascii.
     const uint32_t word = field<uint32_t>(string, layout.string_state);
     const uint32_t bits = word & 0xFFFC ? word >> 2 : word >> 16;
     const uint32_t kind = bits & 7;

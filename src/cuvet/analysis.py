@@ -18,15 +18,15 @@ import msgspec
 
 from cuvet import CuvetError, __version__, cudnn_log, driver_log
 from cuvet.catalog import EntryPoint, Kind
+from cuvet.catalog.results import DEINITIALIZED, NOT_READY
 from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
 from cuvet.findings import Finding, MachineCause, MemoryUse, Program, Report, Tool
 from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Model, Outcome, SeenHandle
-from cuvet.model.results import DEINITIALIZED
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
-from cuvet.recording.ordering import NOT_READY, Ordering, is_notable
+from cuvet.recording.ordering import Ordering, is_notable
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, Image, Overlap, SeenObject
 from cuvet.recording.sites import Sites

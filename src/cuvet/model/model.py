@@ -8,6 +8,7 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
+from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import library, precedence, statuses
 from cuvet.model.call import Call, Outcome, SeenHandle
@@ -26,7 +27,6 @@ from cuvet.model.objects import (
     Stream,
 )
 from cuvet.model.order import Clock, Order
-from cuvet.model.results import NOT_READY
 from cuvet.model.table import ObjectTable
 from cuvet.model.threads import Thread
 from cuvet.model.transitions import plan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE
 from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
 from cuvet.model.objects import Graph, GraphNode
-from cuvet.model.results import GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

@@ -5,14 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.answers import OUTPUTS, STATUSES
-from cuvet.model.answers.event import of_query
-from cuvet.model.call import CRASH
-from cuvet.model.current import needs_context, refuses_destroyed_context
-from cuvet.model.objects import Allocation
-from cuvet.model.precedence import Stage
-from cuvet.model.results import (
+from cuvet.catalog.results import (
     CONTEXT_IS_DESTROYED,
     DEINITIALIZED,
     ILLEGAL_ADDRESS,
@@ -23,6 +16,13 @@ from cuvet.model.results import (
     OUT_OF_MEMORY,
     SUCCESS,
 )
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model.answers import OUTPUTS, STATUSES
+from cuvet.model.answers.event import of_query
+from cuvet.model.call import CRASH
+from cuvet.model.current import needs_context, refuses_destroyed_context
+from cuvet.model.objects import Allocation
+from cuvet.model.precedence import Stage
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint

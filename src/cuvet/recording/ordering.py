@@ -23,14 +23,13 @@ import numpy as np
 
 from cuvet import catalog
 from cuvet.catalog import EntryPoint, Verb
+from cuvet.catalog.results import NOT_READY
 from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, decode
 
 SLACK_NS = 50_000_000
-NOT_READY = 600
-"""CUDA_ERROR_NOT_READY: how a query says that work is not done. No failure."""
 
 _MAKES = {Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.RETAINS}
 _NOTABLE = (CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED).value

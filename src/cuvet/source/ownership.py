@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 HEAP = frozenset({"free", "std::free", "delete", "_aligned_free"})
 """Functions that free memory of the host's heap."""
 UNMAPS = frozenset({"munmap", "shmdt", "UnmapViewOfFile", "VirtualFree"})
 """Functions that take pages of the host away."""
+FIXTURE = frozenset(
+    "SetUp TearDown SetUpTestCase TearDownTestCase SetUpTestSuite TearDownTestSuite setUp tearDown".split()
+)
+"""Functions of a test's fixture, each called once for an object."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ENDS = frozenset(
     "free destroy release delete del dealloc deallocate clean cleanup dispose recycle close unregister reset clear finalize "
@@ -55,6 +60,11 @@ def hands_over(name: str) -> bool:
 def ends_its_object(method: str) -> bool:
     """Whether a function of a class sounds as if the object, or what it has made, were gone afterwards."""
     return _ENDS_OBJECT.search(method) is not None
+
+
+def is_fixture(methods: Iterable[str]) -> bool:
+    """Whether a class with these functions is a test's fixture."""
+    return not FIXTURE.isdisjoint(methods)
 
 
 def only_ends(name: str) -> bool:

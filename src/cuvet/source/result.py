@@ -98,12 +98,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Constructor(msgspec.Struct, frozen=True, kw_only=True):
-    """A constructor with a body: the words in it, the functions that it calls, and the names that it gives a value other than NULL, as
-    far as the text tells."""
+    """A constructor with a body: the words in it, whether it calls functions of this object or of none, and the names that it gives a
+    value other than NULL, as far as the text tells."""
 
     owner: str
     words: frozenset[str]
-    calls: frozenset[str]
+    calls: bool
     fills: frozenset[str]
     frame: Frame
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import INVALID_VALUE, SUCCESS
 from cuvet.catalog.roles import Kind
 from cuvet.model.answers.registry import returned_by
 from cuvet.model.ledger import bytes_of_array
 from cuvet.model.naming import member
-from cuvet.model.results import INVALID_VALUE, SUCCESS
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

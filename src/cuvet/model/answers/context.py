@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import INVALID_CONTEXT, NOT_PERMITTED, SUCCESS
 from cuvet.catalog.roles import Kind
 from cuvet.model.answers.registry import returned_by, written_by
-from cuvet.model.results import INVALID_CONTEXT, NOT_PERMITTED, SUCCESS
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

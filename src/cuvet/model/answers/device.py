@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
+from cuvet.catalog.results import INVALID_DEVICE, INVALID_VALUE, SUCCESS
 from cuvet.model.answers.registry import returned_by, written_by
-from cuvet.model.results import INVALID_DEVICE, INVALID_VALUE, SUCCESS
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import INVALID_HANDLE, NOT_READY, SUCCESS
 from cuvet.catalog.roles import Kind
 from cuvet.model.answers.registry import returned_by
 from cuvet.model.objects import Event, Stream
-from cuvet.model.results import INVALID_HANDLE, NOT_READY, SUCCESS
 
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Role

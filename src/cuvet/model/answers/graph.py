@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import GRAPH_EXEC_UPDATE_FAILURE, ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, SUCCESS
 from cuvet.catalog.roles import Kind
 from cuvet.model.answers.registry import returned_by, written_by
 from cuvet.model.call import CRASH
 from cuvet.model.naming import member
 from cuvet.model.nodes import frees_before, frees_memory, node_types
 from cuvet.model.objects import Graph, GraphExec
-from cuvet.model.results import GRAPH_EXEC_UPDATE_FAILURE, ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, SUCCESS
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

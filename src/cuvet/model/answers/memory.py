@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
+from cuvet.catalog.results import INVALID_CONTEXT, INVALID_VALUE, NOT_FOUND, SUCCESS
 from cuvet.model.answers.registry import returned_by
 from cuvet.model.objects import Allocation
-from cuvet.model.results import INVALID_CONTEXT, INVALID_VALUE, NOT_FOUND, SUCCESS
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

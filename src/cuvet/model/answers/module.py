@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind
-from cuvet.model.answers.registry import returned_by
-from cuvet.model.code import code_of, loaded_from
-from cuvet.model.objects import Function, Linker
-from cuvet.model.results import (
+from cuvet.catalog.results import (
     INVALID_HANDLE,
     INVALID_IMAGE,
     INVALID_SOURCE,
@@ -17,6 +13,10 @@ from cuvet.model.results import (
     SUCCESS,
     UNKNOWN,
 )
+from cuvet.catalog.roles import Kind
+from cuvet.model.answers.registry import returned_by
+from cuvet.model.code import code_of, loaded_from
+from cuvet.model.objects import Function, Linker
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import INVALID_VALUE, SUCCESS
 from cuvet.catalog.roles import Kind
 from cuvet.model.answers.registry import returned_by, written_by
 from cuvet.model.naming import member
-from cuvet.model.results import INVALID_VALUE, SUCCESS
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import INVALID_HANDLE, INVALID_VALUE
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.capturing import ABOUT_CAPTURE, implied, is_unsafe, of_named
 from cuvet.model.objects import Capture, Event, Graph, Stream
-from cuvet.model.results import INVALID_HANDLE, INVALID_VALUE
 from cuvet.model.transitions.object import output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import DEINITIALIZED
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
@@ -11,7 +12,6 @@ from cuvet.rules.rule import Example, Rule, Violation
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
-_DEINITIALIZED = 4
 _EFFECTS = frozenset(
     {
         Verb.CREATES,
@@ -60,12 +60,12 @@ class ExitCallAfterShutdown(Rule):
     entry_points = frozenset()
     evidence = (
         measured(
-            "calls from a static destructor and from an early atexit function return CUDA_ERROR_DEINITIALIZED",
+            "calls from a static destructor and from an early atexit function return CUDA_ERRORDEINITIALIZED",
             "exit_static_destructor",
             "exit_atexit_registered_first",
         ),
         documented(
-            "CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down",
+            "CUDA_ERRORDEINITIALIZED: the CUDA driver is in the process of shutting down",
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
@@ -112,12 +112,12 @@ library.exit(0)
 
 def explain_shutdown(call: Call, status: int) -> Violation | None:
     """The violation of a call that failed because the driver has shut down; None if it failed otherwise, or is the runtime's own."""
-    if status != _DEINITIALIZED:
+    if status != DEINITIALIZED:
         return None
     if not any(role.verb in _EFFECTS and role.kind not in _RUNTIME_OWN for role in call.entry_point.roles):
         return None
     return Violation(
         rule=ExitCallAfterShutdown,
         message="this call is made after the driver has shut down",
-        outcomes=(_DEINITIALIZED,),
+        outcomes=(DEINITIALIZED,),
     )

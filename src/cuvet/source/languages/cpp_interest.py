@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.source.calls import spellings
 from cuvet.source.languages.interest import WORD, Interest, follow_copies, handles
-from cuvet.source.syntax.parsing import Source, enclosing
+from cuvet.source.syntax.parsing import Source, arguments_of, call_named_by, enclosing
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,16 +68,11 @@ def interest_in(
 
 def _handles_given(body: Node, at: int, api: str) -> Iterator[bytes]:
     """Words in the arguments of a call of CUDA that are handles."""
-    node = body.descendant_for_byte_range(at, at + len(api))
-    call = node.parent if node is not None else None
-    while call is not None and call.type in ("qualified_identifier", "template_function"):
-        call = call.parent
-    arguments = call.child_by_field_name("arguments") if call is not None and call.type == "call_expression" else None
-    if arguments is not None:
-        given = arguments.named_children
-        for position in handles(api):
-            if position < len(given):
-                yield from _names_in(given[position])
+    call = call_named_by(body.descendant_for_byte_range(at, at + len(api)))
+    given = arguments_of(call) if call is not None else []
+    for position in handles(api):
+        if position < len(given):
+            yield from _names_in(given[position])
 
 
 def _around_wrapped(text: bytes, body: Node, at: int, length: int) -> Iterator[bytes]:
@@ -101,11 +96,8 @@ def _follow_copies(text: bytes, body: Node, names: set[bytes]) -> None:
     start, end = body.start_byte, body.end_byte
     pairs = [
         (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
-        for match in _COPY.finditer(text, start, end)
-    ]
-    pairs += [
-        (set(WORD.findall(match[1])), set(WORD.findall(match[2])) - _NOT_NAMES)
-        for match in _EACH.finditer(text, start, end)
+        for pattern in (_COPY, _EACH)
+        for match in pattern.finditer(text, start, end)
     ]
     if b"iew" in text or b"pan" in text:
         for match in _VIEW.finditer(text, start, end):

@@ -32,6 +32,12 @@ BEFORE_CALLS = frozenset(b"return else throw case do goto new delete co_return c
 _PLAIN = re.compile(
     r"^(?:const\s+)?(?:auto|cuda\w+|CU\w+|void|float|double|int|char|unsigned.*|long.*|size_t|\w+_t|[A-Z])$"
 )
+_SEVERAL = re.compile(r"\b(?:vector|array|deque|list|map|unordered_map)\b|\[\]")
+
+
+def holds_several(kind: str) -> bool:
+    """Whether a variable of the type is an array or a container."""
+    return _SEVERAL.search(kind) is not None
 
 
 def declared(node: Node) -> tuple[str, str]:

@@ -150,7 +150,7 @@ class Effects:
             self.world.use_device(device)
             return
         if operation.name in _ASKING:
-            self.handles.escaped |= {self.handles.known(value) or 0 for value in given}
+            self.handles.escaped.update(word for value in given if (word := self.handles.known(value)) is not None)
         made = {} if fails else {at: self.handles.fresh() for at, _ in found.made}
         words = found.words(given, self.handles.word)
         self._prepare(operation, found, fails)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cuvet.catalog import EntryPoint, Kind, Role, Verb, driver
+from cuvet.catalog.results import UNKNOWN
 from cuvet.model import Call as ModelCall
 from cuvet.model import Model, Object, Outcome
 from cuvet.model.objects import Allocation, Event, Graph, GraphExec, HostMemory, MemoryPool, Stream
@@ -21,8 +22,8 @@ _CLASSES: dict[Kind, type[Object]] = {
     Kind.GRAPH_EXEC: GraphExec,
     Kind.MEMORY_POOL: MemoryPool,
 }
-FAILED = 999
-"""The status of a call that fails on a path (CUDA_ERROR_UNKNOWN)."""
+FAILED = UNKNOWN
+"""The status of a call that fails on a path."""
 
 
 class World:

@@ -17,7 +17,8 @@ from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
 from cuvet.rules.source.heap_free import SourceHeapFree
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
-from cuvet.source.ownership import ends_its_object
+from cuvet.source.languages.cpp_text import holds_several
+from cuvet.source.ownership import ends_its_object, is_fixture
 from cuvet.source.project.members import aliased, copied, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
 from cuvet.source.project.wholes import Whole, finding_of, whole_classes, without_definition
@@ -220,17 +221,12 @@ def _overwritten(
     whole: Whole, member: str, made: list[Effect], ended: list[Effect], handed: set[str]
 ) -> Iterator[Finding]:
     """Made anew by a function that can be called again, which neither ends nor asks for what is there."""
-    if (
-        "[]" in whole.outline.members[member]
-        or "vector" in whole.outline.members[member]
-        or "array" in whole.outline.members[member]
-    ):
+    if holds_several(whole.outline.members[member]) or is_fixture(whole.outline.declared):
         return
     for effect in made:
         others = [each for each in whole.effects[member] if each.function == effect.function]
         if (
             effect.method
-            and "TearDown" not in whole.outline.declared  # a fixture's functions run once for each object
             and not effect.guarded
             and _REPEATED.search(effect.function)
             and all(each.verb == "makes" for each in others)

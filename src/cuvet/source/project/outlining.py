@@ -25,7 +25,7 @@ _DEFAULTED = re.compile(r"=\s*default\s*;")
 _MOST_ARGUMENTS = 300
 """Bytes."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)([A-Za-z_]\w*)\s*\(")
+_CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)[A-Za-z_]\w*\s*\(")
 """A statement that is a call of a function, of no object or of this one."""
 _TYPE_BEFORE = re.compile(rb"(\w+)(?:[\s*]|(?<!&)&(?!&))+\Z")
 _LONGEST_TYPE = 60
@@ -180,11 +180,10 @@ def _constructors(found: Found, source: Source) -> Iterator[Constructor]:
         ):
             fills = _FILLS.findall(source.text, declarator.end_byte, node.end_byte)
             at = frame(source, node.start_byte, declarator.end_byte, source.function_name(owner, name))
-            calls = _CALL.findall(source.text, body.start_byte, node.end_byte)
             yield Constructor(
                 owner=owner,
                 words=words,
-                calls=frozenset(each.decode() for each in calls),
+                calls=_CALL.search(source.text, body.start_byte, node.end_byte) is not None,
                 fills=frozenset(each.decode() for each in fills),
                 frame=at,
             )

@@ -13,7 +13,7 @@ from cuvet.findings import Finding, Severity, Step
 from cuvet.rules.source.device_of_thread import SourceDeviceOfThread
 from cuvet.rules.source.static_owner import SourceStaticOwner
 from cuvet.source.languages.cpp import Definition, Found, name_of
-from cuvet.source.languages.cpp_text import declaration_around, declared
+from cuvet.source.languages.cpp_text import declaration_around, declared, holds_several
 from cuvet.source.result import ClassOutline, Effect, Outline, StaticObject
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Source, field_text
@@ -43,7 +43,6 @@ _EMPTIES = (
     rb"\b%(it)b\s*(?:\.(?:(?:reset|clear)\(\s*\)|reset\(\s*(?:nullptr|NULL)\s*\)|resize\(\s*0\s*\))|"
     rb"=\s*(?:nullptr|\{\s*\})\s*;)|\bmove\(\s*%(it)b\s*\)"
 )
-_SEVERAL = re.compile(r"\b(?:vector|array|deque|list|map|unordered_map)\b|\[\]")
 _DEEPEST = 4
 """Members of members."""
 _T = TypeVar("_T")
@@ -180,7 +179,7 @@ def _outlives_main(it: StaticObject, call: Effect) -> Finding:
 def _on_any_device(outline: Outline) -> Iterator[Finding]:
     """Objects of a thread whose constructors make something on whatever device is current."""
     for each in outline.objects:
-        if not each.any_device or not each.thread or _SEVERAL.search(each.type):
+        if not each.any_device or not each.thread or holds_several(each.type):
             continue
         for owner in destroyed_with(each.type):
             made = next((it for it in outline.effects if _constructs(it, owner)), None)

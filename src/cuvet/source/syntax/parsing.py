@@ -171,3 +171,11 @@ def without_comments(node: Node | None) -> list[Node]:
 
 def arguments_of(call: Node) -> list[Node]:
     return without_comments(call.child_by_field_name("arguments"))
+
+
+def call_named_by(name: Node | None) -> Node | None:
+    """In C++, the call of the function that the node names: ``name(...)``, ``scope::name<T>(...)``; None if it is none."""
+    around = name.parent if name is not None else None
+    while around is not None and around.type in ("qualified_identifier", "template_function"):
+        around = around.parent
+    return around if around is not None and around.type == "call_expression" else None

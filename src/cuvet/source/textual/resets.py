@@ -9,23 +9,12 @@ from cuvet.catalog import Verb
 from cuvet.findings import Finding
 from cuvet.rules.source.reset_in_library import SourceResetInLibrary
 from cuvet.source.calls import meaning
+from cuvet.source.ownership import FIXTURE
 from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Call, Function
 from cuvet.source.syntax.parsing import Source
 
 _TEST = re.compile(r"(?i)test|fixture|bench|example|sample|app|main")
-_OF_TESTS = frozenset(
-    {
-        "SetUp",
-        "TearDown",
-        "SetUpTestCase",
-        "TearDownTestCase",
-        "SetUpTestSuite",
-        "TearDownTestSuite",
-        "setUp",
-        "tearDown",
-    }
-)
 _NAMED_SO = re.compile(r"(?i)_*(?:cu|cuda|gpu|device|context|ctx)*_*reset_*(?:cuda|gpu|device|context|ctx|all)*_*")
 _MAIN = re.compile(rb"\b(?:w?main|Main|wWinMain|WinMain)\s*\(|\bTEST(?:_F|_P)?\s*\(|__name__")
 
@@ -65,7 +54,7 @@ def _resets(function: Function) -> Iterator[Call]:
 def _is_of_class(function: Function, reset: Call, source: Source) -> bool:
     """Whether the function's class is likely to be used by others: it is not the program itself, nor a test. In C# all functions belong
     to classes: only what ends an object tells."""
-    if function.name in _OF_TESTS or _NAMED_SO.fullmatch(function.name) or _is_program(source):
+    if function.name in FIXTURE or _NAMED_SO.fullmatch(function.name) or _is_program(source):
         return False
     if _TEST.search(function.owner) or _derives_from_test(function.owner, source):
         return False

@@ -15,7 +15,7 @@ from cuvet.source.languages.cpp_text import is_launch
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.hip import launches_with_hip
 from cuvet.source.syntax.mending import NEVER
-from cuvet.source.syntax.parsing import Source, arguments_of, enclosing, text_of
+from cuvet.source.syntax.parsing import Source, arguments_of, call_named_by, enclosing, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -185,10 +185,8 @@ def _calls(body: Body) -> Iterator[Written]:
         if name not in known:
             continue
         node = body.at(offset)
-        call = node.parent if node is not None and node.text == name.encode() else None
-        while call is not None and call.type in ("qualified_identifier", "template_function"):
-            call = call.parent
-        if call is None or call.type != "call_expression" or (skips and is_never_compiled(call)):
+        call = call_named_by(node) if node is not None and node.text == name.encode() else None
+        if call is None or (skips and is_never_compiled(call)):
             continue
         fate, variable = _fate(call)
         yield Written(name, call, tuple(arguments_of(call)), fate, variable)

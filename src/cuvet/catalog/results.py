@@ -1,4 +1,4 @@
-"""Numbers of CUresult that the driver returns: ``INVALID_VALUE`` is CUDA_ERROR_INVALID_VALUE."""
+"""Numbers of CUresult: ``INVALID_VALUE`` is CUDA_ERROR_INVALID_VALUE. ``NOT_READY`` of a query is no failure: work is not done."""
 
 SUCCESS = 0
 INVALID_VALUE = 1
