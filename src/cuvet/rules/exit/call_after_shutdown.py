@@ -60,12 +60,12 @@ class ExitCallAfterShutdown(Rule):
     entry_points = frozenset()
     evidence = (
         measured(
-            "calls from a static destructor and from an early atexit function return CUDA_ERRORDEINITIALIZED",
+            "calls from a static destructor and from an early atexit function return CUDA_ERROR_DEINITIALIZED",
             "exit_static_destructor",
             "exit_atexit_registered_first",
         ),
         documented(
-            "CUDA_ERRORDEINITIALIZED: the CUDA driver is in the process of shutting down",
+            "CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down",
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
