@@ -65,15 +65,17 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
 
 
 def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, dict[str, float]]]:
-    """As ``rounds``, but each round's processes live at the same time, on the same ``CORES`` cores, and take ``TURNS`` turns; a figure
-    is its median over them. ``bare again`` is a second process without cuvet: what two processes differ by themselves."""
+    """As ``rounds``, but each round's processes live at the same time, on the same ``CORES`` cores and with the same hashes of strings
+    (their dictionaries would differ), and take ``TURNS`` turns; a figure is its median over them. ``bare again`` is a second process
+    without cuvet: what two processes differ by themselves."""
     modes = ["bare", "bare again", "checked"]
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     found = []
     for number in range(sets):
         with tempfile.TemporaryDirectory() as trace:
             order = modes[number % 3 :] + modes[: number % 3]
-            running = {mode: start(command, environment(mode.split()[0], driver, trace)) for mode in order}
+            hashes = {"PYTHONHASHSEED": str(number + 1)}
+            running = {mode: start(command, environment(mode.split()[0], driver, trace) | hashes) for mode in order}
             turns = []
             for chunk in range(TURNS):
                 random.Random(TURNS * number + chunk).shuffle(order)
