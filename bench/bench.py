@@ -1,7 +1,7 @@
 """What cuvet costs, measured on this machine: paired, interleaved runs, medians with quartiles.
 
 Every round runs each mode once, in shuffled order, so that drift of the machine meets all modes alike; differences are taken
-within a round. PyTorch's processes live side by side and take turns; two of them are bare, to see what two processes differ by themselves.
+within a round. PyTorch's processes live side by side, some with cuvet and as many without, and take turns.
 
 Modes: ``bare`` (no shim), ``passing`` (the shim without a recording), ``checked`` (`--record lifecycle`), ``full``.
 """
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import images
@@ -31,8 +31,9 @@ from cuvet.launch import driver as real_driver
 HERE = Path(__file__).parent
 NATIVE = Path(cuvet.__file__).parent / "_native"
 MODES = ("bare", "passing", "checked", "full")
-TURNS = 8
-"""Few: two processes differ by more than the turns of one."""
+PROCESSES = 3
+"""With cuvet, and as many without it, in one set: two alike differ by more than cuvet makes."""
+TURNS = 24
 CORES = 4
 
 
@@ -64,35 +65,45 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
     return found
 
 
-def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, dict[str, float]]]:
-    """As ``rounds``, but each round's processes live at the same time, on the same ``CORES`` cores and with the same hashes of strings
-    (their dictionaries would differ), and take ``TURNS`` turns; a figure is its median over them. ``bare again`` is a second process
-    without cuvet: what two processes differ by themselves."""
-    modes = ["bare", "bare again", "checked"]
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, list[dict[str, float]]]]:
+    """One dictionary a set: mode → the figures of each process. The processes of a set live at the same time, on the same ``CORES``
+    cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A figure is the lower quartile
+    of a process's turns: what else runs on the machine's host can only add to them."""
+    modes = ["bare", "checked"] * PROCESSES
     found = []
     for number in range(sets):
         with tempfile.TemporaryDirectory() as trace:
-            order = modes[number % 3 :] + modes[: number % 3]
             hashes = {"PYTHONHASHSEED": str(number + 1)}
-            running = {mode: start(command, environment(mode.split()[0], driver, trace) | hashes) for mode in order}
-            turns = []
+            running = [start(command, environment(mode, driver, trace) | hashes) for mode in modes]
+            for process in running:
+                wait_until_warm(process)
+            turns: list[list[dict[str, float]]] = [[] for _ in running]
             for chunk in range(TURNS):
+                order = list(range(len(running)))
                 random.Random(TURNS * number + chunk).shuffle(order)
-                turns.append({mode: turn(running[mode]) for mode in order})
-            for process in running.values():
+                for each in order:
+                    turns[each].append(turn(running[each]))
+            for process in running:
                 process.communicate()
-        medians = {
-            mode: {what: statistics.median(each[mode][what] for each in turns) for what in turns[0][mode]}
-            for mode in modes
-        }
-        found.append(medians)
-        print(f"  processes {number + 1} of {sets}: {json.dumps(medians)}", file=sys.stderr)
+        figures = [{what: lower_quartile([each[what] for each in taken]) for what in taken[0]} for taken in turns]
+        found.append(
+            {mode: [each for each, of in zip(figures, modes, strict=True) if of == mode] for mode in modes[:2]}
+        )
+        print(f"  set {number + 1} of {sets}: {json.dumps(turns)}", file=sys.stderr)
     return found
 
 
 def start(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def wait_until_warm(process: subprocess.Popen[str]) -> None:
+    """Then its threads share the cores that all are measured on."""
+    assert process.stdout
+    process.stdout.readline()
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(int(task.name), sorted(os.sched_getaffinity(0))[:CORES])
 
 
 def turn(process: subprocess.Popen[str]) -> dict[str, float]:
@@ -102,6 +113,10 @@ def turn(process: subprocess.Popen[str]) -> dict[str, float]:
     process.stdin.flush()
     figures: dict[str, float] = json.loads(process.stdout.readline())
     return figures
+
+
+def lower_quartile(values: list[float]) -> float:
+    return statistics.quantiles(values, n=4)[0]
 
 
 def spread(values: list[float], form: str) -> str:
@@ -120,17 +135,19 @@ def table(found: list[dict[str, dict[str, float]]], compare: Callable[[float, fl
     return lines
 
 
-def ratios(found: list[dict[str, dict[str, float]]]) -> list[str]:
-    """A row a figure: without cuvet, the second process without it over the first, and with it over both."""
-    lines = ["| | bare | bare again | checked | standard error |", "|---|---|---|---|---|"]
-    for what in found[0]["bare"]:
-        bare = spread([row["bare"][what] for row in found], ".1f")
-        again = spread([row["bare again"][what] / row["bare"][what] for row in found], ".3f")
-        checked = [2 * row["checked"][what] / (row["bare"][what] + row["bare again"][what]) for row in found]
+def ratios(found: list[dict[str, list[dict[str, float]]]]) -> list[str]:
+    """A row a figure: without cuvet, by how much two processes differ by themselves, and the ratio of those with cuvet to those without,
+    set by set."""
+    lines = ["| | bare | one process to another | checked | mean, standard error |", "|---|---|---|---|---|"]
+    for what in found[0]["bare"][0]:
+        values = [{mode: [each[what] for each in figures] for mode, figures in row.items()} for row in found]
+        bare = [statistics.mean(row["bare"]) for row in values]
+        alike = [statistics.stdev(row["bare"]) / mean for row, mean in zip(values, bare, strict=True)]
+        checked = [statistics.mean(row["checked"]) / mean for row, mean in zip(values, bare, strict=True)]
         error = statistics.stdev(checked) / len(checked) ** 0.5
-        lines.append(
-            f"| {what} | {bare} | {again} | {spread(checked, '.3f')}, mean {statistics.mean(checked):.3f} | {error:.3f} |"
-        )
+        mean = f"{statistics.mean(checked):.3f} ± {error:.3f}"
+        differ = f"± {100 * statistics.mean(alike):.1f}%"
+        lines.append(f"| {what} | {spread(bare, '.1f')} | {differ} | {spread(checked, '.3f')} | {mean} |")
     return lines
 
 
@@ -138,7 +155,7 @@ def analysis_rate(command: list[str], driver: str, repeats: int) -> str:
     """Calls of a full recording judged in a second, by one process."""
     with tempfile.TemporaryDirectory() as trace:
         env = environment("full", driver, trace)
-        subprocess.run(command, env=env, input=b"\n" * 20, capture_output=True, check=True)
+        subprocess.run(command, env=env, input=b"\n" * 40, capture_output=True, check=True)
         rates, calls = [], 0
         for _ in range(repeats):
             start = time.perf_counter()
@@ -159,7 +176,8 @@ def single_calls(count: int, driver: str) -> Iterator[str]:
 
 def torch(sets: int, driver: str) -> Iterator[str]:
     command = [sys.executable, str(HERE / "torch_step.py")]
-    yield f"PyTorch, {sets} times three processes that take {TURNS} turns each on the same {CORES} cores; as ratio to bare:\n"
+    processes = f"{PROCESSES} processes with cuvet and {PROCESSES} without"
+    yield f"PyTorch, {sets} sets of {processes}, which take {TURNS} turns each on the same {CORES} cores:\n"
     yield from ratios(in_turns(command, sets, driver))
     yield "\n" + analysis_rate(command, driver, 5)
 
@@ -182,9 +200,7 @@ def report(part: str, count: int, sets: int) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what cuvet costs on this machine's GPU.")
     parser.add_argument("--rounds", type=int, default=7, help="paired rounds of the single calls")
-    parser.add_argument(
-        "--torch-processes", type=int, default=9, help="times that PyTorch's three processes are started"
-    )
+    parser.add_argument("--torch-sets", type=int, default=9, help="times that a set of PyTorch's processes is started")
     parser.add_argument("--only", choices=("calls", "torch", "images"), default="all", help="one part")
     parser.add_argument("--output", type=Path, help="also write the tables to this file")
     args = parser.parse_args()
@@ -192,7 +208,7 @@ def main() -> int:
         print("make bench needs nvcc and an NVIDIA GPU: nothing was measured", file=sys.stderr)
         return 1
     with args.output.open("w") if args.output else nullcontext() as file:
-        for line in report(args.only, args.rounds, args.torch_processes):
+        for line in report(args.only, args.rounds, args.torch_sets):
             print(line, flush=True)
             if file:
                 print(line, file=file, flush=True)

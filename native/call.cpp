@@ -74,20 +74,6 @@ bool is_surely_a_handle(const Role& role) {
     return !is_memory(role.kind) && !((role.flags & IN_STRUCT) && (role.flags & NULLABLE));
 }
 
-// Whether there is nothing to say of what the role names: it lives, or nothing need be there, or nothing is known of
-// it.
-bool is_sound(const Role& role, uint64_t word, Object** object) {
-    if (role.action == Action::TOUCHES) {
-        const Object* memory = word ? find_object(Kind::MEMORY, word) : nullptr;
-        return !memory || !memory->state.load(std::memory_order_relaxed) || is_alive(memory);
-    }
-    if (is_builtin(role.kind, word)) return true;
-    if (is_null(role.kind, word)) return role.flags & NULLABLE;
-    *object = find_named(role.kind, word);
-    if (!*object || !(*object)->state.load(std::memory_order_relaxed)) return !is_surely_a_handle(role);
-    return is_alive(*object);
-}
-
 bool gives_object(const Role& role) {
     return role.action == Action::CREATES || role.action == Action::RETURNS || role.action == Action::REGISTERS;
 }
@@ -203,43 +189,6 @@ void fill_output(Thread* thread, const EntryPoint& entry_point, const uint64_t* 
 }
 
 }  // namespace
-
-bool QuietCall::enter(const EntryPoint& entry_point, const uint64_t* words, bool untold) {
-    constexpr uint16_t CHANGES = ORDER | ORDER_ON_SUCCESS | CHANGES_CURRENT | BEGINS_CAPTURE | ENDS_CAPTURE;
-    if (entry_point.flags & CHANGES) return false;
-    ended_ = nullptr;
-    for (int i = 0; i < entry_point.before_count; i++) {
-        const Role& role = entry_point.roles[i];
-        Object* object = nullptr;
-        if (role.flags & IN_STRUCT || role.count != NO_PARAMETER) return false;
-        if (!is_sound(role, words[role.parameter], &object)) return false;
-        if (role.action != Action::DESTROYS) continue;
-        if (ended_ || !object || !(object->state.load(std::memory_order_relaxed) & UNTOLD)) return false;
-        ended_ = object;
-    }
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Action action = entry_point.roles[entry_point.before_count + i].action;
-        const bool sets = action == Action::SETS_STREAM || action == Action::SETS_WORKSPACE;
-        if (!sets && !(action == Action::CREATES && untold)) return false;
-    }
-    if (ended_) state_ = kill(ended_);
-    return true;
-}
-
-void QuietCall::succeed(const EntryPoint& entry_point, const uint64_t* words) const {
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
-        const uint64_t handle = role.action == Action::CREATES ? output_of(role, words) : 0;
-        Object* object = handle ? add_object(role.kind, handle) : nullptr;
-        if (!object) continue;
-        give_birth(object, object->state.load(std::memory_order_relaxed), parent_of(role, words, 0), 0, UNTOLD);
-        forget_settings(role.kind, handle);
-    }
-}
-
-void QuietCall::fail() const {
-    if (ended_) revive(ended_, state_);
-}
 
 bool arguments_matter() { return stream_ordered_memory_exists.load(std::memory_order_relaxed); }
 
@@ -522,7 +471,7 @@ void Call::begin_life(const Role& role) {
     const bool ordered = role.flags & STREAM_ORDERED;
     give_birth(object, seen, parent_of(role, words_, context), context,
                (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
-    if (of_library) forget_settings(role.kind, handle);
+    if (of_library) forget_settings(object);
     if (role.action == Action::REGISTERS) object->bytes.store(registered_bytes(entry_point_, words_));
     if (ordered) {
         object->last_stream.store(stream(), std::memory_order_relaxed);

@@ -75,20 +75,6 @@ class Call {
     uint64_t pointers_[16];
 };
 
-// A library's call that leaves no trace if it succeeds: it names only what lives, and the recording need not tell of
-// what it makes or ends.
-class QuietCall {
-  public:
-    // False: it is to be a Call. `untold`: what it creates need not be stored.
-    bool enter(const EntryPoint& entry_point, const uint64_t* words, bool untold);
-    void succeed(const EntryPoint& entry_point, const uint64_t* words) const;
-    void fail() const;
-
-  private:
-    Object* ended_;
-    uint64_t state_;  // of it, before
-};
-
 // Whether the memory that a kernel's arguments name is to be looked at.
 bool arguments_matter();
 

@@ -10,17 +10,13 @@
 #include "call.h"
 #include "driver.h"
 #include "libraries.h"
+#include "library_handles.h"
 #include "process.h"
 
 namespace cuvet {
 
 namespace {
 
-#if defined(__x86_64__)
-constexpr int INTEGER_REGISTERS = 6;
-#elif defined(__aarch64__)
-constexpr int INTEGER_REGISTERS = 8;
-#endif
 constexpr int FLOATING_REGISTERS = 8;
 constexpr int MOST_PARAMETERS = 48;
 constexpr int MOST_STRUCTS = 2;
@@ -34,9 +30,11 @@ static_assert(LIBRARY_SYMBOL_COUNT < ASKED);
 struct Frame {
     uint64_t integers[INTEGER_REGISTERS];
     uint64_t floating[FLOATING_REGISTERS];
-    Thread* thread;  // null: the call is not looked at
-    bool emulated;   // the emulated device answers
-    bool is_quiet;   // `quiet` stands for it, else `call`
+    const uint64_t* stack;  // arguments of the caller
+    Thread* thread;         // null: the call is not looked at
+    uint16_t symbol;
+    bool emulated;  // the emulated device answers
+    bool is_quiet;  // `quiet` stands for it; else `call`, and all that follows is filled
     QuietCall quiet;
     EntryPoint entry_point;
     uint64_t words[MOST_PARAMETERS];
@@ -46,20 +44,19 @@ struct Frame {
 constexpr uint64_t FRAME_BYTES = 1536;  // as the assembly below has it
 static_assert(sizeof(Frame) <= FRAME_BYTES && alignof(Frame) <= 16);
 
-struct Arguments {
+struct Reader {
     const Frame* frame;
-    const uint64_t* stack;
     int integers, floating, on_stack;
 
     const uint64_t* integer() {
-        return integers < INTEGER_REGISTERS ? &frame->integers[integers++] : &stack[on_stack++];
+        return integers < INTEGER_REGISTERS ? &frame->integers[integers++] : &frame->stack[on_stack++];
     }
     const uint64_t* number() {
-        return floating < FLOATING_REGISTERS ? &frame->floating[floating++] : &stack[on_stack++];
+        return floating < FLOATING_REGISTERS ? &frame->floating[floating++] : &frame->stack[on_stack++];
     }
     const void* structure(int words) {
 #if defined(__x86_64__)
-        const void* at = &stack[on_stack];
+        const void* at = &frame->stack[on_stack];
         on_stack += words;
         return at;
 #else
@@ -74,8 +71,8 @@ uint64_t low_half(uint64_t word) { return word & 0xffffffff; }
 // `passing` has a letter for each parameter: w, i, u and b are integers of 8, 4 signed, 4 unsigned and 1 signed bytes;
 // f and d floating; - none; and A to Z a struct of as many words as the letter is after A. Returns how many words are
 // on the stack.
-int read_arguments(const char* passing, const uint64_t* stack, Frame* frame) {
-    Arguments arguments = {frame, stack, 0, 0, 0};
+int read_arguments(const char* passing, Frame* frame) {
+    Reader arguments = {frame, 0, 0, 0};
     Blob* structure = frame->structs;
     uint64_t* word = frame->words;
     for (const char* letter = passing; *letter; letter++, word++) {
@@ -103,33 +100,46 @@ bool asks_device(const EntryPoint& entry_point) { return entry_point.flags & EMU
 
 uint32_t answer_not_found() { return NOT_FOUND; }
 
+const LibraryShape& shape_of(uint32_t symbol) { return library_shapes[library_symbols[symbol].shape]; }
+
+uint32_t id_of(uint32_t symbol) { return entry_point_count + library_symbols[symbol].entry_point; }
+
+// Fills what a Call needs. Returns how many words of the arguments are on the stack.
+__attribute__((cold)) uint32_t describe(Frame* frame) {
+    const LibraryShape& shape = shape_of(frame->symbol);
+    frame->entry_point = shape.entry_point;
+    frame->entry_point.id = static_cast<uint16_t>(id_of(frame->symbol));
+    return static_cast<uint32_t>(read_arguments(shape.passing, frame));
+}
+
 // Frameworks make and destroy descriptors for every operation. The first of each place are stored, the others only
 // looked after.
-bool is_worth_storing(CallSite* site) {
-    return record_everything || !site || site->stored.fetch_add(1, std::memory_order_relaxed) < MOST_TRANSIENT;
-}
+bool are_stored(const CallSite* site) { return site && site->stored.load(std::memory_order_relaxed) >= MOST_TRANSIENT; }
 
-void enter(Thread* thread, CallSite* site, Frame* frame) {
-    const EntryPoint& entry_point = frame->entry_point;
-    const bool untold = entry_point.flags & MAKES_TRANSIENT && !is_worth_storing(site);
+void enter(Thread* thread, uint32_t symbol, Frame* frame) {
     frame->thread = thread;
-    __atomic_store_n(&thread->library_call, entry_point.id, __ATOMIC_RELAXED);
-    const Busy busy(thread);
-    const Entry entry = enter_with_handles(thread, entry_point, frame->words);
-    frame->is_quiet =
-        !thread->sees_all && !entry.suspect && !entry.sets && frame->quiet.enter(entry_point, frame->words, untold);
-    if (!frame->is_quiet) new (frame->call) Call(entry_point, frame->words, frame->structs, thread, untold, entry);
+    __atomic_store_n(&thread->library_call, id_of(symbol), __ATOMIC_RELAXED);
 }
 
-void leave_quietly(Frame* frame) {
-    const Busy busy(frame->thread);
-    frame->thread->calls++;
-    frame->quiet.succeed(frame->entry_point, frame->words);
-    leave_with_handles(frame->thread, frame->entry_point, frame->words, true, false);
+bool enter_quietly(Thread* thread, const CallSite* site, const EntryPoint& entry_point, Frame* frame) {
+    if (thread->sees_all || !(entry_point.flags & QUICK)) return false;
+    const bool untold = entry_point.flags & MAKES_TRANSIENT && are_stored(site);
+    const Busy busy(thread);
+    return frame->quiet.enter(thread, entry_point, {frame->integers, frame->stack}, untold);
+}
+
+__attribute__((cold)) void enter_closely(Thread* thread, CallSite* site, Frame* frame) {
+    const bool transient = frame->entry_point.flags & MAKES_TRANSIENT && !record_everything;
+    const bool untold = transient && are_stored(site);
+    if (transient && !untold && site) site->stored.fetch_add(1, std::memory_order_relaxed);
+    const Busy busy(thread);
+    const Entry entry = enter_with_handles(thread, frame->entry_point, frame->words);
+    new (frame->call) Call(frame->entry_point, frame->words, frame->structs, thread, untold, entry);
 }
 
 // It was not worth storing, but for that it failed.
-void look_again(Frame* frame) {
+__attribute__((cold)) void look_again(Frame* frame) {
+    describe(frame);
     const Busy busy(frame->thread);
     frame->quiet.fail();
     const bool untold = frame->entry_point.flags & MAKES_TRANSIENT;
@@ -137,9 +147,14 @@ void look_again(Frame* frame) {
 }
 
 void leave(Frame* frame, uint32_t status) {
+    Thread* thread = frame->thread;
     if (frame->is_quiet) {
-        if (frame->thread->busy) return;  // this is the child of a callback that forked
-        if (status == 0) return leave_quietly(frame);
+        if (thread->busy) return;  // this is the child of a callback that forked
+        if (__builtin_expect(status == 0, 1)) {
+            const Busy busy(thread);
+            thread->calls++;
+            return frame->quiet.succeed(thread, shape_of(frame->symbol).entry_point, {frame->integers, frame->stack});
+        }
         look_again(frame);
     }
     reinterpret_cast<Call*>(frame->call)->leave(status);
@@ -158,26 +173,30 @@ extern "C" __attribute__((visibility("hidden"), used)) Passage cuvet_library_ent
                                                                                    const void* caller) {
     const uint32_t number = entrance & ~ASKED;
     Thread* thread = current_thread ? current_thread : start_thread();
-    frame->thread = nullptr;
-    frame->emulated = false;
     CallSite* site = call_site(number, caller);
-    const LibraryShape& shape = library_shapes[library_symbols[number].shape];
-    const bool emulated = asks_device(shape.entry_point);
+    const EntryPoint& entry_point = shape_of(number).entry_point;
+    frame->thread = nullptr;
+    frame->stack = stack;
+    frame->symbol = static_cast<uint16_t>(number);
+    frame->is_quiet = false;
+    frame->emulated = asks_device(entry_point);
     RealFunction real = {nullptr, true};
-    if (!emulated) {
+    if (!frame->emulated) {
         real = entrance & ASKED ? asked_function(number) : bound_function(site, number, caller);
         if (!real.address) real.address = reinterpret_cast<void*>(&answer_not_found);
     }
     const bool is_looked_at = real.watched && !thread->busy && !thread->library_call;
-    const uint32_t known = site ? site->stack_words.load(std::memory_order_relaxed) : 0;
-    if (!is_looked_at && !emulated && known) return {real.address, known - 1};
-    const uint32_t on_stack = static_cast<uint32_t>(read_arguments(shape.passing, stack, frame));
-    if (site) site->stack_words.store(on_stack + 1, std::memory_order_relaxed);
-    frame->entry_point = shape.entry_point;
-    frame->entry_point.id = static_cast<uint16_t>(entry_point_count + library_symbols[number].entry_point);
-    frame->emulated = emulated;
-    if (is_looked_at) enter(thread, site, frame);
-    return {real.address, on_stack};
+    if (is_looked_at) enter(thread, number, frame);
+    uint32_t known = site && !frame->emulated ? site->stack_words.load(std::memory_order_relaxed) : 0;
+    const bool is_described = !known;
+    if (is_described) known = describe(frame) + 1;
+    if (is_described && site) site->stack_words.store(known, std::memory_order_relaxed);
+    if (is_looked_at) frame->is_quiet = enter_quietly(thread, site, entry_point, frame);
+    if (is_looked_at && !frame->is_quiet) {
+        if (!is_described) describe(frame);
+        enter_closely(thread, site, frame);
+    }
+    return {real.address, known - 1};
 }
 
 extern "C" __attribute__((visibility("hidden"), used)) uint32_t cuvet_library_leave(Frame* frame, uint32_t status) {

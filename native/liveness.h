@@ -12,6 +12,8 @@
 
 namespace cuvet {
 
+struct Handle;
+
 struct Object {
     std::atomic<uint64_t> state;  // generation << 32 | ALIVE | …; generation 0: its creation was not seen
     std::atomic<Object*> parent;
@@ -20,7 +22,8 @@ struct Object {
     std::atomic<uint64_t> last_stream;  // stream-ordered memory: where it was used last
     std::atomic<uint64_t> bytes;        // registered memory: its size
     mutable std::atomic<uint64_t>
-        seen_alive;  // how many objects with children had ended, and 1, when it last was alive
+        seen_alive;               // how many objects with children had ended, and 1, when it last was alive
+    std::atomic<Handle*> handle;  // of a library: what is known of it beside its life
 };
 
 constexpr uint64_t ALIVE = 1;

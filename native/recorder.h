@@ -181,7 +181,8 @@ inline Slot* fill_slot(Thread* thread, const EntryPoint& entry_point, const uint
     slot->entry_point = entry_point.id;
     slot->status = NOT_RETURNED;
     slot->entered = ticks;
-    for (int i = 0; i < 5 && i < entry_point.parameter_count; i++) slot->arguments[i] = words[i];
+    for (int i = 0; i < 5 && i < entry_point.parameter_count; i++)
+        __atomic_store_n(&slot->arguments[i], words[i], __ATOMIC_RELAXED);  // singly: they come from registers
     __atomic_store_n(&slot->number, number, __ATOMIC_RELEASE);
     thread->ring->calls = number;
     return slot;

@@ -2,7 +2,7 @@
 //
 // Levels of growing size, each an array of buckets: eight keys (a cache line), and their values behind them, mostly on
 // the same page. A key lives in the first free place of its walk through the levels; as places are never freed, every
-// thread walks the same way and a reader may stop at the first free place. A fresh value is all zero bytes.
+// thread walks a key's way alike and a reader may stop at the first free place. A fresh value is all zero bytes.
 #pragma once
 
 #include <sys/mman.h>
@@ -22,8 +22,9 @@ class Table {
             if (!level) return nullptr;
             Bucket& bucket = level[place(key, i)];
             for (int n = 0; n < WIDTH; n++) {
-                const uint64_t found = bucket.keys[n].load(std::memory_order_acquire);
-                if (found == key) return &bucket.values[n];
+                const int at = (first(key) + n) % WIDTH;
+                const uint64_t found = bucket.keys[at].load(std::memory_order_acquire);
+                if (__builtin_expect(found == key, 1)) return &bucket.values[at];
                 if (!found) return nullptr;
             }
         }
@@ -38,10 +39,11 @@ class Table {
             Bucket& bucket = level[place(key, i)];
             for (int n = 0; n < WIDTH; n++) {
                 uint64_t found = 0;
-                std::atomic<uint64_t>& slot = bucket.keys[n];
+                const int at = (first(key) + n) % WIDTH;
+                std::atomic<uint64_t>& slot = bucket.keys[at];
                 if (slot.load(std::memory_order_acquire) == key || slot.compare_exchange_strong(found, key) ||
                     found == key)
-                    return &bucket.values[n];
+                    return &bucket.values[at];
             }
         }
         return nullptr;
@@ -65,7 +67,10 @@ class Table {
 
     static constexpr int bits(int level) { return FIRST_BITS + 3 * level; }
     static constexpr uint64_t bytes(int level) { return sizeof(Bucket) << bits(level); }
-    static uint64_t place(uint64_t key, int level) { return (key * 0x9E3779B97F4A7C15u) >> (64 - bits(level)); }
+    static uint64_t hash(uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
+    static uint64_t place(uint64_t key, int level) { return hash(key) >> (64 - bits(level)); }
+    // Where the key's walk through a bucket begins, so that most keys stand at the first place that is looked at.
+    static int first(uint64_t key) { return static_cast<int>(hash(key) >> 32) & (WIDTH - 1); }
 
     // The first level is there from the start: memory that is mapped in the middle of a run can come to lie in a hole
     // that the program has left.

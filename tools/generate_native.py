@@ -331,7 +331,38 @@ def library_flags(row: Row, before: list[dict[str, object]], after: list[dict[st
     sets_stream = any(fields["action"] == "SETS_STREAM" for fields in after)
     if sets_stream and any(fields["kind"] is Kind.CUBLAS_HANDLE for fields in before):
         flags.append("RESETS_WORKSPACE")
+    if is_quick(row, before, after):
+        flags.append("QUICK")
     return flags
+
+
+def is_quick(row: Row, before: list[dict[str, object]], after: list[dict[str, object]]) -> bool:
+    """Whether QuietCall in native/library_handles.h can look at a call: what roles name are words, and all that comes before them are
+    integers; each names one object, at most one is the handle that a stream or workspace is set for, and what is made is transient."""
+    handles = [fields["parameter"] for fields in before if {"OF_DEVICE", "EXCLUSIVE"} & flags_of(fields)]
+    sets = [fields for fields in after if fields["action"] in ("SETS_STREAM", "SETS_WORKSPACE")]
+    made = [fields for fields in after if fields not in sets]
+    simple = all(
+        fields["action"] in ("USES", "DESTROYS", "TOUCHES", "STREAM")
+        and "IN_STRUCT" not in flags_of(fields)
+        and fields["count"] == "NO_PARAMETER"
+        for fields in before
+    )
+    transient = all(
+        fields["action"] == "CREATES" and fields["kind"] in LIBRARY_DESCRIPTORS and fields["parent"] == "NO_PARAMETER"
+        for fields in made
+    )
+    named = [fields[key] for fields in before + after for key in ("parameter", "count", "parent")]
+    words = {position for position in named if isinstance(position, int)}
+    passing = passing_of(row)[: max(words, default=-1) + 1]
+    plain = set(passing) <= set("wiub") and all(passing[position] == "w" for position in words)
+    destroyed = sum(fields["action"] == "DESTROYS" for fields in before)
+    settled = len(handles) <= 1 and all([fields["parent"]] == handles for fields in sets)
+    return simple and transient and plain and destroyed <= 1 and settled
+
+
+def flags_of(fields: dict[str, object]) -> set[str]:
+    return set(str(fields["flags"]).split(" | "))
 
 
 def counts_by_pointer(entry_point: EntryPoint) -> dict[str, str]:

@@ -12,6 +12,9 @@ int cublasSgemm_v2(uint64_t handle, int a, int b, int m, int n, int k, float *al
 int cublasLtMatmulDescCreate(uint64_t *handle, int type, int scale);
 int cublasLtMatmulDescDestroy(uint64_t handle);
 int cublasLtMatmulDescSetAttribute(uint64_t handle, int which, void *value, size_t bytes);
+int cublasLtCreate(uint64_t *handle);
+int cublasLtMatmul(uint64_t light, uint64_t desc, void *alpha, void *A, uint64_t a, void *B, uint64_t b, void *beta, void *C, uint64_t c,
+                   void *D, uint64_t d, void *algo, uint64_t workspace, size_t bytes, uint64_t stream);
 int curandCreateGenerator(uint64_t *handle, int type);
 int curandGenerateNormalDouble(uint64_t handle, double *at, size_t count, double mean, double deviation);
 int curandGenerateLogNormal(uint64_t handle, float *at, size_t count, float mean, float deviation);

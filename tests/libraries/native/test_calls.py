@@ -192,6 +192,69 @@ def test_streams_and_workspaces_are_stored_when_they_change(bench: Bench, fakes:
     ]
 
 
+def test_a_stream_that_is_set_again_gives_the_workspace_back(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h, stream, memory;
+            start();
+            cublasCreate_v2(&h);
+            cuStreamCreate(&stream, 1);
+            for (int n = 0; n < 2; n++) {
+                cuMemAlloc_v2(&memory, 4096);
+                for (int i = 0; i < 2; i++) {
+                    cublasSetStream_v2(h, stream);
+                    cublasSetWorkspace_v2(h, memory, 4096);
+                }
+                if (n == 1) cublasSetStream_v2(h, stream);    // it uses a workspace of its own from now on
+                cuMemFree_v2(memory);
+                cublasSscal_v2(h, n, 0, 0, 1);                // suspect the first time
+            }
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [(call.args[1], is_suspect(call)) for call in done.trace.named("cublasSscal")] == [(0, True)]
+
+
+def test_arguments_on_the_stack_are_looked_at(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        static uint64_t light, desc, a, b, c, d, stream, workspace;
+        static void multiply(uint64_t round) {
+            CHECK(cublasLtMatmul(light, desc, 0, (void *)round, a, 0, b, 0, 0, c, 0, d, 0, workspace, 4096, stream) == 0);
+        }
+        int main(void) {
+            start();
+            cublasLtCreate(&light);
+            uint64_t *made[] = {&desc, &a, &b, &c, &d};
+            for (int i = 0; i < 5; i++) cublasLtMatmulDescCreate(made[i], 0, 0);
+            cuStreamCreate(&stream, 1);
+            cuMemAlloc_v2(&workspace, 4096);
+            for (int i = 0; i < 3; i++) multiply(i);
+            cublasLtMatmulDescDestroy(d);
+            multiply(3);                                      // suspect
+            d = c;
+            multiply(4);
+            cuMemFree_v2(workspace);
+            multiply(5);                                      // suspect
+            workspace = 0;
+            cuStreamDestroy_v2(stream);
+            multiply(6);                                      // suspect
+            stream = 0;
+            multiply(7);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [(call.args[3], is_suspect(call)) for call in done.trace.named("cublasLtMatmul")] == [
+        (round, True) for round in (3, 5, 6)
+    ]
+
+
 def test_a_handle_in_another_context_is_told_once(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,

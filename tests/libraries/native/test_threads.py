@@ -80,6 +80,35 @@ def test_threads_that_take_turns_are_silent(bench: Bench, fakes: Fakes) -> None:
     assert len(done.trace.calls) == 5 and not done.trace.recording.overlaps
 
 
+def test_a_thread_inside_with_another_handle_is_no_overlap(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        TWO_THREADS
+        + """
+        static void *use_both(void *own) {
+            cublasSetMathMode(shared, 1);
+            inside_12 = wait_for_other;
+            cublasSscal_v2(*(uint64_t *)own, 1, 0, 0, 1);
+            return 0;
+        }
+        int main(void) {
+            pthread_t thread;
+            uint64_t own;
+            pthread_barrier_init(&both, 0, 2);
+            cublasCreate_v2(&shared), cublasCreate_v2(&own);
+            pthread_create(&thread, 0, use_both, &own);
+            pthread_barrier_wait(&both);                    // the other is inside
+            cublasSetMathMode(shared, 2);
+            pthread_barrier_wait(&both);
+            pthread_join(thread, 0);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.trace.recording.overlaps and not any(map(is_suspect, done.trace.calls))
+
+
 def test_what_a_thread_left_behind_is_no_overlap(bench: Bench, fakes: Fakes) -> None:
     """A thread that ends inside a call, and the parent's threads in a forked child, are not inside any more."""
     done = run(
