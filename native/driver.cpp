@@ -89,6 +89,12 @@ bool open_driver() {
     return true;
 }
 
+void let_quiet_calls_pass(bool unseen) {
+    for (uint32_t i = 0; i < symbol_count; i++)
+        quick_functions[i].store(unseen ? real_functions[i].load(std::memory_order_relaxed) : nullptr,
+                                 std::memory_order_relaxed);
+}
+
 uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     if (mode.load(std::memory_order_relaxed) == Mode::EMULATED) {
         const uint64_t words[] = {a, b, c, d};

@@ -131,11 +131,12 @@ void each_object(const EntryPoint& entry_point, const uint64_t* words, uint8_t f
     }
 }
 
-// Whether the handle is used in another context than its own; each change of that is told.
+// Whether the handle is used in another context than its own; each change of that is told. What the thread remembers is
+// good enough: the record asks the driver.
 bool is_foreign(Thread* thread, const Object* object, const Handle* handle) {
     const uint64_t context = object->context.load(std::memory_order_relaxed);
     if (!context || context == NOT_ASKED) return false;
-    const uint64_t current = current_context(thread);
+    const uint64_t current = thread->context_known ? thread->context : current_context(thread);
     return current != context && handle->foreign_context.load(std::memory_order_relaxed) != current;
 }
 

@@ -111,6 +111,7 @@ void after_fork_in_child() {
     forget_recording();
     forget_stacks();
     inherited = initialised;
+    let_quiet_calls_pass(false);
     mode.store(Mode::UNKNOWN, std::memory_order_relaxed);
     pthread_mutex_init(&start_lock, nullptr);
 }
@@ -223,6 +224,7 @@ void start() {
     pthread_mutex_lock(&start_lock);
     if (mode.load(std::memory_order_relaxed) == Mode::UNKNOWN) {
         start_recording(found == Mode::EMULATED);
+        let_quiet_calls_pass(found == Mode::REAL && !record_everything);
         mode.store(found, std::memory_order_release);
     }
     pthread_mutex_unlock(&start_lock);

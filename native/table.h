@@ -56,9 +56,9 @@ class Table {
     }
 
   private:
-    static constexpr int LEVELS = 6;
+    static constexpr int LEVELS = 7;
     static constexpr int WIDTH = 8;
-    static constexpr int FIRST_BITS = 10;  // 1 024 buckets, then eight times as many each
+    static constexpr int FIRST_BITS = 7;  // 128 buckets, on few pages; then eight times as many each
 
     struct alignas(64) Bucket {
         std::atomic<uint64_t> keys[WIDTH];

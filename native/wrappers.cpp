@@ -71,28 +71,25 @@ bool stream_lives(uint64_t structure, uint16_t offset) {
     return stream_lives(stream);
 }
 
-// A call that ends and makes no object and, if `quiet`, names only living ones: it is counted, and stored only if it
-// fails. `look` takes the other way: pass() the call, or, when it was made and failed, store it.
+// A call that ends and makes no object and, if `quiet`, names only living ones: it is stored only if it fails. The
+// runtime and frameworks make such calls by the thousand for each thing that they do, so that there is nothing on this
+// way but the call. `look` takes the other: pass() the call, or, when it was made and failed, store it.
 template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t symbol, Look look,
                                                             Arguments... arguments) {
-    Thread* thread = current_thread;
-    if (__builtin_expect(!quiet || !thread || thread->busy || thread->sees_all, 0)) return look(NOT_MADE);
-    void* function = real_functions[symbol].load(std::memory_order_relaxed);
-    if (__builtin_expect(!function, 0)) return look(NOT_MADE);
+    void* function = quick_functions[symbol].load(std::memory_order_relaxed);
+    if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
-    if (__builtin_expect(status != 0, 0)) return look(status);
-    thread->calls++;
-    return status;
+    return __builtin_expect(status != 0, 0) ? look(status) : status;
 }
 
-// The same for a launch, which leaves a slot in the flight recorder.
+// The same for a launch, which is counted and leaves a slot in the flight recorder.
 template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_launch(bool quiet, uint32_t symbol, const uint64_t* words,
                                                            Look look, Arguments... arguments) {
     Thread* thread = current_thread;
-    void* function = real_functions[symbol].load(std::memory_order_relaxed);
-    const bool unseen = quiet && function && thread && !thread->busy && !thread->sees_all;
+    void* function = quick_functions[symbol].load(std::memory_order_relaxed);
+    const bool unseen = quiet && function && thread && !thread->busy;
     if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE);
     const uint64_t number = ++thread->calls;
     Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, words, 0, number);
@@ -181,5 +178,6 @@ namespace cuvet {
 
 const uint32_t symbol_count = SYMBOL_COUNT;
 std::atomic<void*> real_functions[SYMBOL_COUNT];
+std::atomic<void*> quick_functions[SYMBOL_COUNT];
 
 }  // namespace cuvet
