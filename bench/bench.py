@@ -67,8 +67,8 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
 
 def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, list[dict[str, float]]]]:
     """One dictionary a set: mode → the figures of each process. The processes of a set live at the same time, on the same ``CORES``
-    cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A figure is the lower quartile
-    of a process's turns: what else runs on the machine's host can only add to them."""
+    cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A figure is the lowest tenth
+    of what a process measured: what else runs on the machine's host can only add to it."""
     modes = ["bare", "checked"] * PROCESSES
     found = []
     for number in range(sets):
@@ -77,19 +77,20 @@ def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, list[
             running = [start(command, environment(mode, driver, trace) | hashes) for mode in modes]
             for process in running:
                 wait_until_warm(process)
-            turns: list[list[dict[str, float]]] = [[] for _ in running]
+            taken: list[dict[str, list[float]]] = [{} for _ in running]
             for chunk in range(TURNS):
                 order = list(range(len(running)))
                 random.Random(TURNS * number + chunk).shuffle(order)
                 for each in order:
-                    turns[each].append(turn(running[each]))
+                    for what, values in turn(running[each]).items():
+                        taken[each].setdefault(what, []).extend(values)
             for process in running:
                 process.communicate()
-        figures = [{what: lower_quartile([each[what] for each in taken]) for what in taken[0]} for taken in turns]
+        figures = [{what: lowest_tenth(values) for what, values in each.items()} for each in taken]
         found.append(
             {mode: [each for each, of in zip(figures, modes, strict=True) if of == mode] for mode in modes[:2]}
         )
-        print(f"  set {number + 1} of {sets}: {json.dumps(turns)}", file=sys.stderr)
+        print(f"  set {number + 1} of {sets}: {json.dumps(taken)}", file=sys.stderr)
     return found
 
 
@@ -106,17 +107,17 @@ def wait_until_warm(process: subprocess.Popen[str]) -> None:
             os.sched_setaffinity(int(task.name), sorted(os.sched_getaffinity(0))[:CORES])
 
 
-def turn(process: subprocess.Popen[str]) -> dict[str, float]:
+def turn(process: subprocess.Popen[str]) -> dict[str, list[float]]:
     """Let a process that waits for a line measure once."""
     assert process.stdin and process.stdout
     process.stdin.write("\n")
     process.stdin.flush()
-    figures: dict[str, float] = json.loads(process.stdout.readline())
-    return figures
+    measured: dict[str, list[float]] = json.loads(process.stdout.readline())
+    return measured
 
 
-def lower_quartile(values: list[float]) -> float:
-    return statistics.quantiles(values, n=4)[0]
+def lowest_tenth(values: list[float]) -> float:
+    return statistics.quantiles(values, n=10)[0]
 
 
 def spread(values: list[float], form: str) -> str:
