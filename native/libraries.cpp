@@ -88,10 +88,6 @@ Definition definition_for(const char* name, const void* caller, const File& file
     return chosen ? *chosen : found.count ? found.all[0] : Definition{};
 }
 
-uint64_t key_of(uint32_t symbol, const void* caller) {
-    return reinterpret_cast<uint64_t>(caller) ^ uint64_t { symbol + 1 } << 48;
-}
-
 bool is_program(void* library) {
     const link_map* map = nullptr;
     return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && !*map->l_name;
@@ -138,7 +134,11 @@ uint32_t library_symbol(const char* name) {
     return NO_LIBRARY_SYMBOL;
 }
 
-CallSite* call_site(uint32_t symbol, const void* caller) { return call_sites.insert(key_of(symbol, caller)); }
+CallSite* call_site(uint64_t key) {
+    CallSite* site = call_sites.insert(key);
+    if (site) site->key.store(key, std::memory_order_relaxed);
+    return site;
+}
 
 RealFunction bound_function(CallSite* site, uint32_t symbol, const void* caller) {
     const uint64_t now = unloads();

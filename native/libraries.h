@@ -32,6 +32,7 @@ extern const char library_entry_point_names[];  // canonical, each with its NUL;
 
 // One place of the program that calls one symbol.
 struct CallSite {
+    std::atomic<uint64_t> key;          // of the symbol and the place
     std::atomic<void*> function;        // what is called there without the shim; null if there is none
     std::atomic<uint64_t> state;        // unloads() when it was found, and WATCHED; 0: not found yet
     std::atomic<uint32_t> stored;       // calls that made something transient
@@ -41,8 +42,11 @@ struct CallSite {
 constexpr uint32_t NO_LIBRARY_SYMBOL = ~0u;
 uint32_t library_symbol(const char* name);
 
+inline uint64_t call_site_key(uint32_t symbol, const void* caller) {
+    return reinterpret_cast<uint64_t>(caller) ^ uint64_t { symbol + 1 } << 48;
+}
 // Null if there is no memory left.
-CallSite* call_site(uint32_t symbol, const void* caller);
+CallSite* call_site(uint64_t key);
 
 struct RealFunction {
     void* address;  // null: there is none

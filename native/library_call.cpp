@@ -116,16 +116,29 @@ __attribute__((cold)) uint32_t describe(Frame* frame) {
 // looked after.
 bool are_stored(const CallSite* site) { return site && site->stored.load(std::memory_order_relaxed) >= MOST_TRANSIENT; }
 
+uint32_t place_of(const void* caller) {
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(caller) * 0x9E3779B97F4A7C15u >> 32) % PLACES;
+}
+
+// Null if there is no memory left.
+CallSite* site_at(Place* place, uint64_t key) {
+    if (!place->site || place->site->key.load(std::memory_order_relaxed) != key) {
+        place->site = call_site(key);
+        place->stamp = 0;
+    }
+    return place->site;
+}
+
 void enter(Thread* thread, uint32_t symbol, Frame* frame) {
     frame->thread = thread;
     __atomic_store_n(&thread->library_call, id_of(symbol), __ATOMIC_RELAXED);
 }
 
-bool enter_quietly(Thread* thread, const CallSite* site, const EntryPoint& entry_point, Frame* frame) {
+bool enter_quietly(Thread* thread, Place* place, const EntryPoint& entry_point, Frame* frame) {
     if (thread->sees_all || !(entry_point.flags & QUICK)) return false;
-    const bool untold = entry_point.flags & MAKES_TRANSIENT && are_stored(site);
+    const bool untold = entry_point.flags & MAKES_TRANSIENT && are_stored(place->site);
     const Busy busy(thread);
-    return frame->quiet.enter(thread, entry_point, {frame->integers, frame->stack}, untold);
+    return frame->quiet.enter(thread, entry_point, {frame->integers, frame->stack}, untold, place);
 }
 
 __attribute__((cold)) void enter_closely(Thread* thread, CallSite* site, Frame* frame) {
@@ -173,7 +186,10 @@ extern "C" __attribute__((visibility("hidden"), used)) Passage cuvet_library_ent
                                                                                    const void* caller) {
     const uint32_t number = entrance & ~ASKED;
     Thread* thread = current_thread ? current_thread : start_thread();
-    CallSite* site = call_site(number, caller);
+    // Another thread may be busy with the one that stands in for all, and a signal's handler with what this one does.
+    Place elsewhere = {};
+    Place* place = thread->busy ? &elsewhere : &thread->places[place_of(caller)];
+    CallSite* site = site_at(place, call_site_key(number, caller));
     const EntryPoint& entry_point = shape_of(number).entry_point;
     frame->thread = nullptr;
     frame->stack = stack;
@@ -191,7 +207,7 @@ extern "C" __attribute__((visibility("hidden"), used)) Passage cuvet_library_ent
     const bool is_described = !known;
     if (is_described) known = describe(frame) + 1;
     if (is_described && site) site->stack_words.store(known, std::memory_order_relaxed);
-    if (is_looked_at) frame->is_quiet = enter_quietly(thread, site, entry_point, frame);
+    if (is_looked_at) frame->is_quiet = enter_quietly(thread, place, entry_point, frame);
     if (is_looked_at && !frame->is_quiet) {
         if (!is_described) describe(frame);
         enter_closely(thread, site, frame);

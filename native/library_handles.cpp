@@ -140,6 +140,14 @@ bool is_foreign(Thread* thread, const Object* object, const Handle* handle) {
     return current != context && handle->foreign_context.load(std::memory_order_relaxed) != current;
 }
 
+bool is_as_before(const Thread* thread, const Arguments& arguments, uint64_t seen, const Place& place) {
+    if ((place.stamp ^ (seen + 1) * Place::CHANGE) >= Place::CHANGE || place.context != thread->context) return false;
+    const uint64_t named = place.stamp & Place::NAMED;
+    for (uint8_t i = 0; i < named; i++)
+        if (place.words[i] != arguments.registers[i]) return false;
+    return thread->context_known;
+}
+
 void begin_untold_life(const Role& role, uint64_t output) {
     uint64_t word = 0;
     memcpy(&word, reinterpret_cast<const char*>(output) + role.offset, role.bytes);
@@ -151,9 +159,19 @@ void begin_untold_life(const Role& role, uint64_t output) {
 
 }  // namespace
 
-bool QuietCall::enter(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold) {
-    handle_ = nullptr;
+bool QuietCall::enter(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold,
+                      Place* place) {
     ended_ = nullptr;
+    const uint64_t seen = changes.load(std::memory_order_acquire);
+    if (is_as_before(thread, arguments, seen, *place)) {
+        handle_ = place->handle;
+        Overlap overlap;
+        return !(place->stamp & Place::EXCLUSIVE_HANDLE) || take(handle_, thread, &overlap);
+    }
+    handle_ = nullptr;
+    is_exclusive_ = false;
+    is_lasting_ = true;
+    place->stamp = 0;
     const Role* role = entry_point.roles;
     for (const Role* end = role + entry_point.before_count; role < end; role++)
         if (!is_sound(thread, *role, arguments[role->parameter])) return false;
@@ -161,8 +179,24 @@ bool QuietCall::enter(Thread* thread, const EntryPoint& entry_point, const Argum
         const bool creates = role->action == Action::CREATES;
         if (creates ? !untold : handle_ && !is_known(*setting_of(*role, handle_), *role, arguments)) return false;
     }
-    if (ended_) state_ = kill(ended_);
+    if (ended_)
+        state_ = kill(ended_);
+    else if (is_lasting_ && thread->context_known)
+        remember(thread, entry_point, arguments, seen, place);
     return true;
+}
+
+void QuietCall::remember(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, uint64_t seen,
+                         Place* place) const {
+    uint64_t named = 0;
+    for (int i = 0; i < entry_point.before_count + entry_point.after_count; i++)
+        for (const uint8_t parameter : {entry_point.roles[i].parameter, entry_point.roles[i].count})
+            if (parameter != NO_PARAMETER && parameter >= named) named = parameter + 1u;
+    if (named > Place::NAMED) return;
+    for (uint8_t i = 0; i < named; i++) place->words[i] = arguments[i];
+    place->context = thread->context;
+    place->handle = handle_;
+    place->stamp = (seen + 1) * Place::CHANGE | (is_exclusive_ ? Place::EXCLUSIVE_HANDLE : 0) | named;
 }
 
 // Whether there is nothing to say of what the role names: it lives, or nothing need be there, or nothing is known of
@@ -178,6 +212,7 @@ bool QuietCall::is_sound(Thread* thread, const Role& role, uint64_t word) {
     const uint64_t state = object ? object->state.load(std::memory_order_relaxed) : 0;
     if (!state) return is_of_library(role.kind);  // libraries make objects for each other unseen
     if (!is_alive(object)) return false;
+    if (state & UNTOLD) is_lasting_ = false;
     if (role.action == Action::DESTROYS) {
         if (!(state & UNTOLD)) return false;
         ended_ = object;
@@ -188,7 +223,8 @@ bool QuietCall::is_sound(Thread* thread, const Role& role, uint64_t word) {
     if (is_gone(handle_->stream) || is_gone(handle_->workspace)) return false;
     if (role.flags & OF_DEVICE && is_foreign(thread, object, handle_)) return false;
     Overlap overlap;
-    return !(role.flags & EXCLUSIVE) || take(handle_, thread, &overlap);
+    is_exclusive_ = role.flags & EXCLUSIVE;
+    return !is_exclusive_ || take(handle_, thread, &overlap);
 }
 
 void QuietCall::succeed(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments) const {
@@ -218,6 +254,7 @@ Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const ui
         if (is_gone(handle->stream) || is_gone(handle->workspace)) entry.suspect = true;
         if (role.flags & OF_DEVICE && is_foreign(thread, object, handle)) {
             handle->foreign_context.store(thread->context, std::memory_order_relaxed);
+            note_change();
             entry.suspect = true;
         }
         Overlap overlap = {0, 0, role.parameter};
@@ -248,6 +285,7 @@ void leave_with_handles(const Thread* thread, const EntryPoint& entry_point, con
         Handle* handle = known_handle(role.parent_kind, words[role.parent]);
         if (!handle) continue;
         keep(setting_of(role, handle), given(role, words));
+        note_change();
         if (!(entry_point.flags & RESETS_WORKSPACE)) continue;
         handle->workspace.in_use.store(false, std::memory_order_relaxed);
         if (stored) handle->workspace.told.store(false, std::memory_order_relaxed);

@@ -32,18 +32,22 @@ struct Arguments {
 // not tell of what it makes or ends.
 class QuietCall {
   public:
-    // False: it is to be a Call. `untold`: what it creates need not be stored.
-    bool enter(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold);
+    // False: it is to be a Call. `untold`: what it creates need not be stored. `place`: of the thread's last call.
+    bool enter(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Place* place);
     void succeed(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments) const;
     // It is to be a Call now.
     void fail() const;
 
   private:
     bool is_sound(Thread* thread, const Role& role, uint64_t word);
+    void remember(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, uint64_t seen,
+                  Place* place) const;
 
     Handle* handle_;  // that it uses; null: none, or nothing is known of it
     Object* ended_;
-    uint64_t state_;  // of it, before
+    uint64_t state_;     // of it, before
+    bool is_exclusive_;  // the handle
+    bool is_lasting_;    // what it names lives until changes() says otherwise
 };
 
 // What a call's handles tell at its entry.

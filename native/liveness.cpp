@@ -4,6 +4,8 @@
 
 namespace cuvet {
 
+std::atomic<uint64_t> changes;
+
 namespace {
 
 Table<Object> objects;
@@ -54,20 +56,24 @@ void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context,
     while (generation_of(seen) == last && !object->state.compare_exchange_weak(seen, born)) {
     }
     end_family(seen);
+    if (!(flags & UNTOLD)) note_change();
 }
 
 void adopt(Object* object) {
     uint64_t never_seen = 0;
     object->state.compare_exchange_strong(never_seen, ALIVE);
+    note_change();
 }
 
 uint64_t kill(Object* object) {
     const uint64_t before = object->state.fetch_and(~ALIVE);
     end_family(before);
+    if (!(before & UNTOLD)) note_change();
     return before;
 }
 
 void revive(Object* object, uint64_t state_before) {
+    note_change();
     uint64_t now = object->state.load(std::memory_order_relaxed);
     while (generation_of(now) == generation_of(state_before) &&
            !object->state.compare_exchange_weak(now, now | (state_before & ALIVE))) {

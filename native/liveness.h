@@ -57,6 +57,10 @@ Object* add_object(Kind kind, uint64_t handle);
 
 bool is_alive(const Object* object);
 
+// How often something changed that a call can find in its handles: a life that is told, a handle's settings.
+extern std::atomic<uint64_t> changes;
+inline void note_change() { changes.fetch_add(1, std::memory_order_release); }
+
 // A new object has this handle now, unless another thread has said so since the state was `seen`.
 void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags);
 // An object whose creation was not seen was used with success.

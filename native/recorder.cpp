@@ -394,6 +394,7 @@ Thread* attach_thread() {
     thread->busy = thread->context_known = false;
     thread->depth = thread->library_call = 0;
     memset(thread->readable, 0, sizeof thread->readable);
+    memset(thread->places, 0, sizeof thread->places);
     if (!prepare_ring(thread)) return nullptr;
     {
         const PoolLock lock;

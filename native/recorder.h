@@ -113,6 +113,23 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
 
+struct CallSite;
+struct Handle;
+
+// What a thread found when it last called a library from some place.
+struct Place {
+    static constexpr uint64_t EXCLUSIVE_HANDLE = 4, NAMED = 3, CHANGE = 8;
+
+    CallSite* site;
+    // 0: that says nothing of the next call. Else: the call was quiet, and is again if its first NAMED words are these
+    // and nothing has changed; changes() in multiples of CHANGE.
+    uint64_t stamp;
+    uint64_t words[3];
+    uint64_t context;
+    Handle* handle;
+};
+constexpr uint32_t PLACES = 64;
+
 constexpr int MOST_RETIRED = 16;
 constexpr uint64_t READABLE_PAGES = 16;
 
@@ -137,6 +154,7 @@ struct Thread {
     ChunkHeader* retired[MOST_RETIRED];  // full chunks that hold a call which has not returned
     uint64_t readable[READABLE_PAGES];   // see is_readable()
     Thread* next;
+    Place places[PLACES];
 };
 
 // While it lives, the thread is busy. Its signal handlers must see it so.

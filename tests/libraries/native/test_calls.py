@@ -218,6 +218,116 @@ def test_a_stream_that_is_set_again_gives_the_workspace_back(bench: Bench, fakes
     assert [(call.args[1], is_suspect(call)) for call in done.trace.named("cublasSscal")] == [(0, True)]
 
 
+def test_what_was_found_at_a_place_holds_until_something_changes(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        static uint64_t h, stream, memory;
+        static void set(void) { cublasSetStream_v2(h, stream), cublasSetWorkspace_v2(h, memory, 4096); }
+        static void scale(int n) { cublasSscal_v2(h, n, 0, 0, 1); }
+        static void set_and_scale(int n) { set(), scale(n); }
+        int main(void) {
+            uint64_t one, two, one_more;
+            start();
+            cublasCreate_v2(&h);
+            cuStreamCreate(&one, 1), cuStreamCreate(&two, 1), cuStreamCreate(&one_more, 1);
+            cuMemAlloc_v2(&memory, 4096);
+            stream = one;
+            for (int n = 0; n < 3; n++) set_and_scale(n);
+            stream = two;
+            set_and_scale(3);
+            set_and_scale(4);
+            cuStreamDestroy_v2(two);
+            scale(5);                                         // suspect
+            stream = one;
+            set_and_scale(6);
+            set_and_scale(7);
+            cublasSetStream_v2(h, one_more);                  // at another place
+            set_and_scale(8);                                 // sets it back
+            cuMemFree_v2(memory);
+            scale(11);                                        // suspect
+            cublasSetStream_v2(h, one);                       // suspect: the workspace is the handle's still
+            scale(12);
+            scale(13);
+            cublasDestroy_v2(h);
+            scale(14);                                        // suspect
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    set_to = [(call.args[1], is_suspect(call)) for call in done.trace.named("cublasSetStream")]
+    one, two, one_more = (call.outputs[0].value for call in done.trace.named("cuStreamCreate"))
+    assert set_to == [(one, False), (two, False), (one, True), (one_more, False), (one, False), (one, True)]
+    assert [(call.args[1], is_suspect(call)) for call in done.trace.named("cublasSscal")] == [
+        (n, True) for n in (5, 11, 14)
+    ]
+
+
+def test_what_was_found_at_a_place_holds_in_its_context(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        static uint64_t h;
+        static void scale(int n) { cublasSscal_v2(h, n, 0, 0, 1); }
+        int main(void) {
+            uint64_t own, other, third, in_other;
+            start();
+            own = context;
+            cublasCreate_v2(&h);
+            cuCtxCreate_v2(&third, 0, 0);
+            cuCtxCreate_v2(&other, 0, 0);
+            cublasCreate_v2(&in_other);
+            cuCtxSetCurrent(own);
+            for (int n = 0; n < 3; n++) scale(n);
+            cuCtxSetCurrent(other);
+            cublasSetMathMode(in_other, 1);
+            scale(3);                                         // suspect
+            scale(4);
+            cuCtxSetCurrent(third);
+            cublasSetMathMode(h, 2);                          // suspect: another one
+            cuCtxSetCurrent(other);
+            cublasSetMathMode(in_other, 3);
+            scale(5);                                         // suspect again
+            scale(6);
+            cuCtxSetCurrent(own);
+            scale(7);
+            scale(8);
+            cuCtxSetCurrent(third);
+            scale(9);                                         // suspect
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [call.args[1] for call in done.trace.named("cublasSscal") if is_suspect(call)] == [3, 5, 9]
+
+
+def test_what_was_found_of_an_untold_descriptor_holds_once(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        static uint64_t d;
+        static void set(int which) { cublasLtMatmulDescSetAttribute(d, which, 0, 0); }
+        int main(void) {
+            start();
+            for (int i = 0; i < 300; i++) {
+                cublasLtMatmulDescCreate(&d, 0, 0);
+                if (i < 299) cublasLtMatmulDescDestroy(d);
+            }
+            uint64_t h;
+            cublasCreate_v2(&h);
+            for (int i = 0; i < 3; i++) cublasSscal_v2(h, 1, 0, 0, 1), set(i);
+            cublasLtMatmulDescDestroy(d);
+            set(3);                                           // suspect
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [call.args[1] for call in done.trace.named("cublasLtMatmulDescSetAttribute") if is_suspect(call)] == [3]
+
+
 def test_arguments_on_the_stack_are_looked_at(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,

@@ -25,18 +25,21 @@ def test_a_second_thread_inside_is_told(bench: Bench, fakes: Fakes) -> None:
         bench,
         fakes,
         TWO_THREADS
-        + """int main(void) {
+        + """
+        static void set(int mode) { cublasSetMathMode(shared, mode); }
+        int main(void) {
             pthread_t thread;
             pthread_barrier_init(&both, 0, 2);
             cublasCreate_v2(&shared);
+            for (int i = 0; i < 3; i++) set(0);
             inside_12 = wait_for_other;
             pthread_create(&thread, 0, work, 0);
             pthread_barrier_wait(&both);                    // the other is inside
-            cublasSetMathMode(shared, 1);
-            cublasSetMathMode(shared, 2);                   // the same two calls: told once
+            set(1);
+            set(2);                                         // the same two calls: told once
             pthread_barrier_wait(&both);
             pthread_join(thread, 0);
-            cublasSetMathMode(shared, 3);
+            set(3);
             return 0;
         }""",
     )
