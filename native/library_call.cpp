@@ -32,6 +32,7 @@ struct Frame {
     uint64_t floating[FLOATING_REGISTERS];
     const uint64_t* stack;  // arguments of the caller
     Thread* thread;         // null: the call is not looked at
+    const EntryPoint* shape;
     uint16_t symbol;
     bool emulated;  // the emulated device answers
     bool is_quiet;  // `quiet` stands for it; else `call`, and all that follows is filled
@@ -166,7 +167,7 @@ void leave(Frame* frame, uint32_t status) {
         if (__builtin_expect(status == 0, 1)) {
             const Busy busy(thread);
             thread->calls++;
-            return frame->quiet.succeed(thread, shape_of(frame->symbol).entry_point, {frame->integers, frame->stack});
+            return frame->quiet.succeed(thread, *frame->shape, {frame->integers, frame->stack});
         }
         look_again(frame);
     }
@@ -186,13 +187,14 @@ extern "C" __attribute__((visibility("hidden"), used)) Passage cuvet_library_ent
                                                                                    const void* caller) {
     const uint32_t number = entrance & ~ASKED;
     Thread* thread = current_thread ? current_thread : start_thread();
-    // Another thread may be busy with the one that stands in for all, and a signal's handler with what this one does.
-    Place elsewhere = {};
-    Place* place = thread->busy ? &elsewhere : &thread->places[place_of(caller)];
-    CallSite* site = site_at(place, call_site_key(number, caller));
+    const uint64_t key = call_site_key(number, caller);
+    // None while it is busy: a signal's handler may be in the middle of one, and one thread stands for all unrecorded.
+    Place* place = thread->busy ? nullptr : &thread->places[place_of(caller)];
+    CallSite* site = place ? site_at(place, key) : call_site(key);
     const EntryPoint& entry_point = shape_of(number).entry_point;
     frame->thread = nullptr;
     frame->stack = stack;
+    frame->shape = &entry_point;
     frame->symbol = static_cast<uint16_t>(number);
     frame->is_quiet = false;
     frame->emulated = asks_device(entry_point);

@@ -94,7 +94,7 @@ void keep(Setting* setting, const Given& now) {
 
 // Becomes the user of a handle. False: another thread is inside a call with it. Two that enter in the same instant may
 // both be told that they are alone; that costs less than an atomic exchange in each call.
-bool take(Handle* handle, const Thread* thread, Overlap* overlap) {
+inline bool take(Handle* handle, const Thread* thread, Overlap* overlap) {
     const uint32_t user = handle->user.load(std::memory_order_acquire);
     if (user && user != thread->id) {
         // None: left behind by a thread whose call never returned, or by one of the parent process.
