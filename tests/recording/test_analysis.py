@@ -13,6 +13,8 @@ from cuvet import CuvetError
 from cuvet.analysis import Analysis, Meta, analyze
 from cuvet.catalog import Kind
 from cuvet.findings import Report
+from cuvet.recording.ordering import Ordering
+from cuvet.recording.reader import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w
@@ -291,6 +293,30 @@ def test_what_was_not_seen_is_said(tmp_path: Path) -> None:
 def test_a_directory_without_a_recording_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CuvetError, match="no recording here"):
         analyze([tmp_path])
+
+
+def test_of_library_calls_that_are_alike_the_first_counts_and_the_first_after_an_end(tmp_path: Path) -> None:
+    """A full recording: the workspace is memory in the middle of an allocation, whose end the shim does not see."""
+    t = Thread()
+    handle = (0, Kind.CUBLAS_HANDLE, 3, 1, 0x7000, CONTEXT)
+    memory = (0, Kind.MEMORY, 3, 1, 0xD000, CONTEXT)
+
+    def scale(n: int) -> bytes:
+        return t.call("cublasSscal", 0x7000, n, 1, 0xE000, 1, objects=[handle], flags=0)
+
+    records = w.every_entry_point() + t.setup()
+    records += t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)])
+    records += t.call("cublasCreate", 1, outputs=[(0, Kind.CUBLAS_HANDLE, 1, 0x7000)])
+    records += t.call("cublasSetWorkspace", 0x7000, 0xD100, 1024, objects=[handle])
+    records += b"".join(scale(n) for n in (1, 1, 2, 1, 2))
+    before = t.at
+    records += t.call("cuMemFree", 0xD000, objects=[memory]) + scale(1) + scale(1)
+    w.write(tmp_path, [w.chunk(records)], flags=2)
+    delivered = [
+        call for call in Ordering(Recording(next(tmp_path.glob("*.cuvet")))).poll() if call.args[3:] == (0xE000, 1)
+    ]
+    assert [(call.args[1], call.entered > before) for call in delivered] == [(1, False), (2, False), (1, True)]
+    assert rules(Analysis(tmp_path).report(Meta(pid=1000))) == ["library-handle-workspace-freed"]
 
 
 def test_unflagged_calls_are_counted_and_their_last_work_is_known(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ not older than the newest chunk (less ``SLACK_NS``, for threads that were interr
 
 Calls of the driver without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is
 the last work on each stream before the thread's next notable call (``is_notable`` is False for it): the others are counted and not
-decoded. Calls of libraries are fewer, and may be given what nobody saw made: they are all delivered.
+decoded. Of calls of libraries without flags that are alike, in entry point, arguments and context, the first is delivered, and the first
+after each call that ended something: what they were given may have ended with it.
 """
 
 from __future__ import annotations
@@ -31,8 +32,13 @@ from cuvet.recording.records import CallRecord, Fork, decode
 
 SLACK_NS = 50_000_000
 
+MOST_ALIKE = 1 << 17
+"""Calls of libraries that are remembered."""
+
+_ENDS = {Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS, Verb.RESETS, Verb.RELEASES}
 _MAKES = {Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.RETAINS}
 _NOTABLE = (CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED).value
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
 
 
@@ -52,10 +58,12 @@ class EntryPoints:
             if number < 1 << 16 and (known := catalog.recorded_entry_point(name))
         }
         self.makes = np.zeros(max(self._by_id, default=0) + 1, bool)
-        self.library = np.zeros(len(self.makes), bool)
         self.stream = np.full(len(self.makes), -1)
+        self.ends = np.zeros(len(self.makes), bool)
+        self.library = np.zeros(len(self.makes), bool)
         for number, entry_point in self._by_id.items():
             self.library[number] = entry_point.api != "driver"
+            self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             self.stream[number] = entry_point.index[on[0]] if on else -1
@@ -74,6 +82,8 @@ class Ordering:
         self.recording = recording
         self.entry_points = EntryPoints(recording)
         self.counted = 0
+        self._ended = 0
+        self._alike: set[int] = set()
         self._waiting: list[tuple[int, int, int, bytes | Fork]] = []
         self._forks_taken = 0
         self._slack = round(SLACK_NS / recording.clock.ns_per_tick)
@@ -102,13 +112,33 @@ class Ordering:
         makes = self.entry_points.makes[number] & known & (calls["returned"] > 0)
         instants = np.where(makes, calls["returned"], calls["entered"])
         notable = (calls["flags"] & _NOTABLE != 0) | ~np.isin(calls["status"], (0, NOT_READY))
-        notable |= self.entry_points.library[number] & known
+        ended = np.sort(calls["entered"][self.entry_points.ends[number] & known])
+        notable[
+            self._first_alike(batch, np.flatnonzero(self.entry_points.library[number] & known & ~notable), ended)
+        ] = True
+        self._ended += len(ended)
         if not notable.all():
             stream = np.where(known, self.entry_points.stream[number], -1)
             notable[_last_work(batch, notable, stream)] = True
         for index in np.flatnonzero(notable).tolist():
             item = (int(instants[index]), int(calls["number"][index]), int(batch.offsets[index]), batch.record(index))
             heapq.heappush(self._waiting, item)
+
+    def _first_alike(self, batch: Batch, indices: Array, ended: Array) -> Array:
+        """Of some calls, those that are the first of their like; ``ended``: when others of the batch ended something."""
+        calls = batch.calls[indices]
+        like = calls["entry_point"] + (self._ended + np.searchsorted(ended, calls["entered"])).astype(np.uint64) * _MIX
+        like = (like ^ calls["context"]) * _MIX
+        for position in range(int(calls["arguments"].max(initial=0))):
+            having = np.flatnonzero(calls["arguments"] > position)
+            words = batch.words(indices[having], np.full(len(having), layout.CALL.itemsize + 8 * position))
+            like[having] = (like[having] ^ words) * _MIX
+        found, first = np.unique(like, return_index=True)
+        fresh = [at for at, one in zip(first.tolist(), found.tolist(), strict=True) if one not in self._alike]
+        if len(self._alike) > MOST_ALIKE:
+            self._alike.clear()
+        self._alike.update(found.tolist())
+        return indices[fresh]
 
     def _take_forks(self) -> None:
         for fork in self.recording.forks[self._forks_taken :]:
