@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from tests.corpus.facts import Fact, calls_printed, compile_programs, source  # noqa: E402
 
-TIMEOUT_S = 30
+TIMEOUT_S = 10
 STOPPED = 9
 """Signal of a run that had to be stopped."""
 

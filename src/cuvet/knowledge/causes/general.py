@@ -829,10 +829,20 @@ PROCESS = (
     Cause(
         id="stream-detached",
         title="The green context of the stream was destroyed",
-        why="Streams outlive their green context, but can then only be destroyed.",
+        why="Its streams outlive it, but nothing can be done with them any more; by the documentation they can be destroyed, which driver"
+        " 580 refuses too.",
         tell=(run("cuGreenCtxDestroy before the failing call"),),
         fix="Destroy the streams first, the green context after them.",
         evidence=(
+            measured(
+                "after cuGreenCtxDestroy every call with its streams, cuStreamDestroy too: CUDA_ERROR_CONTEXT_IS_DESTROYED",
+                "green_gone_stream_sync",
+                "green_gone_stream_query",
+                "green_gone_stream_memset",
+                "green_gone_stream_record",
+                "green_gone_stream_destroy",
+                "green_gone_stream_destroy_with_work",
+            ),
             documented("the stream is in a detached state: its green context may have been destroyed", DRIVER_ERRORS),
             documented(
                 "after the green context is destroyed, calls with its streams return CUDA_ERROR_STREAM_DETACHED, except"
