@@ -15,9 +15,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.corpus.expected import NOT_YET
+
 ROOT = Path(__file__).parents[2]
 FACTS = ROOT / "src" / "cuvet" / "knowledge" / "facts" / "h200-driver580-cuda13.jsonl"
 MORE_FACTS = FACTS.with_name("h200x2-driver580-cuda13-2026-11-21.jsonl")
+LATEST_FACTS = FACTS.with_name("h200-driver580-cuda13-2026-11-21.jsonl")
 CACHE = ROOT / ".cache" / "programs"
 
 PRELUDE = r"""
@@ -94,6 +97,12 @@ def facts(file: Path = FACTS) -> tuple[Fact, ...]:
         for row in rows
         if row["program"]
     )
+
+
+def all_facts() -> tuple[Fact, ...]:
+    """Those of every file that the emulated device is to answer as the hardware did."""
+    latest = (fact for fact in facts(LATEST_FACTS) if not fact.id.startswith(NOT_YET))
+    return (*facts(), *facts(MORE_FACTS), *latest)
 
 
 def source(programs: Iterable[Fact]) -> str:

@@ -15,10 +15,10 @@ import pytest
 from cuvet.findings import Finding, Report
 
 from ..corpus.expected import CHANCE, EXPECTED
-from ..corpus.facts import MORE_FACTS, Fact, calls_printed, compile_programs, facts, source
+from ..corpus.facts import Fact, all_facts, calls_printed, compile_programs, source
 from .support import NVCC, SHARED_RUNTIME, TIMEOUT_S
 
-FACTS = (*facts(), *facts(MORE_FACTS))
+FACTS = all_facts()
 
 MAY_END: dict[str, tuple[tuple[int, ...], int | None]] = {
     "freeasync_stream_reset_destroy": ((0, 0, 0, 0, 400), None),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ..corpus.facts import MORE_FACTS, Fact, calls_printed, compile_programs, facts, source
+from ..corpus.facts import Fact, all_facts, calls_printed, compile_programs, source
 from .support import NVCC, SHARED_RUNTIME, Device
 
-FACTS = (*facts(), *facts(MORE_FACTS))
+FACTS = all_facts()
 HOST_DEREFERENCES = {"host_deref_freed", "host_deref_live"}
 EXCEPT = {
     "stream_handle_of_event": "the device refuses a stream that is given as a context",

@@ -33,7 +33,7 @@ sys.path.insert(0, str(HERE.parent.parent))
 
 from tests.corpus import cudnn  # noqa: E402
 from tests.corpus.expected import CHANCE, EXPECTED, NOT_SEEN  # noqa: E402
-from tests.corpus.facts import MORE_FACTS, Fact, calls_printed, compile_programs, facts, source  # noqa: E402
+from tests.corpus.facts import Fact, all_facts, calls_printed, compile_programs, source  # noqa: E402
 from tests.rules.simulated import expected as marked  # noqa: E402
 from tests.rules.test_emulated import KNOWS_BOTH_ENDS  # noqa: E402
 
@@ -166,7 +166,7 @@ def framework_row(file: Path) -> Row:
 
 
 def jobs(folder: Path, gpus: int) -> list[Callable[[], Row]]:
-    known = [fact for fact in (*facts(), *facts(MORE_FACTS)) if fact.devices <= gpus]
+    known = [fact for fact in all_facts() if fact.devices <= gpus]
     options = ["-g", "-std=c++17", "-arch=native", "-w", "-lcuda"]
     programs = compile_programs(shutil.which("nvcc") or "nvcc", source(known), options)
     found: list[Callable[[], Row]] = [lambda fact=fact: fact_row(fact, programs) for fact in known]

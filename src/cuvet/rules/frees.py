@@ -31,7 +31,7 @@ class Freed:
     object: Object | None = None
 
 
-_UNMANAGEABLE = frozenset({"mapped", "ipc", "global"})
+UNMANAGEABLE = frozenset({"mapped", "ipc", "global"})
 """Variants of device memory that no free function takes."""
 
 
@@ -74,4 +74,4 @@ def _other_function(call: Call, own: Allocation | HostMemory) -> bool:
     variant = getattr(own, "variant", "")
     if call.name == "cuMemFreeHost":
         return bool(getattr(own, "registered", False))
-    return variant in _UNMANAGEABLE or (call.name == "cuMemFreeAsync" and variant == "managed")
+    return variant in UNMANAGEABLE or (call.name == "cuMemFreeAsync" and variant == "managed")

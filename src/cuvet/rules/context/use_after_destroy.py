@@ -14,7 +14,12 @@ from cuvet.rules.sources import Source
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
-_OUTCOMES: dict[str, tuple[int, ...]] = {"cuCtxSetCurrent": (), "cuCtxPushCurrent": (), "cuCtxGetId": (709,)}
+_OUTCOMES: dict[str, tuple[int, ...]] = {
+    "cuCtxSetCurrent": (),
+    "cuCtxPushCurrent": (),
+    "cuCtxGetId": (709,),
+    "cuCtxSynchronize": (709,),
+}
 """Where they are others than those of most calls."""
 
 
@@ -55,8 +60,9 @@ class ContextUseAfterDestroy(UseAfterDestroy):
             "context_destroy_then_push",
         ),
         measured(
-            "cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId: CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId, cuCtxSynchronize_v2: CUDA_ERROR_CONTEXT_IS_DESTROYED",
             "context_destroyed_asked",
+            "context_gone_synchronize",
         ),
     )
     VALID = (

@@ -24,6 +24,11 @@ _OUTCOMES = {
     (Kind.MODULE, True): (400,),
     (Kind.FUNCTION, False): (400,),
     (Kind.ARRAY, True): (201, CRASH),
+    (Kind.ARRAY, False): (201, 709),
+    (Kind.MIPMAPPED_ARRAY, True): (CRASH,),
+    (Kind.MIPMAPPED_ARRAY, False): (CRASH,),
+    (Kind.TEXTURE_OBJECT, False): (1,),
+    (Kind.SURFACE_OBJECT, False): (1,),
 }
 """What the driver was measured to do, by kind and whether the object is destroyed or freed."""
 
@@ -83,7 +88,22 @@ class DeviceUseAfterReset(Rule):
         ),
         measured("launch of a function and unloading of a module: CUDA_ERROR_INVALID_HANDLE", "module_after_reset"),
         measured("cudaFreeArray: CUDA_ERROR_INVALID_CONTEXT, SIGSEGV in 1 of 5 runs", "reset_then_array"),
-        measured("cudaDestroyTextureObject: accepted without an error", "reset_then_texture"),
+        measured("cudaArrayGetInfo: 201 or 709", "reset_then_array_asked"),
+        measured(
+            "cudaGetMipmappedArrayLevel, cudaFreeMipmappedArray: SIGSEGV",
+            "reset_then_mipmapped_level",
+            "reset_then_mipmapped_free",
+        ),
+        measured(
+            "cudaDestroyTextureObject, cudaDestroySurfaceObject: accepted without an error",
+            "reset_then_texture",
+            "reset_then_surface_destroy",
+        ),
+        measured(
+            "what a texture or surface object is made of: CUDA_ERROR_INVALID_VALUE",
+            "reset_then_texture_asked",
+            "reset_then_surface_asked",
+        ),
         documented(
             "It is the caller's responsibility to ensure that the resources are not accessed or passed in subsequent API "
             "calls and doing so will result in undefined behavior.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, HostMemory
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.frees import ENTRY_POINTS, Case, freed
+from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
 from cuvet.rules.rule import Example, Rule, Violation
 from cuvet.rules.sources import Source
 
@@ -52,6 +52,10 @@ class MemoryFreeWrongFunction(Rule):
             "free_device_with_freehost",
             "free_array_with_free",
             "freehost_registered",
+            "freehost_managed",
+            "freehost_async",
+            "freeasync_pinned",
+            "freeasync_registered",
         ),
         measured("cuMemFreeAsync of managed memory: CUDA_ERROR_NOT_SUPPORTED", "free_managed_with_freeasync"),
         documented(
@@ -171,6 +175,26 @@ cu.cuMemFreeAsync(managed, 0)  # error: [memory-free-wrong-function]
 cu.cuMemFree(managed)
 """,
         ),
+        Example(
+            "pinned memory by cuMemFreeAsync",
+            """
+pinned = cu.cuMemHostAlloc(4096, 0)
+cu.cuMemFreeAsync(pinned, 0)  # error: [memory-free-wrong-function]
+cu.cuMemFreeHost(pinned)
+""",
+        ),
+        Example(
+            "managed and stream-ordered memory by cuMemFreeHost",
+            """
+managed = cu.cuMemAllocManaged(4096, 1)
+memory = cu.cuMemAllocAsync(4096, 0)
+cu.cuMemFreeHost(managed)  # error: [memory-free-wrong-function]
+cu.cuMemFreeHost(memory)  # error: [memory-free-wrong-function]
+cu.cuMemFree(managed)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuStreamSynchronize(0)
+""",
+        ),
         Source(
             "C++: pinned memory by cudaFree",
             """
@@ -278,5 +302,7 @@ def _outcomes(call: Call, model: Model, found: Object) -> tuple[int, ...]:
         stream = model.stream_on(call)
         if stream is not None and model.capture_of(stream) is not None:
             return (1,)
-        return (801,) if isinstance(found, Allocation) and found.variant == "managed" else ()
-    return () if isinstance(found, Allocation) and found.variant not in ("linear", "pitched") else (1,)
+        if isinstance(found, Allocation) and found.variant == "managed":
+            return (801,)
+        return (1,) if isinstance(found, HostMemory) else ()
+    return () if isinstance(found, Allocation) and found.variant in UNMANAGEABLE else (1,)

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import Example, Violation
 from cuvet.rules.sources import Source
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
 
 
 class SurfaceUseAfterContextDestroy(ParentGone):
@@ -38,6 +45,8 @@ class SurfaceUseAfterContextDestroy(ParentGone):
             "doing so will result in undefined behavior.",
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
+        measured("cuSurfObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE", "context_gone_surface_asked"),
+        measured("cuSurfObjectDestroy: accepted without an error", "context_gone_surface_destroy"),
     )
     VALID = (
         Example(
@@ -136,3 +145,8 @@ def draw(device, pixels, run):
             language="python",
         ),
     )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        outcomes = (1,) if call.name == "cuSurfObjectGetResourceDesc" else ()
+        return (replace(violation, outcomes=outcomes) for violation in super().check(call, model))

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import Example, Violation
 from cuvet.rules.sources import Source
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
 
 
 class TextureUseAfterContextDestroy(ParentGone):
@@ -38,6 +45,8 @@ class TextureUseAfterContextDestroy(ParentGone):
             "doing so will result in undefined behavior.",
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
+        measured("cuTexObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE", "context_gone_texture_asked"),
+        measured("cuTexObjectDestroy: accepted without an error", "context_gone_texture_destroy"),
     )
     VALID = (
         Example(
@@ -155,3 +164,8 @@ class Image {
             language="c#",
         ),
     )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        outcomes = (1,) if call.name == "cuTexObjectGetResourceDesc" else ()
+        return (replace(violation, outcomes=outcomes) for violation in super().check(call, model))
