@@ -12,6 +12,7 @@ namespace cuvet {
 extern std::atomic<void*> real_functions[];
 // The same while calls that change nothing may go by unseen, else null.
 extern std::atomic<void*> quick_functions[];
+extern bool quiet_calls_pass;
 void let_quiet_calls_pass(bool unseen);
 
 uint32_t answer_not_supported();

@@ -136,7 +136,7 @@ void enter(Thread* thread, uint32_t symbol, Frame* frame) {
 }
 
 bool enter_quietly(Thread* thread, Place* place, const EntryPoint& entry_point, Frame* frame) {
-    if (thread->sees_all || !(entry_point.flags & QUICK)) return false;
+    if (!quiet_calls_pass || !(entry_point.flags & QUICK)) return false;
     const bool untold = entry_point.flags & MAKES_TRANSIENT && are_stored(place->site);
     const Busy busy(thread);
     return frame->quiet.enter(thread, entry_point, {frame->integers, frame->stack}, untold, place);

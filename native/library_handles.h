@@ -47,7 +47,7 @@ class QuietCall {
     Object* ended_;
     uint64_t state_;     // of it, before
     bool is_exclusive_;  // the handle
-    bool is_lasting_;    // what it names lives until changes() says otherwise
+    bool is_lasting_;    // what it names lives as long as `changes` stays
 };
 
 // What a call's handles tell at its entry.

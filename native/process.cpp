@@ -234,7 +234,6 @@ Thread* start_thread() {
     start();
     Thread* thread = is_recording() ? attach_thread() : nullptr;
     if (!thread) return current_thread = &unrecorded;
-    thread->sees_all = record_everything || mode.load(std::memory_order_relaxed) != Mode::REAL;
     current_thread = thread;
     pthread_setspecific(thread_key, reinterpret_cast<void*>(intptr_t{1}));
     if (inherited) {

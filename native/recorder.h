@@ -122,7 +122,7 @@ struct Place {
 
     CallSite* site;
     // 0: that says nothing of the next call. Else: the call was quiet, and is again if its first NAMED words are these
-    // and nothing has changed; changes() in multiples of CHANGE.
+    // and nothing has changed; `changes` in multiples of CHANGE.
     uint64_t stamp;
     uint64_t words[3];
     uint64_t context;
@@ -139,8 +139,7 @@ inline uint64_t page_of(uint64_t address) { return (address >> 12) + 1; }
 // What a thread needs to record its calls. Only the thread itself touches it.
 struct Thread {
     uint32_t id;
-    bool busy;      // inside the shim: a call made now (by a signal handler) passes unrecorded
-    bool sees_all;  // all calls are recorded, or there is no real driver: none may go by unseen
+    bool busy;  // inside the shim: a call made now (by a signal handler) passes unrecorded
     bool context_known;
     uint32_t depth;         // calls entered and not returned
     uint32_t library_call;  // entry point of the library's call that the thread is inside; 0 none

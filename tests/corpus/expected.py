@@ -337,5 +337,5 @@ NOT_YET = (
     "graph_node_",
     "size_zero_driver",
 )
-"""Beginnings of the names of programs that the emulated device answers otherwise: it knows no green contexts, does not refuse calls in host
-functions, and gives another status for some handles that are none, or an allocation of no bytes."""
+"""Beginnings of the names of programs that the emulated device answers otherwise, but for those above: it knows no green contexts, does not
+refuse calls in host functions, and gives another status for some handles that are none, or an allocation of no bytes."""

@@ -13,6 +13,7 @@ from cuvet import CuvetError
 from cuvet.analysis import Analysis, Meta, analyze
 from cuvet.catalog import Kind
 from cuvet.findings import Report
+from cuvet.recording import reader
 from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Recording
 
@@ -295,8 +296,12 @@ def test_a_directory_without_a_recording_is_an_error(tmp_path: Path) -> None:
         analyze([tmp_path])
 
 
-def test_of_library_calls_that_are_alike_the_first_counts_and_the_first_after_an_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("group", [1, reader.GROUP])
+def test_of_library_calls_that_are_alike_the_first_counts_and_the_first_after_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int
+) -> None:
     """A full recording: the workspace is memory in the middle of an allocation, whose end the shim does not see."""
+    monkeypatch.setattr(reader, "GROUP", group)  # chunks that are read at once
     t = Thread()
     handle = (0, Kind.CUBLAS_HANDLE, 3, 1, 0x7000, CONTEXT)
     memory = (0, Kind.MEMORY, 3, 1, 0xD000, CONTEXT)
@@ -308,10 +313,10 @@ def test_of_library_calls_that_are_alike_the_first_counts_and_the_first_after_an
     records += t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, 0xD000)])
     records += t.call("cublasCreate", 1, outputs=[(0, Kind.CUBLAS_HANDLE, 1, 0x7000)])
     records += t.call("cublasSetWorkspace", 0x7000, 0xD100, 1024, objects=[handle])
-    records += b"".join(scale(n) for n in (1, 1, 2, 1, 2))
+    chunks = [records + scale(1) + scale(1) + scale(2), scale(1) + scale(2)]
     before = t.at
-    records += t.call("cuMemFree", 0xD000, objects=[memory]) + scale(1) + scale(1)
-    w.write(tmp_path, [w.chunk(records)], flags=2)
+    chunks += [t.call("cuMemFree", 0xD000, objects=[memory]), scale(1), scale(1)]
+    w.write(tmp_path, [w.chunk(records) for records in chunks], flags=2)
     delivered = [
         call for call in Ordering(Recording(next(tmp_path.glob("*.cuvet")))).poll() if call.args[3:] == (0xE000, 1)
     ]

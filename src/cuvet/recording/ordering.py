@@ -32,7 +32,7 @@ from cuvet.recording.records import CallRecord, Fork, decode
 
 SLACK_NS = 50_000_000
 
-MOST_ALIKE = 1 << 17
+_MOST_ALIKE = 1 << 17
 """Calls of libraries that are remembered."""
 
 _ENDS = {Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS, Verb.RESETS, Verb.RELEASES}
@@ -135,7 +135,7 @@ class Ordering:
             like[having] = (like[having] ^ words) * _MIX
         found, first = np.unique(like, return_index=True)
         fresh = [at for at, one in zip(first.tolist(), found.tolist(), strict=True) if one not in self._alike]
-        if len(self._alike) > MOST_ALIKE:
+        if len(self._alike) > _MOST_ALIKE:
             self._alike.clear()
         self._alike.update(found.tolist())
         return indices[fresh]

@@ -11,7 +11,7 @@ A handle that names no object is zero (``NullHandle``) or was never handed out (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -131,6 +131,8 @@ class LifeRule(Rule):
 
     kind: ClassVar[Kind]
     outcomes: ClassVar[tuple[int, ...]] = ()
+    outcomes_of: ClassVar[Mapping[str, tuple[int, ...]]] = {}
+    """Of entry points where they are others."""
     undefined: ClassVar[bool] = True
     only_if_failed: ClassVar[bool] = False
     only_for_dead = True
@@ -141,7 +143,7 @@ class LifeRule(Rule):
             cls.kinds = frozenset({cls.kind})
 
     @classmethod
-    def violation(cls, use: Named, message: str, *others: Object) -> Violation:
+    def violation(cls, call: Call, use: Named, message: str, *others: Object) -> Violation:
         """What the rule says about an object that the call names. ``others`` are further objects that it is about."""
         dead = use.object
         return Violation(
@@ -150,7 +152,7 @@ class LifeRule(Rule):
             objects=others if dead is None else (dead, *others),
             argument=use.argument,
             because=() if dead is None else chain(dead),
-            outcomes=cls.outcomes,
+            outcomes=cls.outcomes_of.get(call.name, cls.outcomes),
             undefined=cls.undefined,
             only_if_failed=cls.only_if_failed,
         )
@@ -174,7 +176,7 @@ class UseAfterDestroy(LifeRule):
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), USES):
-            yield cls.violation(use, f"{dead.name} was {how} before this call")
+            yield cls.violation(call, use, f"{dead.name} was {how} before this call")
 
 
 class DestroyTwice(LifeRule):
@@ -186,7 +188,7 @@ class DestroyTwice(LifeRule):
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), ENDS):
-            yield cls.violation(use, f"{dead.name} was already {how}")
+            yield cls.violation(call, use, f"{dead.name} was already {how}")
 
 
 class ParentGone(LifeRule):
@@ -208,7 +210,9 @@ class ParentGone(LifeRule):
                 continue
             first = root(dead)
             if first.kind in cls.roots:
-                yield cls.violation(use, f"{dead.name} ended when {first.name} was {ending(dead.destroyed_by)}", first)
+                yield cls.violation(
+                    call, use, f"{dead.name} ended when {first.name} was {ending(dead.destroyed_by)}", first
+                )
 
 
 class NullHandle(LifeRule):
@@ -221,7 +225,7 @@ class NullHandle(LifeRule):
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for use in named(call, model, cls.kind):
             if use.handle == 0 and not use.role.null:
-                yield cls.violation(use, f"the {cls.kind.noun} handle is NULL")
+                yield cls.violation(call, use, f"the {cls.kind.noun} handle is NULL")
 
 
 class NeverCreated(LifeRule):
@@ -241,11 +245,13 @@ class NeverCreated(LifeRule):
                 continue
             others = tuple(other for other in model.kinds_of(use.handle) if other.alive)
             if others:
-                yield cls.violation(use, f"{use.handle:#x} is {others[-1].name}, not {a(cls.kind.noun)}", others[-1])
+                yield cls.violation(
+                    call, use, f"{use.handle:#x} is {others[-1].name}, not {a(cls.kind.noun)}", others[-1]
+                )
                 continue
             elsewhere = next((each for each in model.objects(cls.kind) if each.handle == use.handle), None)
             if elsewhere is not None and elsewhere.context is not None:
                 message = f"{use.handle:#x} is {elsewhere.name} in {elsewhere.context.name}, which is not current"
-                yield cls.violation(use, message, elsewhere, elsewhere.context)
+                yield cls.violation(call, use, message, elsewhere, elsewhere.context)
             elif model.sees_all(cls.kind):
-                yield cls.violation(use, f"{use.handle:#x} was never handed out as {a(cls.kind.noun)}")
+                yield cls.violation(call, use, f"{use.handle:#x} was never handed out as {a(cls.kind.noun)}")

@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured, recorded
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.rule import Example
 
-if TYPE_CHECKING:
-    from cuvet.model import Call, Model
-
-
-_INVALID_CONTEXT = frozenset({"cuCtxEnablePeerAccess", "cuCtxDisablePeerAccess", "cuCtxRecordEvent", "cuCtxWaitEvent"})
+_INVALID_CONTEXT = ("cuCtxEnablePeerAccess", "cuCtxDisablePeerAccess", "cuCtxRecordEvent", "cuCtxWaitEvent")
 
 
 class ContextNullHandle(NullHandle):
@@ -42,6 +36,7 @@ class ContextNullHandle(NullHandle):
     help = "look at the status of the call that should have made the context"
     kind = Kind.CONTEXT
     outcomes = (1,)
+    outcomes_of: ClassVar = dict.fromkeys(_INVALID_CONTEXT, (201,))
     evidence = (
         measured("cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE", "context_null"),
         recorded(
@@ -79,8 +74,3 @@ cu.cuCtxPushCurrent(0)  # error: [context-null-handle]
 """,
         ),
     )
-
-    @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for violation in super().check(call, model):
-            yield replace(violation, outcomes=(201,)) if call.name in _INVALID_CONTEXT else violation

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
@@ -13,14 +12,6 @@ from cuvet.rules.sources import Source
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
-
-_OUTCOMES: dict[str, tuple[int, ...]] = {
-    "cuCtxSetCurrent": (),
-    "cuCtxPushCurrent": (),
-    "cuCtxGetId": (709,),
-    "cuCtxSynchronize": (709,),
-}
-"""Where they are others than those of most calls."""
 
 
 class ContextUseAfterDestroy(UseAfterDestroy):
@@ -48,6 +39,12 @@ class ContextUseAfterDestroy(UseAfterDestroy):
     help = "destroy the context after its last use, and clear every variable that holds the handle"
     kind = Kind.CONTEXT
     outcomes = (201, 709)
+    outcomes_of: ClassVar = {
+        "cuCtxSetCurrent": (),
+        "cuCtxPushCurrent": (),
+        "cuCtxGetId": (709,),
+        "cuCtxSynchronize": (709,),
+    }
     evidence = (
         documented(
             "This can also be returned if the context passed to an API call is not a valid handle (such as a context that has "
@@ -193,4 +190,4 @@ class Worker {
         for violation in super().check(call, model):
             context = violation.objects[0]
             if isinstance(context, Context) and not context.primary:
-                yield replace(violation, outcomes=_OUTCOMES.get(call.name, cls.outcomes))
+                yield violation

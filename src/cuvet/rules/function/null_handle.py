@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+from cuvet.rules.rule import Example
 
 
 class FunctionNullHandle(NullHandle):
@@ -37,6 +32,7 @@ class FunctionNullHandle(NullHandle):
     help = "look at the status of the call that should have made the function, and skip the call when there is none"
     kind = Kind.FUNCTION
     outcomes = (400,)
+    outcomes_of: ClassVar = {"cuFuncGetModule": (1, 400)}
     evidence = (
         measured(
             "launch: CUDA_ERROR_INVALID_HANDLE; cuFuncGetModule(NULL, NULL): CUDA_ERROR_INVALID_VALUE",
@@ -68,8 +64,3 @@ cu.launch(0, 0, 0)  # error: [function-null-handle]
 """,
         ),
     )
-
-    @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for violation in super().check(call, model):
-            yield replace(violation, outcomes=(1, 400)) if call.name == "cuFuncGetModule" else violation

@@ -136,4 +136,4 @@ class Solver {
             aborts = violation.objects[0].kind is Kind.CUDNN_HANDLE
             yield replace(violation, outcomes=(ABORT,)) if aborts else violation
         for use in dead_unseen(call, model, ENDS):
-            yield cls.violation(use, f"{a(use.role.kind.noun)} is destroyed that was destroyed before")
+            yield cls.violation(call, use, f"{a(use.role.kind.noun)} is destroyed that was destroyed before")

@@ -181,4 +181,4 @@ class Solver {
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         yield from super().check(call, model)
         for use in dead_unseen(call, model, USES):
-            yield cls.violation(use, f"{a(use.role.kind.noun)} is used that was destroyed before this call")
+            yield cls.violation(call, use, f"{a(use.role.kind.noun)} is used that was destroyed before this call")

@@ -109,4 +109,6 @@ cu.cuMemRelease(handle)  # error: [memory-handle-released-twice]
         for use in named(call, model, Kind.MEMORY_HANDLE):
             dead = use.object
             if dead is not None and dead.destroyed_by is not None:
-                yield cls.violation(use, f"{dead.name} was released for the last time by {place(dead.destroyed_by)}")
+                yield cls.violation(
+                    call, use, f"{dead.name} was released for the last time by {place(dead.destroyed_by)}"
+                )

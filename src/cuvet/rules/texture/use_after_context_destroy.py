@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.rule import Example
 from cuvet.rules.sources import Source
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Model
 
 
 class TextureUseAfterContextDestroy(ParentGone):
@@ -38,6 +33,7 @@ class TextureUseAfterContextDestroy(ParentGone):
     summary = "a texture object is used after its context was destroyed"
     help = "destroy the texture object before its context, and the context last"
     kind = Kind.TEXTURE_OBJECT
+    outcomes_of: ClassVar = {"cuTexObjectGetResourceDesc": (1,)}
     evidence = (
         documented(
             "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
@@ -164,8 +160,3 @@ class Image {
             language="c#",
         ),
     )
-
-    @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        outcomes = (1,) if call.name == "cuTexObjectGetResourceDesc" else ()
-        return (replace(violation, outcomes=outcomes) for violation in super().check(call, model))
