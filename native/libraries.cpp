@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "library_call.h"
+#include "liveness.h"
 #include "loaded.h"
 #include "loader.h"
 #include "table.h"
@@ -134,11 +135,7 @@ uint32_t library_symbol(const char* name) {
     return NO_LIBRARY_SYMBOL;
 }
 
-CallSite* call_site(uint64_t key) {
-    CallSite* site = call_sites.insert(key);
-    if (site) site->key.store(key, std::memory_order_relaxed);
-    return site;
-}
+CallSite* call_site(uint64_t key) { return call_sites.insert(key); }
 
 RealFunction bound_function(CallSite* site, uint32_t symbol, const void* caller) {
     const uint64_t now = unloads();
@@ -166,7 +163,7 @@ bool answer_dlsym(void* library, const char* name, const void* caller, void** an
     if (library == RTLD_NEXT && known && file.position > shim.position) return false;  // ours is not in the way
     void* function = *answer = look_up(library, name, caller, file);
     if (!function || is_nvidias(file) || !file_at(function, &found) || !is_watched(found, name)) return true;
-    asked_functions[symbol].store(function, std::memory_order_relaxed);
+    if (asked_functions[symbol].exchange(function) != function) note_change();
     *answer = entrance_of_asked(symbol);
     return true;
 }

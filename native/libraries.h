@@ -30,9 +30,10 @@ extern const char library_names[];
 extern const LibraryShape library_shapes[];
 extern const char library_entry_point_names[];  // canonical, each with its NUL; the first has id entry_point_count
 
+inline uint32_t library_entry_point(uint32_t symbol) { return entry_point_count + library_symbols[symbol].entry_point; }
+
 // One place of the program that calls one symbol.
 struct CallSite {
-    std::atomic<uint64_t> key;          // of the symbol and the place
     std::atomic<void*> function;        // what is called there without the shim; null if there is none
     std::atomic<uint64_t> state;        // unloads() when it was found, and WATCHED; 0: not found yet
     std::atomic<uint32_t> stored;       // calls that made something transient

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include <initializer_list>
 #include <new>
 
 #include "call.h"
@@ -14,6 +15,12 @@
 #include "process.h"
 
 namespace cuvet {
+
+// What the assembly does next: calls `function`, if there is one, with so many words of its caller's stack.
+struct Passage {
+    void* function;
+    uint64_t stack_words;
+};
 
 namespace {
 
@@ -26,24 +33,38 @@ constexpr uint32_t NOT_FOUND = 1;   // an error to every library
 constexpr uint32_t MOST_TRANSIENT = 256;
 static_assert(LIBRARY_SYMBOL_COUNT < ASKED);
 
+enum class Look : uint8_t {
+    QUIET,  // the frame tells of the call
+    CLOSE,  // the thread's CloseCall tells of it
+    NONE,
+};
+
 // On the stack while the real function runs. The entrances write the registers.
 struct Frame {
     uint64_t integers[INTEGER_REGISTERS];
     uint64_t floating[FLOATING_REGISTERS];
     const uint64_t* stack;  // arguments of the caller
-    Thread* thread;         // null: the call is not looked at
-    const EntryPoint* shape;
-    uint16_t symbol;
-    bool emulated;  // the emulated device answers
-    bool is_quiet;  // `quiet` stands for it; else `call`, and all that follows is filled
+    Thread* thread;
+    uint32_t symbol;
+    Look look;
+    bool emulated;  // the emulated device answers; of a look that is not QUIET
     QuietCall quiet;
+};
+constexpr uint64_t FRAME_BYTES = 192;  // as the assembly below has it
+static_assert(sizeof(Frame) <= FRAME_BYTES && alignof(Frame) <= 16);
+
+// What the catalog says of the arguments.
+struct Description {
     EntryPoint entry_point;
     uint64_t words[MOST_PARAMETERS];
     Blob structs[MOST_STRUCTS + 1];
+};
+
+// A call that is no quiet one.
+struct CloseCall : Description {
     alignas(Call) char call[sizeof(Call)];
 };
-constexpr uint64_t FRAME_BYTES = 1536;  // as the assembly below has it
-static_assert(sizeof(Frame) <= FRAME_BYTES && alignof(Frame) <= 16);
+static_assert(sizeof(CloseCall) <= sizeof Thread::close_call && alignof(CloseCall) <= 16);
 
 struct Reader {
     const Frame* frame;
@@ -72,10 +93,10 @@ uint64_t low_half(uint64_t word) { return word & 0xffffffff; }
 // `passing` has a letter for each parameter: w, i, u and b are integers of 8, 4 signed, 4 unsigned and 1 signed bytes;
 // f and d floating; - none; and A to Z a struct of as many words as the letter is after A. Returns how many words are
 // on the stack.
-int read_arguments(const char* passing, Frame* frame) {
+int read_arguments(const char* passing, const Frame* frame, Description* description) {
     Reader arguments = {frame, 0, 0, 0};
-    Blob* structure = frame->structs;
-    uint64_t* word = frame->words;
+    Blob* structure = description->structs;
+    uint64_t* word = description->words;
     for (const char* letter = passing; *letter; letter++, word++) {
         if (__builtin_expect(*letter == 'w', 1)) {
             *word = *arguments.integer();
@@ -90,139 +111,192 @@ int read_arguments(const char* passing, Frame* frame) {
         if (*letter < 'A' || *letter > 'Z') continue;
         const int words = *letter - 'A';
         const void* data = arguments.structure(words);
-        if (structure < frame->structs + MOST_STRUCTS)
-            *structure++ = {static_cast<uint16_t>(word - frame->words), static_cast<uint32_t>(words) * 8, data};
+        if (structure < description->structs + MOST_STRUCTS)
+            *structure++ = {static_cast<uint16_t>(word - description->words), static_cast<uint32_t>(words) * 8, data};
     }
     *structure = {0, 0, nullptr};
     return arguments.on_stack;
 }
 
-bool asks_device(const EntryPoint& entry_point) { return entry_point.flags & EMULATED && is_emulated(); }
-
 uint32_t answer_not_found() { return NOT_FOUND; }
 
 const LibraryShape& shape_of(uint32_t symbol) { return library_shapes[library_symbols[symbol].shape]; }
 
-uint32_t id_of(uint32_t symbol) { return entry_point_count + library_symbols[symbol].entry_point; }
-
-// Fills what a Call needs. Returns how many words of the arguments are on the stack.
-__attribute__((cold)) uint32_t describe(Frame* frame) {
+// Returns how many words of the arguments are on the stack.
+uint32_t describe(const Frame* frame, Description* description) {
     const LibraryShape& shape = shape_of(frame->symbol);
-    frame->entry_point = shape.entry_point;
-    frame->entry_point.id = static_cast<uint16_t>(id_of(frame->symbol));
-    return static_cast<uint32_t>(read_arguments(shape.passing, frame));
+    description->entry_point = shape.entry_point;
+    description->entry_point.id = static_cast<uint16_t>(library_entry_point(frame->symbol));
+    return static_cast<uint32_t>(read_arguments(shape.passing, frame, description));
+}
+
+uint32_t stack_words(CallSite* site, const Frame* frame) {
+    uint32_t known = site ? site->stack_words.load(std::memory_order_relaxed) : 0;
+    if (known) return known - 1;
+    Description description;
+    known = describe(frame, &description) + 1;
+    if (site) site->stack_words.store(known, std::memory_order_relaxed);
+    return known - 1;
 }
 
 // Frameworks make and destroy descriptors for every operation. The first of each place are stored, the others only
 // looked after.
 bool are_stored(const CallSite* site) { return site && site->stored.load(std::memory_order_relaxed) >= MOST_TRANSIENT; }
 
-uint32_t place_of(const void* caller) {
-    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(caller) * 0x9E3779B97F4A7C15u >> 32) % PLACES;
+// A thread that is inside the shim or inside a library's call looks at no other: that one may be a signal handler's,
+// and what a library calls of itself is its own business.
+bool may_look(const Thread* thread) { return !thread->busy && !thread->library_call; }
+
+void begin(Thread* thread, uint32_t symbol) {
+    __atomic_store_n(&thread->library_call, symbol + 1, __ATOMIC_RELAXED);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-// Null if there is no memory left.
-CallSite* site_at(Place* place, uint64_t key) {
-    if (!place->site || place->site->key.load(std::memory_order_relaxed) != key) {
-        place->site = call_site(key);
-        place->stamp = 0;
-    }
-    return place->site;
+void end(Thread* thread) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    __atomic_store_n(&thread->library_call, 0, __ATOMIC_RELAXED);
 }
 
-void enter(Thread* thread, uint32_t symbol, Frame* frame) {
-    frame->thread = thread;
-    __atomic_store_n(&thread->library_call, id_of(symbol), __ATOMIC_RELAXED);
+// The first of the two where a place may stand.
+Place* place_of(Thread* thread, const void* caller) {
+    const uint64_t hash = reinterpret_cast<uint64_t>(caller) * 0x9E3779B97F4A7C15u >> 32;
+    return &thread->places[hash % PLACES & ~uint64_t{1}];
 }
 
-bool enter_quietly(Thread* thread, Place* place, const EntryPoint& entry_point, Frame* frame) {
-    if (!quiet_calls_pass || !(entry_point.flags & QUICK)) return false;
-    const bool untold = entry_point.flags & MAKES_TRANSIENT && are_stored(place->site);
-    const Busy busy(thread);
-    return frame->quiet.enter(thread, entry_point, {frame->integers, frame->stack}, untold, place);
+// Where the place stands, or is to stand.
+Place* place_for(Thread* thread, const void* caller, uint64_t key) {
+    Place* place = place_of(thread, caller);
+    for (Place* found : {place, place + 1})
+        if (found->key == key) return found;
+    place[1] = *place;
+    place->stamp = 0;
+    place->key = key;
+    return place;
 }
 
-__attribute__((cold)) void enter_closely(Thread* thread, CallSite* site, Frame* frame) {
-    const bool transient = frame->entry_point.flags & MAKES_TRANSIENT && !record_everything;
+bool is_quick(const Frame* frame) { return quiet_calls_pass && shape_of(frame->symbol).entry_point.flags & QUICK; }
+
+// Also remembers the place, for the next call. `seen`: the changes before anything was looked at.
+bool enter_quietly(Thread* thread, Place* place, const CallSite* site, uint64_t seen, const Passage& passage,
+                   Frame* frame) {
+    const EntryPoint& entry_point = shape_of(frame->symbol).entry_point;
+    const Arguments arguments = {frame->integers, frame->stack};
+    const bool untold = entry_point.flags & MAKES_TRANSIENT && are_stored(site);
+    const uint64_t key = place->key;
+    const bool is_learnt = learn(thread, entry_point, arguments, untold, place);
+    place->key = key;
+    if (!is_learnt) return false;
+    place->function = passage.function;
+    place->stack_words = static_cast<uint8_t>(passage.stack_words);
+    place->stamp = seen;
+    Object* last = find_fresh(*place, arguments);
+    return (last || !place->fresh_count) && frame->quiet.enter(thread, *place, last);
+}
+
+void enter_closely(Thread* thread, CallSite* site, const Frame* frame) {
+    CloseCall* close = reinterpret_cast<CloseCall*>(thread->close_call);
+    describe(frame, close);
+    const bool transient = close->entry_point.flags & MAKES_TRANSIENT && !record_everything;
     const bool untold = transient && are_stored(site);
     if (transient && !untold && site) site->stored.fetch_add(1, std::memory_order_relaxed);
+    const Entry entry = enter_with_handles(thread, close->entry_point, close->words);
+    new (close->call) Call(close->entry_point, close->words, close->structs, thread, untold, entry);
+}
+
+// A call whose place tells nothing of it.
+__attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* frame, const void* caller) {
+    Thread* thread = current_thread ? current_thread : start_thread();
+    const uint64_t key = call_site_key(entrance, caller), seen = clocks.changes.load(std::memory_order_acquire);
+    CallSite* site = call_site(key);
+    frame->thread = thread;
+    frame->look = Look::NONE;
+    frame->emulated = shape_of(frame->symbol).entry_point.flags & EMULATED && is_emulated();
+    RealFunction real = {nullptr, true};
+    if (!frame->emulated) {
+        real = entrance & ASKED ? asked_function(frame->symbol) : bound_function(site, frame->symbol, caller);
+        if (!real.address) real.address = reinterpret_cast<void*>(&answer_not_found);
+    }
+    const Passage passage = {real.address, stack_words(site, frame)};
+    if (!real.watched || !may_look(thread)) return passage;
+    begin(thread, frame->symbol);
     const Busy busy(thread);
-    const Entry entry = enter_with_handles(thread, frame->entry_point, frame->words);
-    new (frame->call) Call(frame->entry_point, frame->words, frame->structs, thread, untold, entry);
+    if (is_quick(frame) && enter_quietly(thread, place_for(thread, caller, key), site, seen, passage, frame)) {
+        frame->look = Look::QUIET;
+    } else {
+        frame->look = Look::CLOSE;
+        enter_closely(thread, site, frame);
+    }
+    return passage;
 }
 
 // It was not worth storing, but for that it failed.
-__attribute__((cold)) void look_again(Frame* frame) {
-    describe(frame);
+void look_again(const Frame* frame) {
+    CloseCall* close = reinterpret_cast<CloseCall*>(frame->thread->close_call);
+    describe(frame, close);
     const Busy busy(frame->thread);
     frame->quiet.fail();
-    const bool untold = frame->entry_point.flags & MAKES_TRANSIENT;
-    new (frame->call) Call(frame->entry_point, frame->words, frame->structs, frame->thread, untold, Entry{});
+    const bool untold = close->entry_point.flags & MAKES_TRANSIENT;
+    new (close->call) Call(close->entry_point, close->words, close->structs, frame->thread, untold, Entry{});
 }
 
-void leave(Frame* frame, uint32_t status) {
+uint32_t emulate(const Frame* frame) {
+    Description description;
+    describe(frame, &description);
+    const EntryPoint& entry_point = description.entry_point;
+    return static_cast<uint32_t>(cuvet_emulate(entry_point, description.words, description.structs, false));
+}
+
+__attribute__((noinline, cold)) uint32_t leave_closely(const Frame* frame, uint32_t status) {
     Thread* thread = frame->thread;
-    if (frame->is_quiet) {
-        if (thread->busy) return;  // this is the child of a callback that forked
-        if (__builtin_expect(status == 0, 1)) {
-            const Busy busy(thread);
-            thread->calls++;
-            return frame->quiet.succeed(thread, *frame->shape, {frame->integers, frame->stack});
-        }
-        look_again(frame);
-    }
-    reinterpret_cast<Call*>(frame->call)->leave(status);
+    if (frame->look != Look::QUIET && frame->emulated) status = emulate(frame);
+    if (frame->look == Look::NONE || thread->busy) return status;  // busy: this is the child of a callback that forked
+    if (frame->look == Look::QUIET) look_again(frame);
+    reinterpret_cast<Call*>(reinterpret_cast<CloseCall*>(thread->close_call)->call)->leave(status);
+    end(thread);
+    return status;
+}
+
+// A call that names what comes and goes, as the place knows.
+__attribute__((noinline, hot)) Passage enter_again(uint32_t entrance, Frame* frame, const void* caller,
+                                                   const Place* place) {
+    Object* last = find_fresh(*place, {frame->integers, frame->stack});
+    if (last && frame->quiet.enter(frame->thread, *place, last)) return {place->function, place->stack_words};
+    end(frame->thread);
+    return enter_anew(entrance, frame, caller);
 }
 
 }  // namespace
 
-// What the assembly does next: calls `function`, if there is one, with so many words of its caller's stack.
-struct Passage {
-    void* function;
-    uint64_t stack_words;
-};
-
-extern "C" __attribute__((visibility("hidden"), used)) Passage cuvet_library_enter(uint32_t entrance, Frame* frame,
-                                                                                   const uint64_t* stack,
-                                                                                   const void* caller) {
-    const uint32_t number = entrance & ~ASKED;
-    Thread* thread = current_thread ? current_thread : start_thread();
-    const uint64_t key = call_site_key(number, caller);
-    // None while it is busy: a signal's handler may be in the middle of one, and one thread stands for all unrecorded.
-    Place* place = thread->busy ? nullptr : &thread->places[place_of(caller)];
-    CallSite* site = place ? site_at(place, key) : call_site(key);
-    const EntryPoint& entry_point = shape_of(number).entry_point;
-    frame->thread = nullptr;
+extern "C" __attribute__((visibility("hidden"), used, hot)) Passage cuvet_library_enter(uint32_t entrance, Frame* frame,
+                                                                                        const uint64_t* stack,
+                                                                                        const void* caller) {
+    Thread* thread = current_thread;
     frame->stack = stack;
-    frame->shape = &entry_point;
-    frame->symbol = static_cast<uint16_t>(number);
-    frame->is_quiet = false;
-    frame->emulated = asks_device(entry_point);
-    RealFunction real = {nullptr, true};
-    if (!frame->emulated) {
-        real = entrance & ASKED ? asked_function(number) : bound_function(site, number, caller);
-        if (!real.address) real.address = reinterpret_cast<void*>(&answer_not_found);
+    frame->thread = thread;
+    frame->symbol = entrance & ~ASKED;
+    frame->look = Look::QUIET;
+    if (__builtin_expect(!thread || !may_look(thread), 0)) return enter_anew(entrance, frame, caller);
+    begin(thread, frame->symbol);
+    const uint64_t key = call_site_key(entrance, caller);
+    const Place* place = place_of(thread, caller);
+    if (__builtin_expect(place->key != key, 0)) place++;
+    const bool is_known = place->key == key && place->stamp == clocks.changes.load(std::memory_order_acquire);
+    if (__builtin_expect(is_known && is_as_before(*place, {frame->integers, stack}), 1)) {
+        if (place->fresh_count) return enter_again(entrance, frame, caller, place);
+        if (__builtin_expect(frame->quiet.enter(thread, *place, nullptr), 1))
+            return {place->function, place->stack_words};
     }
-    const bool is_looked_at = real.watched && !thread->busy && !thread->library_call;
-    if (is_looked_at) enter(thread, number, frame);
-    uint32_t known = site && !frame->emulated ? site->stack_words.load(std::memory_order_relaxed) : 0;
-    const bool is_described = !known;
-    if (is_described) known = describe(frame) + 1;
-    if (is_described && site) site->stack_words.store(known, std::memory_order_relaxed);
-    if (is_looked_at) frame->is_quiet = enter_quietly(thread, place, entry_point, frame);
-    if (is_looked_at && !frame->is_quiet) {
-        if (!is_described) describe(frame);
-        enter_closely(thread, site, frame);
-    }
-    return {real.address, known - 1};
+    end(thread);
+    return enter_anew(entrance, frame, caller);
 }
 
-extern "C" __attribute__((visibility("hidden"), used)) uint32_t cuvet_library_leave(Frame* frame, uint32_t status) {
-    if (frame->emulated)
-        status = static_cast<uint32_t>(cuvet_emulate(frame->entry_point, frame->words, frame->structs, false));
-    if (!frame->thread) return status;
-    leave(frame, status);
-    __atomic_store_n(&frame->thread->library_call, 0, __ATOMIC_RELAXED);
+extern "C" __attribute__((visibility("hidden"), used, hot)) uint32_t cuvet_library_leave(Frame* frame,
+                                                                                         uint32_t status) {
+    Thread* thread = frame->thread;
+    if (__builtin_expect(frame->look != Look::QUIET || status || thread->busy, 0)) return leave_closely(frame, status);
+    thread->calls++;
+    frame->quiet.succeed(thread, {frame->integers, frame->stack});
+    end(thread);
     return status;
 }
 
@@ -250,9 +324,9 @@ extern "C" __attribute__((visibility("default"))) void* cuvet_library_function(c
     ": cuvet_entrance\n"                 \
     ".size " #name ", 16\n"
 asm(R"(
-    .text
-    .set CUVET_FRAME, 1536
-    .p2align 4
+    .section .text.hot,"ax",@progbits
+    .set CUVET_FRAME, 192
+    .p2align 6
     .type cuvet_library_call, @function
 cuvet_library_call:
     .cfi_startproc
@@ -282,41 +356,47 @@ cuvet_library_call:
     movq 8(%rbp), %rcx
     call cuvet_library_enter
     testq %rax, %rax
-    jz 1f
-    movq %rax, %r11
-    testq %rdx, %rdx
     jz 2f
-    movq %rdx, %rcx
-    leaq 15(,%rdx,8), %rax
-    andq $-16, %rax
-    subq %rax, %rsp
-    leaq 16(%rbp), %rsi
-    movq %rsp, %rdi
-    rep movsq
-2:  movq -CUVET_FRAME(%rbp), %rdi
-    movq 8-CUVET_FRAME(%rbp), %rsi
-    movq 16-CUVET_FRAME(%rbp), %rdx
-    movq 24-CUVET_FRAME(%rbp), %rcx
-    movq 32-CUVET_FRAME(%rbp), %r8
-    movq 40-CUVET_FRAME(%rbp), %r9
-    movq 48-CUVET_FRAME(%rbp), %xmm0
-    movq 56-CUVET_FRAME(%rbp), %xmm1
-    movq 64-CUVET_FRAME(%rbp), %xmm2
-    movq 72-CUVET_FRAME(%rbp), %xmm3
-    movq 80-CUVET_FRAME(%rbp), %xmm4
-    movq 88-CUVET_FRAME(%rbp), %xmm5
-    movq 96-CUVET_FRAME(%rbp), %xmm6
-    movq 104-CUVET_FRAME(%rbp), %xmm7
-    call *%r11
-1:  leaq -CUVET_FRAME(%rbp), %rdi
+    movq %rax, %r11
+    movl %edx, %eax
+    movq (%rsp), %rdi
+    movq 8(%rsp), %rsi
+    movq 16(%rsp), %rdx
+    movq 24(%rsp), %rcx
+    movq 32(%rsp), %r8
+    movq 40(%rsp), %r9
+    movq 48(%rsp), %xmm0
+    movq 56(%rsp), %xmm1
+    movq 64(%rsp), %xmm2
+    movq 72(%rsp), %xmm3
+    movq 80(%rsp), %xmm4
+    movq 88(%rsp), %xmm5
+    movq 96(%rsp), %xmm6
+    movq 104(%rsp), %xmm7
+    testl %eax, %eax
+    jnz 3f
+1:  call *%r11
+2:  leaq -CUVET_FRAME(%rbp), %rdi
     movl %eax, %esi
     call cuvet_library_leave
     leave
+    .cfi_remember_state
     .cfi_def_cfa %rsp, 8
     .cfi_restore %rbp
     ret
+    .cfi_restore_state
+3:  leal 1(%rax), %r10d
+    andl $-2, %r10d
+    shlq $3, %r10
+    subq %r10, %rsp
+4:  movq 8(%rbp,%rax,8), %r10
+    movq %r10, -8(%rsp,%rax,8)
+    decl %eax
+    jnz 4b
+    jmp 1b
     .cfi_endproc
     .size cuvet_library_call, .-cuvet_library_call
+    .text
 
     .macro cuvet_entrance
     endbr64
@@ -334,9 +414,9 @@ cuvet_library_call:
     ": cuvet_entrance\n"                 \
     ".size " #name ", 16\n"
 asm(R"(
-    .text
-    .set CUVET_FRAME, 1536
-    .p2align 4
+    .section .text.hot,"ax",%progbits
+    .set CUVET_FRAME, 192
+    .p2align 6
     .type cuvet_library_call, %function
 cuvet_library_call:
     .cfi_startproc
@@ -393,6 +473,7 @@ cuvet_library_call:
     ret
     .cfi_endproc
     .size cuvet_library_call, .-cuvet_library_call
+    .text
 
     .macro cuvet_entrance
     hint #34

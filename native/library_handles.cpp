@@ -5,29 +5,10 @@
 #include <initializer_list>
 
 #include "call.h"
-#include "liveness.h"
+#include "libraries.h"
 #include "table.h"
 
 namespace cuvet {
-
-// A stream or workspace that the program gave to a handle. Memory that is not the start of an allocation has no object:
-// then `life` counts the deaths of any.
-struct Setting {
-    std::atomic<bool> told;    // the recording has it
-    std::atomic<bool> in_use;  // it is the handle's still
-    std::atomic<uint64_t> word;
-    std::atomic<uint64_t> bytes;
-    std::atomic<const Object*> object;
-    std::atomic<uint64_t> life;
-};
-
-struct Handle {
-    std::atomic<uint32_t> user;             // thread that is inside a call with it; 0 none
-    std::atomic<uint64_t> overlaps;         // the recording has: a bit for some pairs of calls
-    std::atomic<uint64_t> foreign_context;  // in which it was used, as the recording has it
-    Setting stream;
-    Setting workspace;
-};
 
 namespace {
 
@@ -92,25 +73,19 @@ void keep(Setting* setting, const Given& now) {
     setting->life.store(life_of(now.object), std::memory_order_relaxed);
 }
 
-// Becomes the user of a handle. False: another thread is inside a call with it. Two that enter in the same instant may
-// both be told that they are alone; that costs less than an atomic exchange in each call.
-inline bool take(Handle* handle, const Thread* thread, Overlap* overlap) {
+// As take(); if another thread is inside a call with it, which. One whose call never returned, or of the parent
+// process, is not.
+bool take_over(Handle* handle, const Thread* thread, Overlap* overlap) {
+    if (take(handle, thread)) return true;
     const uint32_t user = handle->user.load(std::memory_order_acquire);
-    if (user && user != thread->id) {
-        // None: left behind by a thread whose call never returned, or by one of the parent process.
-        const uint32_t call = library_call_of(user);
-        if (call && handle->user.load(std::memory_order_acquire) == user) {
-            overlap->thread = user;
-            overlap->entry_point = call;
-            return false;
-        }
+    const uint32_t symbol = library_call_of(user);
+    if (symbol && handle->user.load(std::memory_order_acquire) == user) {
+        overlap->thread = user;
+        overlap->entry_point = library_entry_point(symbol - 1);
+        return false;
     }
     handle->user.store(thread->id, std::memory_order_release);
     return true;
-}
-
-void release(Handle* handle, const Thread* thread) {
-    if (handle->user.load(std::memory_order_relaxed) == thread->id) handle->user.store(0, std::memory_order_release);
 }
 
 // Some calls may overlap, and do so all the time: each two are told once.
@@ -131,117 +106,104 @@ void each_object(const EntryPoint& entry_point, const uint64_t* words, uint8_t f
     }
 }
 
+bool is_of_context(const Object* object) {
+    const uint64_t context = object->context.load(std::memory_order_relaxed);
+    return context && context != NOT_ASKED;
+}
+
 // Whether the handle is used in another context than its own; each change of that is told. What the thread remembers is
 // good enough: the record asks the driver.
 bool is_foreign(Thread* thread, const Object* object, const Handle* handle) {
+    if (!is_of_context(object)) return false;
     const uint64_t context = object->context.load(std::memory_order_relaxed);
-    if (!context || context == NOT_ASKED) return false;
     const uint64_t current = thread->context_known ? thread->context : current_context(thread);
     return current != context && handle->foreign_context.load(std::memory_order_relaxed) != current;
 }
 
-bool is_as_before(const Thread* thread, const Arguments& arguments, uint64_t seen, const Place& place) {
-    if ((place.stamp ^ (seen + 1) * Place::CHANGE) >= Place::CHANGE || place.context != thread->context) return false;
-    const uint64_t named = place.stamp & Place::NAMED;
-    for (uint8_t i = 0; i < named; i++)
-        if (place.words[i] != arguments.registers[i]) return false;
-    return thread->context_known;
+bool expect_word(Place* place, uint8_t parameter, uint64_t word) {
+    if (place->lasting_count == Place::MOST_LASTING) return false;
+    place->lasting[place->lasting_count] = parameter;
+    place->words[place->lasting_count++] = word;
+    return true;
 }
 
-void begin_untold_life(const Role& role, uint64_t output) {
-    uint64_t word = 0;
-    memcpy(&word, reinterpret_cast<const char*>(output) + role.offset, role.bytes);
-    Object* object = word ? add_object(role.kind, word) : nullptr;
-    if (!object) return;
-    give_birth(object, object->state.load(std::memory_order_relaxed), nullptr, 0, UNTOLD);
-    forget_settings(object);
+bool expect_object(Place* place, const Role& role) {
+    if (place->fresh_count == Place::MOST_FRESH || place->effects.flags & ENDS) return false;
+    place->fresh[place->fresh_count].parameter = role.parameter;
+    place->fresh[place->fresh_count++].kind = role.kind;
+    if (role.action == Action::DESTROYS) place->effects.flags |= ENDS;
+    return true;
+}
+
+bool learn_handle(Thread* thread, const Role& role, Object* object, Place* place) {
+    Handle* handle = handle_of(object);
+    if (!handle) return true;
+    if (is_gone(handle->stream) || is_gone(handle->workspace)) return false;
+    const bool is_bound = role.flags & OF_DEVICE && is_of_context(object);
+    if (is_bound && is_foreign(thread, object, handle)) return false;
+    place->handle = handle;
+    place->context = thread->context;
+    place->effects.flags |= (is_bound ? IN_ITS_CONTEXT : 0) | (role.flags & EXCLUSIVE ? TAKES : 0);
+    return true;
+}
+
+// False if there is something to say of what the role names. It lives, or nothing need be there, or nothing is known of
+// it.
+bool learn_use(Thread* thread, const Role& role, uint64_t word, Place* place) {
+    if (role.action == Action::TOUCHES) {
+        const Object* memory = word ? find_object(Kind::MEMORY, word) : nullptr;
+        const bool dead = memory && memory->state.load(std::memory_order_relaxed) && !is_alive(memory);
+        return !dead && expect_word(place, role.parameter, word);
+    }
+    const bool builtin = role.kind == Kind::STREAM && is_builtin_stream(word);
+    if (builtin || (!word && role.flags & NULLABLE)) return expect_word(place, role.parameter, word);
+    Object* object = word ? find_named(role.kind, word) : nullptr;
+    const uint64_t state = object ? object->state.load(std::memory_order_relaxed) : 0;
+    if (!state)  // libraries make objects for each other unseen
+        return word && is_of_library(role.kind) && expect_word(place, role.parameter, word);
+    if (!is_alive(object)) return false;
+    if (state & UNTOLD) return expect_object(place, role);
+    if (role.action == Action::DESTROYS) return false;
+    if (role.flags & (OF_DEVICE | EXCLUSIVE) && !learn_handle(thread, role, object, place)) return false;
+    return expect_word(place, role.parameter, word);
+}
+
+bool learn_outcome(const Role& role, const Arguments& arguments, bool untold, Place* place) {
+    if (role.action == Action::CREATES) {
+        place->effects.flags |= MAKES;
+        place->effects.created_parameter = role.parameter;
+        place->effects.created = role.kind;
+        return untold;
+    }
+    if (!place->handle) return true;
+    if (!is_known(*setting_of(role, place->handle), role, arguments)) return false;
+    place->effects.flags |= role.action == Action::SETS_STREAM ? GIVES_STREAM : GIVES_WORKSPACE;
+    return role.count == NO_PARAMETER || expect_word(place, role.count, arguments[role.count]);
 }
 
 }  // namespace
 
-bool QuietCall::enter(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold,
-                      Place* place) {
-    ended_ = nullptr;
-    const uint64_t seen = changes.load(std::memory_order_acquire);
-    if (is_as_before(thread, arguments, seen, *place)) {
-        handle_ = place->handle;
-        Overlap overlap;
-        return !(place->stamp & Place::EXCLUSIVE_HANDLE) || take(handle_, thread, &overlap);
-    }
-    handle_ = nullptr;
-    is_exclusive_ = false;
-    is_lasting_ = true;
-    place->stamp = 0;
+bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Place* place) {
+    *place = Place{};
     const Role* role = entry_point.roles;
     for (const Role* end = role + entry_point.before_count; role < end; role++)
-        if (!is_sound(thread, *role, arguments[role->parameter])) return false;
-    for (const Role* end = role + entry_point.after_count; role < end; role++) {
-        const bool creates = role->action == Action::CREATES;
-        if (creates ? !untold : handle_ && !is_known(*setting_of(*role, handle_), *role, arguments)) return false;
-    }
-    if (ended_)
-        state_ = kill(ended_);
-    else if (is_lasting_ && thread->context_known)
-        remember(thread, entry_point, arguments, seen, place);
+        if (!learn_use(thread, *role, arguments[role->parameter], place)) return false;
+    for (const Role* end = role + entry_point.after_count; role < end; role++)
+        if (!learn_outcome(*role, arguments, untold, place)) return false;
+    if (place->handle && entry_point.flags & RESETS_WORKSPACE) place->effects.flags |= FORGETS_WORKSPACE;
     return true;
 }
 
-void QuietCall::remember(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, uint64_t seen,
-                         Place* place) const {
-    uint64_t named = 0;
-    for (int i = 0; i < entry_point.before_count + entry_point.after_count; i++)
-        for (const uint8_t parameter : {entry_point.roles[i].parameter, entry_point.roles[i].count})
-            if (parameter != NO_PARAMETER && parameter >= named) named = parameter + 1u;
-    if (named > Place::NAMED) return;
-    for (uint8_t i = 0; i < named; i++) place->words[i] = arguments[i];
-    place->context = thread->context;
-    place->handle = handle_;
-    place->stamp = (seen + 1) * Place::CHANGE | (is_exclusive_ ? Place::EXCLUSIVE_HANDLE : 0) | named;
-}
-
-// Whether there is nothing to say of what the role names: it lives, or nothing need be there, or nothing is known of
-// it.
-bool QuietCall::is_sound(Thread* thread, const Role& role, uint64_t word) {
-    if (role.action == Action::TOUCHES) {
-        const Object* memory = word ? find_object(Kind::MEMORY, word) : nullptr;
-        return !memory || !memory->state.load(std::memory_order_relaxed) || is_alive(memory);
-    }
-    if (role.kind == Kind::STREAM && is_builtin_stream(word)) return true;
-    if (!word) return role.flags & NULLABLE;
-    Object* object = find_named(role.kind, word);
-    const uint64_t state = object ? object->state.load(std::memory_order_relaxed) : 0;
-    if (!state) return is_of_library(role.kind);  // libraries make objects for each other unseen
-    if (!is_alive(object)) return false;
-    if (state & UNTOLD) is_lasting_ = false;
-    if (role.action == Action::DESTROYS) {
-        if (!(state & UNTOLD)) return false;
-        ended_ = object;
-    }
-    if (!(role.flags & (OF_DEVICE | EXCLUSIVE))) return true;
-    handle_ = handle_of(object);
-    if (!handle_) return true;
-    if (is_gone(handle_->stream) || is_gone(handle_->workspace)) return false;
-    if (role.flags & OF_DEVICE && is_foreign(thread, object, handle_)) return false;
-    Overlap overlap;
-    is_exclusive_ = role.flags & EXCLUSIVE;
-    return !is_exclusive_ || take(handle_, thread, &overlap);
-}
-
-void QuietCall::succeed(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments) const {
-    if (handle_) release(handle_, thread);
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
-        if (role.action == Action::CREATES)
-            begin_untold_life(role, arguments[role.parameter]);
-        else if (handle_)
-            setting_of(role, handle_)->in_use.store(true, std::memory_order_relaxed);
-    }
-    if (handle_ && entry_point.flags & RESETS_WORKSPACE)
-        handle_->workspace.in_use.store(false, std::memory_order_relaxed);
+void QuietCall::make(uint64_t word) const {
+    Object* object = find_object(effects_.created, word);
+    if (!object) object = add_object(effects_.created, word);
+    if (!object) return;
+    give_untold_birth(object);
+    forget_settings(object);
 }
 
 void QuietCall::fail() const {
-    if (ended_) revive(ended_, state_);
+    if (effects_.flags & ENDS) revive(ended_, state_);
 }
 
 Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const uint64_t* words) {
@@ -258,7 +220,7 @@ Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const ui
             entry.suspect = true;
         }
         Overlap overlap = {0, 0, role.parameter};
-        if (role.flags & EXCLUSIVE && !take(handle, thread, &overlap) && !is_told(handle, entry_point, overlap))
+        if (role.flags & EXCLUSIVE && !take_over(handle, thread, &overlap) && !is_told(handle, entry_point, overlap))
             entry.overlap = overlap;
     };
     each_object(entry_point, words, OF_DEVICE | EXCLUSIVE, look);

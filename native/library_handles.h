@@ -2,15 +2,33 @@
 // a call with them; and the calls of libraries that need no closer look.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "entry_points.h"
+#include "liveness.h"
 #include "recorder.h"
 
 namespace cuvet {
 
-struct Handle;
-struct Object;
+// A stream or workspace that the program gave to a handle. Memory that is not the start of an allocation has no object:
+// then `life` counts the deaths of any.
+struct Setting {
+    std::atomic<bool> told;    // the recording has it
+    std::atomic<bool> in_use;  // it is the handle's still
+    std::atomic<uint64_t> word;
+    std::atomic<uint64_t> bytes;
+    std::atomic<const Object*> object;
+    std::atomic<uint64_t> life;
+};
+
+struct Handle {
+    std::atomic<uint32_t> user;             // thread that is inside a call with it; 0 none
+    std::atomic<uint64_t> overlaps;         // the recording has: a bit for some pairs of calls
+    std::atomic<uint64_t> foreign_context;  // in which it was used, as the recording has it
+    Setting stream;
+    Setting workspace;
+};
 
 #if defined(__x86_64__)
 constexpr int INTEGER_REGISTERS = 6;
@@ -18,37 +36,103 @@ constexpr int INTEGER_REGISTERS = 6;
 constexpr int INTEGER_REGISTERS = 8;
 #endif
 
+// Becomes the user of a handle, unless another thread is. Two that enter in the same instant may both be told that they
+// are alone; that costs less than an atomic exchange in each call.
+inline bool take(Handle* handle, const Thread* thread) {
+    const uint32_t user = handle->user.load(std::memory_order_acquire);
+    if (__builtin_expect(user && user != thread->id, 0)) return false;
+    handle->user.store(thread->id, std::memory_order_release);
+    return true;
+}
+
+inline void release(Handle* handle, const Thread* thread) {
+    if (handle->user.load(std::memory_order_relaxed) == thread->id) handle->user.store(0, std::memory_order_release);
+}
+
 // The arguments of an entry point that is QUICK.
 struct Arguments {
     const uint64_t* registers;
     const uint64_t* stack;
 
     uint64_t operator[](uint8_t parameter) const {
-        return parameter < INTEGER_REGISTERS ? registers[parameter] : stack[parameter - INTEGER_REGISTERS];
+        const uint64_t* first = parameter < INTEGER_REGISTERS ? registers : stack - INTEGER_REGISTERS;
+        return first[parameter];
     }
 };
+
+// What a quiet call does besides what it is for.
+constexpr uint8_t IN_ITS_CONTEXT = 1;  // with a handle that is of the context that is current
+constexpr uint8_t TAKES = 2;           // the handle, which is of one thread at a time
+constexpr uint8_t ENDS = 4;            // the last that is looked up
+constexpr uint8_t MAKES = 8;
+constexpr uint8_t GIVES_STREAM = 16;
+constexpr uint8_t GIVES_WORKSPACE = 32;
+constexpr uint8_t FORGETS_WORKSPACE = 64;
 
 // A call of a QUICK entry point that leaves no trace if it succeeds: it names only what lives, and the recording need
 // not tell of what it makes or ends.
 class QuietCall {
   public:
-    // False: it is to be a Call. `untold`: what it creates need not be stored. `place`: of the thread's last call.
-    bool enter(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Place* place);
-    void succeed(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments) const;
+    // Of a call whose arguments have been looked at. `ended`: what it ends, if it does. False: it is to be a Call.
+    bool enter(const Thread* thread, const Place& place, Object* ended);
+    void succeed(const Thread* thread, const Arguments& arguments) const;
     // It is to be a Call now.
     void fail() const;
 
   private:
-    bool is_sound(Thread* thread, const Role& role, uint64_t word);
-    void remember(const Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, uint64_t seen,
-                  Place* place) const;
+    __attribute__((noinline, hot)) void make(uint64_t word) const;
 
     Handle* handle_;  // that it uses; null: none, or nothing is known of it
     Object* ended_;
-    uint64_t state_;     // of it, before
-    bool is_exclusive_;  // the handle
-    bool is_lasting_;    // what it names lives as long as `changes` stays
+    uint64_t state_;  // of it, before
+    Effects effects_;
 };
+
+// Whether what lasts is what it was at the last call.
+inline bool is_as_before(const Place& place, const Arguments& arguments) {
+    for (uint32_t i = 0; i < place.lasting_count; i++)
+        if (arguments[place.lasting[i]] != place.words[i]) return false;
+    return true;
+}
+
+// Looks up what comes and goes; the last of it. Null: something is not alive.
+inline Object* find_fresh(const Place& place, const Arguments& arguments) {
+    Object* object = nullptr;
+    for (uint32_t i = 0; i < place.fresh_count; i++) {
+        object = find_object(place.fresh[i].kind, arguments[place.fresh[i].parameter]);
+        if (!object || !is_alive(object)) return nullptr;
+    }
+    return object;
+}
+
+inline bool QuietCall::enter(const Thread* thread, const Place& place, Object* ended) {
+    handle_ = place.handle;
+    effects_ = place.effects;
+    const uint8_t flags = effects_.flags;
+    if (flags & IN_ITS_CONTEXT && (place.context != thread->context || !thread->context_known)) return false;
+    if (flags & TAKES && !take(handle_, thread)) return false;
+    if (!(flags & ENDS)) return true;
+    ended_ = ended;
+    state_ = ended->state.load(std::memory_order_relaxed);
+    if ((state_ & (UNTOLD | PARENT)) != UNTOLD) return false;
+    kill_untold(ended, state_);
+    return true;
+}
+
+inline void QuietCall::succeed(const Thread* thread, const Arguments& arguments) const {
+    const uint8_t flags = effects_.flags;
+    if (flags & TAKES) release(handle_, thread);
+    if (flags & GIVES_STREAM) handle_->stream.in_use.store(true, std::memory_order_relaxed);
+    if (flags & FORGETS_WORKSPACE) handle_->workspace.in_use.store(false, std::memory_order_relaxed);
+    if (flags & GIVES_WORKSPACE) handle_->workspace.in_use.store(true, std::memory_order_relaxed);
+    if (!(flags & MAKES)) return;
+    const uint64_t word = *reinterpret_cast<const uint64_t*>(arguments[effects_.created_parameter]);
+    if (word) make(word);
+}
+
+// Fills `place` with all but its key, stamp and function by what the call names and is to do. False: it is to be a
+// Call. `untold`: what it creates need not be stored.
+bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Place* place);
 
 // What a call's handles tell at its entry.
 struct Entry {

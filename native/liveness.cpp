@@ -1,18 +1,14 @@
 #include "liveness.h"
 
-#include "table.h"
-
 namespace cuvet {
 
-std::atomic<uint64_t> changes;
+Table<Object> objects;
+Clocks clocks;
 
 namespace {
 
-Table<Object> objects;
-std::atomic<uint64_t> endings;  // of objects that others belong to
-
 void end_family(uint64_t state) {
-    if (state & PARENT) endings.fetch_add(1);
+    if (state & PARENT) clocks.endings.fetch_add(1);
 }
 
 bool belongs_to_living(const Object* object) {
@@ -29,34 +25,48 @@ bool belongs_to_living(const Object* object) {
 
 }  // namespace
 
-Object* find_object(Kind kind, uint64_t handle) { return objects.find(key_of(kind, handle)); }
-
 Object* add_object(Kind kind, uint64_t handle) { return objects.insert(key_of(kind, handle)); }
 
-bool is_alive(const Object* object) {
-    if (!(object->state.load(std::memory_order_acquire) & ALIVE)) return false;
-    const uint64_t now = endings.load(std::memory_order_acquire) + 1;
-    if (object->seen_alive.load(std::memory_order_relaxed) == now) return true;
+bool is_still_alive(const Object* object) {
+    const uint64_t now = clocks.endings.load(std::memory_order_acquire) + 1;
     if (!belongs_to_living(object)) return false;
     object->seen_alive.store(now, std::memory_order_relaxed);
     return true;
 }
 
-void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags) {
-    const uint32_t last = generation_of(seen);
-    const uint64_t parent_state = parent ? parent->state.load(std::memory_order_relaxed) : 0;
-    object->seen_alive.store(0, std::memory_order_relaxed);
+namespace {
+
+void belong_to(Object* object, Object* parent, uint64_t parent_state, uint64_t context) {
     object->parent.store(parent, std::memory_order_relaxed);
     object->parent_generation.store(generation_of(parent_state), std::memory_order_relaxed);
     object->context.store(context, std::memory_order_relaxed);
     object->last_stream.store(0, std::memory_order_relaxed);
     object->bytes.store(0, std::memory_order_relaxed);
+}
+
+uint64_t next_life(uint64_t state, uint64_t flags) { return uint64_t{generation_of(state) + 1} << 32 | ALIVE | flags; }
+
+}  // namespace
+
+void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags) {
+    const uint32_t last = generation_of(seen);
+    const uint64_t parent_state = parent ? parent->state.load(std::memory_order_relaxed) : 0;
+    object->seen_alive.store(0, std::memory_order_relaxed);
+    belong_to(object, parent, parent_state, context);
     if (parent && !(parent_state & PARENT)) parent->state.fetch_or(PARENT);
-    const uint64_t born = uint64_t{last + 1} << 32 | ALIVE | flags;
+    const uint64_t born = next_life(seen, flags);
     while (generation_of(seen) == last && !object->state.compare_exchange_weak(seen, born)) {
     }
     end_family(seen);
     if (!(flags & UNTOLD)) note_change();
+}
+
+void give_untold_birth(Object* object) {
+    const uint64_t seen = object->state.load(std::memory_order_relaxed);
+    if (seen & PARENT) return give_birth(object, seen, nullptr, 0, UNTOLD);
+    belong_to(object, nullptr, 0, 0);
+    object->seen_alive.store(clocks.endings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    object->state.store(next_life(seen, UNTOLD), std::memory_order_release);
 }
 
 void adopt(Object* object) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "entry_points.h"
+#include "table.h"
 
 namespace cuvet {
 
@@ -42,8 +43,10 @@ inline bool is_builtin_stream(uint64_t stream) { return stream <= PER_THREAD_STR
 
 inline uint64_t key_of(Kind kind, uint64_t handle) { return handle ^ (static_cast<uint64_t>(kind) << 56); }
 
+extern Table<Object> objects;
+
 // Null: never seen.
-Object* find_object(Kind kind, uint64_t handle);
+inline Object* find_object(Kind kind, uint64_t handle) { return objects.find(key_of(kind, handle)); }
 // The same, where another kind of object may stand: a CUkernel for a CUfunction, a cublasHandle_t for a
 // cublasLtHandle_t.
 inline Object* find_named(Kind kind, uint64_t handle) {
@@ -55,18 +58,37 @@ inline Object* find_named(Kind kind, uint64_t handle) {
 // Finds it or adds it, dead and of generation 0. Null only if there is no memory left.
 Object* add_object(Kind kind, uint64_t handle);
 
-bool is_alive(const Object* object);
+struct alignas(64) Clocks {
+    // How often something changed that a call of a library can find: a life that is told, a handle's settings, which
+    // function a symbol leads to. Never 0.
+    std::atomic<uint64_t> changes{1};
+    std::atomic<uint64_t> endings;  // of objects that others belong to
+};
+extern Clocks clocks;
 
-// How often something changed that a call can find in its handles: a life that is told, a handle's settings.
-extern std::atomic<uint64_t> changes;
-inline void note_change() { changes.fetch_add(1, std::memory_order_release); }
+inline void note_change() { clocks.changes.fetch_add(1, std::memory_order_release); }
+
+// Looks at those that it belongs to.
+bool is_still_alive(const Object* object);
+
+inline bool is_alive(const Object* object) {
+    if (!(object->state.load(std::memory_order_acquire) & ALIVE)) return false;
+    const uint64_t now = clocks.endings.load(std::memory_order_acquire) + 1;
+    return object->seen_alive.load(std::memory_order_relaxed) == now || is_still_alive(object);
+}
 
 // A new object has this handle now, unless another thread has said so since the state was `seen`.
 void give_birth(Object* object, uint64_t seen, Object* parent, uint64_t context, uint64_t flags);
+// A new object that belongs to no other and that the recording does not tell of.
+void give_untold_birth(Object* object);
 // An object whose creation was not seen was used with success.
 void adopt(Object* object);
 // Returns the state before, for revive().
 uint64_t kill(Object* object);
+// For one that give_untold_birth() made, whose user is alone with it. `state`: the one it is in.
+inline void kill_untold(Object* object, uint64_t state) {
+    object->state.store(state & ~ALIVE, std::memory_order_release);
+}
 // Undoes kill() unless the handle was issued again meanwhile.
 void revive(Object* object, uint64_t state_before);
 

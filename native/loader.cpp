@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "libraries.h"
+#include "liveness.h"
 #include "loaded.h"
 
 namespace cuvet {
@@ -139,6 +140,7 @@ extern "C" __attribute__((visibility("hidden"), used)) Asked cuvet_dlsym(void* l
 extern "C" __attribute__((visibility("default"))) int dlclose(void* library) {
     const int status = cuvet::real_dlclose(library);
     cuvet::unload_count.fetch_add(1, std::memory_order_release);
+    cuvet::note_change();
     return status;
 }
 

@@ -24,12 +24,6 @@ bool record_everything;
 
 namespace {
 
-constexpr Thread unrecorded_thread() {
-    Thread thread = {};
-    thread.busy = true;
-    return thread;
-}
-
 struct ForkRecord {
     RecordHeader header;
     uint32_t child;
@@ -54,9 +48,9 @@ constexpr int LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
 
 pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_key_t thread_key;
-bool initialised;                         // cuInit succeeded in this process or in the one that it was forked from
-bool inherited;                           // … in the latter, which the new file does not say yet
-Thread unrecorded = unrecorded_thread();  // stands in for each thread of which nothing is recorded
+bool initialised;   // cuInit succeeded in this process or in the one that it was forked from
+bool inherited;     // … in the latter, which the new file does not say yet
+Thread unrecorded;  // stands in for each thread of which nothing is recorded; always busy
 __thread ForkRecord* pending_fork __attribute__((tls_model("initial-exec")));
 
 bool wants_emulation() {
@@ -233,7 +227,10 @@ void start() {
 Thread* start_thread() {
     start();
     Thread* thread = is_recording() ? attach_thread() : nullptr;
-    if (!thread) return current_thread = &unrecorded;
+    if (!thread) {
+        unrecorded.busy = true;
+        return current_thread = &unrecorded;
+    }
     current_thread = thread;
     pthread_setspecific(thread_key, reinterpret_cast<void*>(intptr_t{1}));
     if (inherited) {

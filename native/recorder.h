@@ -113,22 +113,37 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
 
-struct CallSite;
 struct Handle;
 
-// What a thread found when it last called a library from some place.
-struct Place {
-    static constexpr uint64_t EXCLUSIVE_HANDLE = 4, NAMED = 3, CHANGE = 8;
-
-    CallSite* site;
-    // 0: that says nothing of the next call. Else: the call was quiet, and is again if its first NAMED words are these
-    // and nothing has changed; `changes` in multiples of CHANGE.
-    uint64_t stamp;
-    uint64_t words[3];
-    uint64_t context;
-    Handle* handle;
+// What a quiet call does besides what it is for: see QuietCall.
+struct alignas(4) Effects {
+    uint8_t flags;
+    uint8_t created_parameter;
+    Kind created;
 };
-constexpr uint32_t PLACES = 64;
+
+// What a thread found when it last called a library from some place: how the next call there is known to leave no trace
+// either.
+struct alignas(64) Place {
+    static constexpr int MOST_LASTING = 7, MOST_FRESH = 8;
+
+    uint64_t key;    // of the symbol and the place; 0 none
+    uint64_t stamp;  // `changes` when this was found; 0: nothing is known
+    void* function;  // the real one
+    uint64_t context;
+    Handle* handle;  // that it uses; null: none, or nothing is known of it
+    Effects effects;
+    uint8_t stack_words;
+    uint8_t lasting_count;
+    uint8_t fresh_count;
+    struct {
+        uint8_t parameter;
+        Kind kind;
+    } fresh[MOST_FRESH];            // objects that come and go, to be looked up each time
+    uint8_t lasting[MOST_LASTING];  // parameters that shall be
+    uint64_t words[MOST_LASTING];   // … these
+};
+constexpr uint32_t PLACES = 128;
 
 constexpr int MOST_RETIRED = 16;
 constexpr uint64_t READABLE_PAGES = 16;
@@ -142,7 +157,7 @@ struct Thread {
     bool busy;  // inside the shim: a call made now (by a signal handler) passes unrecorded
     bool context_known;
     uint32_t depth;         // calls entered and not returned
-    uint32_t library_call;  // entry point of the library's call that the thread is inside; 0 none
+    uint32_t library_call;  // number of the library's symbol that the thread is inside, and 1; 0 none
     uint64_t calls;
     uint64_t flushed;  // of these, already added to the file's header
     uint64_t context;
@@ -153,6 +168,7 @@ struct Thread {
     ChunkHeader* retired[MOST_RETIRED];  // full chunks that hold a call which has not returned
     uint64_t readable[READABLE_PAGES];   // see is_readable()
     Thread* next;
+    alignas(16) char close_call[1024];  // of the library's call that the thread is inside: see library_call.cpp
     Place places[PLACES];
 };
 

@@ -17,18 +17,10 @@ class Table {
   public:
     // Null if the key is absent. The key 0 does not exist.
     Value* find(uint64_t key) const {
-        for (int i = 0; i < LEVELS; i++) {
-            Bucket* level = levels_[i].load(std::memory_order_acquire);
-            if (!level) return nullptr;
-            Bucket& bucket = level[place(key, i)];
-            for (int n = 0; n < WIDTH; n++) {
-                const int at = (first(key) + n) % WIDTH;
-                const uint64_t found = bucket.keys[at].load(std::memory_order_acquire);
-                if (__builtin_expect(found == key, 1)) return &bucket.values[at];
-                if (!found) return nullptr;
-            }
-        }
-        return nullptr;
+        Bucket& bucket = const_cast<Bucket&>(first_[place(key, 0)]);
+        const int at = first(key);
+        const bool is_first = bucket.keys[at].load(std::memory_order_acquire) == key;
+        return __builtin_expect(is_first, 1) ? &bucket.values[at] : find_further(key);
     }
 
     // Finds the key or adds it. Null if there is no memory left.
@@ -71,6 +63,21 @@ class Table {
     static uint64_t place(uint64_t key, int level) { return hash(key) >> (64 - bits(level)); }
     // Where the key's walk through a bucket begins, so that most keys stand at the first place that is looked at.
     static int first(uint64_t key) { return static_cast<int>(hash(key) >> 32) & (WIDTH - 1); }
+
+    __attribute__((noinline)) Value* find_further(uint64_t key) const {
+        for (int i = 0; i < LEVELS; i++) {
+            Bucket* level = levels_[i].load(std::memory_order_acquire);
+            if (!level) return nullptr;
+            Bucket& bucket = level[place(key, i)];
+            for (int n = 0; n < WIDTH; n++) {
+                const int at = (first(key) + n) % WIDTH;
+                const uint64_t found = bucket.keys[at].load(std::memory_order_acquire);
+                if (found == key) return &bucket.values[at];
+                if (!found) return nullptr;
+            }
+        }
+        return nullptr;
+    }
 
     // The first level is there from the start: memory that is mapped in the middle of a run can come to lie in a hole
     // that the program has left.
