@@ -71,6 +71,19 @@ bool stream_lives(uint64_t structure, uint16_t offset) {
     return stream_lives(stream);
 }
 
+// Whether the handle at an address is 0 or of an object that lives.
+bool is_known(Kind kind, uint64_t address) {
+    uint64_t handle = 0;
+    if (address) memcpy(&handle, reinterpret_cast<const char*>(address), sizeof handle);
+    return address && (!handle || lives(kind, handle));
+}
+
+// Nothing need be there: the address may be the host's, or lie inside an allocation.
+bool memory_lives(uint64_t address) {
+    const Object* memory = address ? find_object(Kind::MEMORY, address) : nullptr;
+    return !memory || is_alive(memory);
+}
+
 // A call that ends and makes no object and, if `quiet`, names only living ones: it is stored only if it fails. The
 // runtime and frameworks make such calls by the thousand for each thing that they do, so that there is nothing on this
 // way but the call. `look` takes the other: pass() the call, or, when it was made and failed, store it.
@@ -83,10 +96,20 @@ __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t
     return __builtin_expect(status != 0, 0) ? look(status) : status;
 }
 
-// The same for a launch, which is counted and leaves a slot in the flight recorder.
+// The same for a call that writes a handle to `output`, if its object is known.
 template <class Look, class... Arguments>
-__attribute__((always_inline)) inline uint32_t pass_launch(bool quiet, uint32_t symbol, const uint64_t* words,
+__attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t symbol, Kind kind, uint64_t output,
                                                            Look look, Arguments... arguments) {
+    void* function = quick_functions[symbol].load(std::memory_order_relaxed);
+    if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE);
+    const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
+    return __builtin_expect(status == 0 && is_known(kind, output), 1) ? status : look(status);
+}
+
+// The same for work on a stream, which is counted and leaves a slot in the flight recorder.
+template <class Look, class... Arguments>
+__attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t symbol, const uint64_t* words, Look look,
+                                                         Arguments... arguments) {
     Thread* thread = current_thread;
     void* function = quick_functions[symbol].load(std::memory_order_relaxed);
     const bool unseen = quiet && function && thread && !thread->busy;

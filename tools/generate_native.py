@@ -491,26 +491,48 @@ def quiet_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
     """C++ condition under which a call needs no closer look, empty if there is none: it ends and makes no object, and
     those that it names are alive. ``words`` are the C++ expressions of its words."""
     before, after = role_lists(catalog, row)
-    if after or set(entry_flags(row, before)) - {"PROBING"}:
+    if not is_quiet_use(row, before) or after:
         return ""
-    if not all(is_single_use(fields) for fields in before):
-        return ""
-    return " && ".join(lives(fields, words) for fields in before) or "true"
+    return lives_all(before, words) or "true"
 
 
-def quiet_launch_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
-    """The same for a launch, as long as what its arguments name need not be looked at."""
+def quiet_answer_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str, str]:
+    """The same for a call that hands out one object, perhaps a known one; and that object's kind, and where it is written."""
     before, after = role_lists(catalog, row)
-    if after or entry_flags(row, before) != ["COPIES_ARGUMENTS"]:
+    if not is_quiet_use(row, before) or len(after) != 1:
+        return "", "", ""
+    fields = after[0]
+    kind, parameter = fields["kind"], fields["parameter"]
+    assert isinstance(kind, Kind) and isinstance(parameter, int)
+    if fields["action"] != "RETURNS" or fields["bytes"] != 8 or not is_by_value(fields):
+        return "", "", ""
+    return lives_all(before, words) or "true", kind.name, words[parameter]
+
+
+def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
+    """The same for work on a stream, as long as what the arguments of a kernel name need not be looked at and no memory is
+    stream-ordered."""
+    before, after = role_lists(catalog, row)
+    if after or set(entry_flags(row, before)) - {"COPIES_ARGUMENTS"}:
         return ""
-    conditions = {str(fields["action"]): lives(fields, words) for fields in before}
-    return " && ".join(conditions.values()) if conditions.keys() == {"LAUNCHES", "STREAM"} else ""
+    streams = [fields for fields in before if fields["action"] == "STREAM"]
+    others = [fields for fields in before if fields["action"] != "STREAM"]
+    plain = all(fields["action"] in ("LAUNCHES", "TOUCHES", "USES") and is_by_value(fields) for fields in others)
+    return lives_all(before, words) if len(streams) == 1 and streams[0]["count"] == "NO_PARAMETER" and plain else ""
 
 
-def is_single_use(fields: dict[str, object]) -> bool:
-    """Whether a role is about the use of one handle, given by value."""
-    by_value = "IN_STRUCT" not in str(fields["flags"]) and fields["count"] == "NO_PARAMETER"
-    return fields["action"] == "USES" and by_value
+def is_quiet_use(row: Row, before: list[dict[str, object]]) -> bool:
+    uses = all(fields["action"] == "USES" and is_by_value(fields) for fields in before)
+    return uses and not set(entry_flags(row, before)) - {"PROBING"}
+
+
+def is_by_value(fields: dict[str, object]) -> bool:
+    """Whether a role is about one handle or address, which the parameter itself is."""
+    return "IN_STRUCT" not in str(fields["flags"]) and fields["count"] == "NO_PARAMETER"
+
+
+def lives_all(before: list[dict[str, object]], words: Sequence[str]) -> str:
+    return " && ".join(dict.fromkeys(lives(fields, words) for fields in before))
 
 
 def lives(fields: dict[str, object], words: Sequence[str]) -> str:
@@ -520,6 +542,8 @@ def lives(fields: dict[str, object], words: Sequence[str]) -> str:
     if fields["action"] == "STREAM":
         behind = f", {fields['offset']}" if "IN_STRUCT" in str(fields["flags"]) else ""
         return f"stream_lives({word}{behind})"
+    if fields["action"] == "TOUCHES":
+        return f"memory_lives({word})"
     alive = f"lives(Kind::{kind.name}, {word})"
     return f"(!{word} || {alive})" if "NULLABLE" in str(fields["flags"]) else alive
 
@@ -539,17 +563,19 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
         described.append(f"const Blob structs[] = {{{''.join(blobs)}{{0, 0, nullptr}}}};")
     arguments = "".join(f", a{i}" for i in range(len(own)))
     given = f"SYMBOL_{symbol}, words, {'structs' if blobs else 'NO_STRUCTS'}{arguments}"
+    looked = "".join(f"        {line}\n" for line in (*described, f"return look_closely(made, {given});"))
+    look = f"    const auto look = [&](uint32_t made) {{\n{looked}    }};\n"
+    quiet_answer, kind, output = quiet_answer_if(catalog, row, words)
     if quiet := quiet_if(catalog, row, words):
-        looked = "".join(f"        {line}\n" for line in (*described, f"return look_closely(made, {given});"))
-        body = (
-            f"    const auto look = [&](uint32_t made) {{\n{looked}    }};\n"
-            f"    return pass_quietly({quiet}, SYMBOL_{symbol}, look{arguments});\n"
-        )
-    elif quiet := quiet_launch_if(catalog, row, words):
+        body = f"{look}    return pass_quietly({quiet}, SYMBOL_{symbol}, look{arguments});\n"
+    elif quiet_answer:
+        answer = f"SYMBOL_{symbol}, Kind::{kind}, {output}"
+        body = f"{look}    return pass_answer({quiet_answer}, {answer}, look{arguments});\n"
+    elif quiet := quiet_work_if(catalog, row, words):
         body = (
             "".join(f"    {line}\n" for line in described)
             + f"    const auto look = [&](uint32_t made) {{ return look_closely(made, {given}); }};\n"
-            + f"    return pass_launch({quiet}, SYMBOL_{symbol}, words, look{arguments});\n"
+            + f"    return pass_work({quiet}, SYMBOL_{symbol}, words, look{arguments});\n"
         )
     else:
         body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
