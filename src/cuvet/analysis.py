@@ -172,7 +172,7 @@ class ProcessAnalysis:
         lost = model.sticky_error(call)
         if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
-        standing = [each for each in model.predict(call).violations if self._stands(each, outcome)]
+        standing = [each for each in model.violations(call) if self._stands(each, outcome)]
         for violation in [each for each in standing if each.rule.of_process] or standing:
             if not (violation.driver_only and site_of(call).api != call.name):
                 self._report(call, violation)

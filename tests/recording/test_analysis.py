@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -337,6 +338,23 @@ def test_unflagged_calls_are_counted_and_their_last_work_is_known(tmp_path: Path
     found = analysis.report(Meta())
     assert found.stats["calls"] == t.calls
     assert rules(found) == ["device-reset-pending"]
+
+
+def test_work_before_a_call_of_a_library_is_not_delivered_for_it(tmp_path: Path) -> None:
+    """Nothing that a library does changes what is pending on a stream: of the copies the last before the driver's next notable call
+    is delivered, and of the library's own work on a stream what is new."""
+    t = Thread()
+    handle = (0, Kind.CUBLAS_HANDLE, 3, 1, 0x7000, CONTEXT)
+    records = w.every_entry_point() + t.setup() + t.create()
+    records += t.call("cublasCreate", 1, outputs=[(0, Kind.CUBLAS_HANDLE, 1, 0x7000)])
+    for _ in range(10):
+        records += t.call("cuMemcpyHtoDAsync", 0xD000, 1, 64, STREAM, flags=0)
+        records += t.call("cublasSetStream", 0x7000, STREAM, objects=[handle])
+    records += t.synchronize()
+    w.write(tmp_path, [w.chunk(records)], flags=2)
+    ordering = Ordering(Recording(next(tmp_path.glob("*.cuvet"))))
+    names = Counter(ordering.entry_points.name(call.entry_point) for call in ordering.poll())
+    assert (names["cuMemcpyHtoDAsync"], names["cublasSetStream"]) == (1, 10)
 
 
 def test_failures_after_a_sticky_error_are_one_finding(tmp_path: Path) -> None:

@@ -184,13 +184,16 @@ class Model:
 
     # What a call may do, and what it did.
 
+    def violations(self, call: Call) -> list[Violation]:
+        """What the rules say about ``call`` in this state. Changes nothing."""
+        judged = _judged(call.entry_point)
+        rules = judged.others if judged.others is not judged.rules and self._all_alive(call, judged) else judged.rules
+        found = [violation for rule in rules for violation in rule.check(call, self)]
+        return found if call.entry_point.api == "driver" else [library.of_library(each) for each in found]
+
     def predict(self, call: Call) -> Prediction:
         """What the driver may do with ``call`` in this state. Changes nothing."""
-        judged = _judged(call.entry_point)
-        violations: list[Violation] = []
-        rules = judged.others if judged.others is not judged.rules and self._all_alive(call, judged) else judged.rules
-        for rule in rules:
-            violations.extend(rule.check(call, self))
+        violations = self.violations(call)
         if call.entry_point.api != "driver":
             return self._predict_library(call, violations)
         given = statuses.of_process(self, call) or statuses.of_context(self, call)
@@ -208,13 +211,12 @@ class Model:
             outputs=statuses.outputs(self, call),
         )
 
-    def _predict_library(self, call: Call, found: list[Violation]) -> Prediction:
-        violations = tuple(library.of_library(each) for each in found)
+    def _predict_library(self, call: Call, violations: list[Violation]) -> Prediction:
         outcomes = dict.fromkeys(status for violation in violations for status in violation.outcomes)
         return Prediction(
             statuses=tuple(outcomes) or library.statuses(self, call),
             undefined=any(violation.undefined for violation in violations),
-            violations=violations,
+            violations=tuple(violations),
             outputs=library.outputs(self, call),
         )
 

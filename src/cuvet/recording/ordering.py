@@ -10,9 +10,9 @@ Calls are delivered while the file is read. Chunks are claimed in the order of t
 not older than the newest chunk (less ``SLACK_NS``, for threads that were interrupted between reading the clock and storing the call).
 
 Calls of the driver without flags (``--record full``) changed no lifetime and named live objects only. All that the model needs of them is
-the last work on each stream before the thread's next notable call (``is_notable`` is False for it): the others are counted and not
-decoded. Of calls of libraries without flags that are alike, in entry point, arguments and context, the first is delivered, and the first
-after each call that ended something: what they were given may have ended with it.
+the last work on each stream before the thread's next notable call of the driver (``is_notable`` is False for it): the others are counted
+and not decoded. Of calls of libraries without flags that are alike, in entry point, arguments and context, the first is delivered, and
+the first after each call that ended something: what they were given may have ended with it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class EntryPoints:
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
-            self.stream[number] = entry_point.index[on[0]] if on else -1
+            if on and not self.library[number]:
+                self.stream[number] = entry_point.index[on[0]]
 
     def __getitem__(self, number: int) -> EntryPoint | None:
         return self._by_id.get(number)
@@ -113,13 +114,12 @@ class Ordering:
         instants = np.where(makes, calls["returned"], calls["entered"])
         notable = (calls["flags"] & _NOTABLE != 0) | ~np.isin(calls["status"], (0, NOT_READY))
         ended = np.sort(calls["entered"][self.entry_points.ends[number] & known])
-        notable[
-            self._first_alike(batch, np.flatnonzero(self.entry_points.library[number] & known & ~notable), ended)
-        ] = True
+        library = self.entry_points.library[number] & known
+        notable[self._first_alike(batch, np.flatnonzero(library & ~notable), ended)] = True
         self._ended += len(ended)
         if not notable.all():
-            stream = np.where(known, self.entry_points.stream[number], -1)
-            notable[_last_work(batch, notable, stream)] = True
+            stream = np.where(known & ~notable, self.entry_points.stream[number], -1)
+            notable[_last_work(batch, notable & ~library, stream)] = True
         for index in np.flatnonzero(notable).tolist():
             item = (int(instants[index]), int(calls["number"][index]), int(batch.offsets[index]), batch.record(index))
             heapq.heappush(self._waiting, item)
@@ -184,13 +184,14 @@ def _begun(batch: Batch) -> int:
     return int(batch.calls["entered"][np.searchsorted(chunk, chunk[-1])])
 
 
-def _last_work(batch: Batch, notable: Array, stream: Array) -> Array:
-    """Indices of calls that enqueue, of those not notable: the last per stream between two notable calls of a thread."""
-    works = np.flatnonzero(~notable & (stream >= 0) & (stream < batch.calls["arguments"]))
+def _last_work(batch: Batch, dividing: Array, stream: Array) -> Array:
+    """Indices of calls that enqueue on their parameter ``stream`` (-1: they do not): the last per stream between two ``dividing`` calls
+    of a thread."""
+    works = np.flatnonzero((stream >= 0) & (stream < batch.calls["arguments"]))
     if not works.size:
         return works
     chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
-    segment = np.cumsum(notable) + chunk * (len(notable) + 1)
+    segment = np.cumsum(dividing) + chunk * (len(dividing) + 1)
     streams, which = np.unique(batch.words(works, layout.CALL.itemsize + 8 * stream[works]), return_inverse=True)
     _, last = np.unique((segment[works] * len(streams) + which)[::-1], return_index=True)
     return works[::-1][last]

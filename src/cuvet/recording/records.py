@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from cuvet.recording import layout
 from cuvet.recording.layout import RecordType
+
+_PER_THREAD = layout.CallFlag.PER_THREAD.value
 
 
 class Stack(NamedTuple):
@@ -113,7 +116,7 @@ class CallRecord:
 
     @property
     def per_thread(self) -> bool:
-        return bool(self.flags & layout.CallFlag.PER_THREAD)
+        return bool(self.flags & _PER_THREAD)
 
 
 def decode(record: bytes) -> CallRecord:
@@ -123,7 +126,7 @@ def decode(record: bytes) -> CallRecord:
     )
     arguments, objects, outputs, pointers, input_bytes = counts
     place = layout.CALL_FIXED.size
-    args = np.frombuffer(record, "<u8", arguments, place).tolist()
+    args = struct.unpack_from(f"<{arguments}Q", record, place)
     place += 8 * arguments
     seen = tuple(
         SeenObject(
@@ -147,11 +150,11 @@ def decode(record: bytes) -> CallRecord:
         )
     )
     place += 16 * outputs
-    named = np.frombuffer(record, "<u8", pointers, place).tolist() if pointers else ()
+    named = struct.unpack_from(f"<{pointers}Q", record, place)
     place += 8 * pointers
     return CallRecord(
         flags, entry_point, None if status == layout.PENDING else status, entered, returned, thread, stack, number, context,
-        tuple(args), seen, written, tuple(named), _inputs(record[place : place + input_bytes]) if input_bytes else {},
+        args, seen, written, named, _inputs(record[place : place + input_bytes]) if input_bytes else {},
     )  # fmt: skip
 
 
