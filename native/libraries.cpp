@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "library_call.h"
-#include "liveness.h"
 #include "loaded.h"
 #include "loader.h"
 #include "table.h"
@@ -163,7 +162,7 @@ bool answer_dlsym(void* library, const char* name, const void* caller, void** an
     if (library == RTLD_NEXT && known && file.position > shim.position) return false;  // ours is not in the way
     void* function = *answer = look_up(library, name, caller, file);
     if (!function || is_nvidias(file) || !file_at(function, &found) || !is_watched(found, name)) return true;
-    if (asked_functions[symbol].exchange(function) != function) note_change();
+    asked_functions[symbol].store(function, std::memory_order_relaxed);
     *answer = entrance_of_asked(symbol);
     return true;
 }

@@ -158,14 +158,13 @@ void end(Thread* thread) {
 }
 
 // The first of the two where a place may stand.
-Place* place_of(Thread* thread, const void* caller) {
-    const uint64_t hash = reinterpret_cast<uint64_t>(caller) * 0x9E3779B97F4A7C15u >> 32;
-    return &thread->places[hash % PLACES & ~uint64_t{1}];
+Place* place_of(Thread* thread, uint64_t key) {
+    return &thread->places[(key * 0x9E3779B97F4A7C15u >> (64 - PLACE_BITS)) & ~uint64_t{1}];
 }
 
 // Where the place stands, or is to stand.
-Place* place_for(Thread* thread, const void* caller, uint64_t key) {
-    Place* place = place_of(thread, caller);
+Place* place_for(Thread* thread, uint64_t key) {
+    Place* place = place_of(thread, key);
     for (Place* found : {place, place + 1})
         if (found->key == key) return found;
     place[1] = *place;
@@ -220,7 +219,7 @@ __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* fra
     if (!real.watched || !may_look(thread)) return passage;
     begin(thread, frame->symbol);
     const Busy busy(thread);
-    if (is_quick(frame) && enter_quietly(thread, place_for(thread, caller, key), site, seen, passage, frame)) {
+    if (is_quick(frame) && enter_quietly(thread, place_for(thread, key), site, seen, passage, frame)) {
         frame->look = Look::QUIET;
     } else {
         frame->look = Look::CLOSE;
@@ -278,7 +277,7 @@ extern "C" __attribute__((visibility("hidden"), used, hot)) Passage cuvet_librar
     if (__builtin_expect(!thread || !may_look(thread), 0)) return enter_anew(entrance, frame, caller);
     begin(thread, frame->symbol);
     const uint64_t key = call_site_key(entrance, caller);
-    const Place* place = place_of(thread, caller);
+    const Place* place = place_of(thread, key);
     if (__builtin_expect(place->key != key, 0)) place++;
     const bool is_known = place->key == key && place->stamp == clocks.changes.load(std::memory_order_acquire);
     if (__builtin_expect(is_known && is_as_before(*place, {frame->integers, stack}), 1)) {

@@ -177,7 +177,7 @@ bool learn_outcome(const Role& role, const Arguments& arguments, bool untold, Pl
     }
     if (!place->handle) return true;
     if (!is_known(*setting_of(role, place->handle), role, arguments)) return false;
-    place->effects.flags |= role.action == Action::SETS_STREAM ? GIVES_STREAM : GIVES_WORKSPACE;
+    if (role.action == Action::SETS_WORKSPACE) place->effects.flags |= GIVES_WORKSPACE;
     return role.count == NO_PARAMETER || expect_word(place, role.count, arguments[role.count]);
 }
 

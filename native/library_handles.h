@@ -65,9 +65,8 @@ constexpr uint8_t IN_ITS_CONTEXT = 1;  // with a handle that is of the context t
 constexpr uint8_t TAKES = 2;           // the handle, which is of one thread at a time
 constexpr uint8_t ENDS = 4;            // the last that is looked up
 constexpr uint8_t MAKES = 8;
-constexpr uint8_t GIVES_STREAM = 16;
-constexpr uint8_t GIVES_WORKSPACE = 32;
-constexpr uint8_t FORGETS_WORKSPACE = 64;
+constexpr uint8_t GIVES_WORKSPACE = 16;
+constexpr uint8_t FORGETS_WORKSPACE = 32;
 
 // A call of a QUICK entry point that leaves no trace if it succeeds: it names only what lives, and the recording need
 // not tell of what it makes or ends.
@@ -122,7 +121,6 @@ inline bool QuietCall::enter(const Thread* thread, const Place& place, Object* e
 inline void QuietCall::succeed(const Thread* thread, const Arguments& arguments) const {
     const uint8_t flags = effects_.flags;
     if (flags & TAKES) release(handle_, thread);
-    if (flags & GIVES_STREAM) handle_->stream.in_use.store(true, std::memory_order_relaxed);
     if (flags & FORGETS_WORKSPACE) handle_->workspace.in_use.store(false, std::memory_order_relaxed);
     if (flags & GIVES_WORKSPACE) handle_->workspace.in_use.store(true, std::memory_order_relaxed);
     if (!(flags & MAKES)) return;

@@ -328,6 +328,70 @@ def test_what_was_found_of_an_untold_descriptor_holds_once(bench: Bench, fakes: 
     assert [call.args[1] for call in done.trace.named("cublasLtMatmulDescSetAttribute") if is_suspect(call)] == [3]
 
 
+def test_a_descriptor_that_was_stored_is_ended_where_others_were_that_were_not(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """
+        static void end(uint64_t d) { cublasLtMatmulDescDestroy(d); }
+        int main(void) {
+            uint64_t stored, d;
+            start();
+            cublasLtMatmulDescCreate(&stored, 0, 0);
+            for (int i = 0; i < 300; i++) cublasLtMatmulDescCreate(&d, 0, 0), end(d);
+            end(stored);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    stored = done.trace.named("cublasLtMatmulDescCreate")[0].outputs[0].value
+    destroyed = done.trace.named("cublasLtMatmulDescDestroy")
+    assert len(destroyed) == 257 and destroyed[-1].args[0] == stored
+
+
+def test_a_workspace_of_another_size_is_stored(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h, memory;
+            start();
+            cublasCreate_v2(&h);
+            cuMemAlloc_v2(&memory, 4096);
+            for (int i = 0; i < 9; i++) cublasSetWorkspace_v2(h, memory, 1024 << i / 3);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [call.args[2] for call in done.trace.named("cublasSetWorkspace")] == [1024, 2048, 4096]
+
+
+def test_one_place_that_calls_many_functions_reaches_each(bench: Bench, fakes: Fakes) -> None:
+    """As foreign function interfaces do."""
+    done = run(
+        bench,
+        fakes,
+        """
+        typedef int (*any)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+        int main(void) {
+            uint64_t h, d, memory;
+            start();
+            cublasCreate_v2(&h);
+            cublasLtMatmulDescCreate(&d, 0, 0);
+            cuMemAlloc_v2(&memory, 4096);
+            any all[] = {(any)cublasSetMathMode, (any)cublasSetWorkspace_v2, (any)cublasSscal_v2, (any)cublasLtMatmulDescSetAttribute};
+            for (int i = 0; i < 400; i++) {
+                any called = all[i * 7 % 11 % 4];
+                int status = called(called == all[3] ? d : h, called == all[0] ? 5 : memory, 4096, 0, 1);
+                CHECK(status == (called == all[0] ? 12005 : 0));
+            }
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert {call.status for call in done.trace.named("cublasSetMathMode")} == {12005}
+
+
 def test_arguments_on_the_stack_are_looked_at(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,

@@ -191,6 +191,28 @@ def test_a_library_that_is_unloaded_and_loaded_elsewhere(bench: Bench, fakes: Fa
     assert counted(done, "cublasCreate") == 6
 
 
+def test_a_place_whose_function_was_unloaded_finds_the_next(bench: Bench, fakes: Fakes) -> None:
+    """Nothing else has changed meanwhile that a call of a library could find."""
+    fakes.library()
+    done = run(
+        bench,
+        fakes,
+        """
+        #include <sys/mman.h>
+        int main(void) {
+            for (int i = 0; i < 3; i++) {
+                void *blas = dlopen("libcublas.so.12", RTLD_NOW), *before = dlsym(blas, "copy_12");
+                function set = dlsym(blas, "cublasLtMatmulDescSetAttribute");
+                for (int n = 0; n < 3; n++) CHECK(set(0x77, 1, 0, 0) == 0);
+                dlclose(blas);
+                mmap((void *)((uintptr_t)before & ~4095ul), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+            }
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_weak_reference_to_what_is_not_there(bench: Bench, fakes: Fakes) -> None:
     """It is not NULL under the shim; a program that calls it gets an error."""
     done = run(

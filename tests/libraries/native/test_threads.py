@@ -53,6 +53,38 @@ def test_a_second_thread_inside_is_told(bench: Bench, fakes: Fakes) -> None:
     assert sum(map(is_suspect, done.trace.calls)) == 1
 
 
+def test_a_thread_inside_a_call_with_another_handle_is_silent(bench: Bench, fakes: Fakes) -> None:
+    """It has used the shared one before, in calls that leave no trace."""
+    done = run(
+        bench,
+        fakes,
+        TWO_THREADS
+        + """
+        static void *use_both(void *unused) {
+            uint64_t own;
+            for (int i = 0; i < 3; i++) cublasSetMathMode(shared, 0);
+            cublasCreate_v2(&own);
+            inside_12 = wait_for_other;
+            cublasSscal_v2(own, 1, 0, 0, 1);
+            return 0;
+        }
+        int main(void) {
+            pthread_t thread;
+            pthread_barrier_init(&both, 0, 2);
+            cublasCreate_v2(&shared);
+            pthread_create(&thread, 0, use_both, 0);
+            pthread_barrier_wait(&both);                    // the other is inside
+            for (int i = 0; i < 3; i++) cublasSetMathMode(shared, 1);
+            pthread_barrier_wait(&both);
+            pthread_join(thread, 0);
+            return 0;
+        }""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.trace.recording.overlaps
+    assert not any(map(is_suspect, done.trace.calls))
+
+
 def test_threads_that_take_turns_are_silent(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,
