@@ -88,6 +88,7 @@ BODIES = {
     "cuCtxCreate_v2": "if (!status) put(words[0], 8, current_context = create());",
     "cuCtxCreate_v4": "if (!status) put(words[0], 8, current_context = create());",
     "cuCtxPopCurrent_v2": "if (!status) { put(words[0], 8, current_context); current_context = 0; }",
+    "cuStreamGetCtx": "if (!status) put(words[1], 8, current_context);",
     "cuDevicePrimaryCtxRetain": "if (!primary_context) primary_context = create(); put(words[0], 8, primary_context);",
     "cuDeviceGetCount": "put(words[0], 4, 1);",
     "cuDeviceTotalMem_v2": "put(words[0], 8, 80ull << 30);",

@@ -224,6 +224,22 @@ def test_a_launch_that_fails_is_stored_and_counted_once(bench: Bench) -> None:
     assert int(run.trace.header["calls"]) == 8
 
 
+def test_who_asks_a_dead_object_is_told_though_the_answer_is_known(bench: Bench) -> None:
+    run = bench.run("""int main(void) {
+        handle s, of;
+        start();
+        cuStreamCreate(&s, 1);
+        for (int i = 0; i < 3; i++) {
+            cuStreamGetCtx(s, &of);
+            CHECK(of == context);
+            if (i == 1) cuStreamDestroy_v2(s);
+        }
+        return 0;
+    }""")
+    asked = run.trace.one("cuStreamGetCtx")
+    assert asked.flags & SUSPECT and not asked.objects[0].alive
+
+
 def test_what_was_seen_alive_dies_with_its_context_too(bench: Bench) -> None:
     """A context that was made again under the same handle brings nothing back."""
     run = bench.run("""

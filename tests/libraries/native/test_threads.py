@@ -62,7 +62,7 @@ def test_a_thread_inside_a_call_with_another_handle_is_silent(bench: Bench, fake
         + """
         static void *use_both(void *unused) {
             uint64_t own;
-            for (int i = 0; i < 3; i++) cublasSetMathMode(shared, 0);
+            for (int i = 0; i < 3; i++) cublasSetStream_v2(shared, 0);
             cublasCreate_v2(&own);
             inside_12 = wait_for_other;
             cublasSscal_v2(own, 1, 0, 0, 1);
@@ -74,7 +74,7 @@ def test_a_thread_inside_a_call_with_another_handle_is_silent(bench: Bench, fake
             cublasCreate_v2(&shared);
             pthread_create(&thread, 0, use_both, 0);
             pthread_barrier_wait(&both);                    // the other is inside
-            for (int i = 0; i < 3; i++) cublasSetMathMode(shared, 1);
+            for (int i = 0; i < 3; i++) cublasSetStream_v2(shared, 0);
             pthread_barrier_wait(&both);
             pthread_join(thread, 0);
             return 0;
