@@ -91,9 +91,9 @@ template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t symbol, Look look,
                                                             Arguments... arguments) {
     void* function = quick_functions[symbol].load(std::memory_order_relaxed);
-    if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE);
+    if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE, arguments...);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
-    return __builtin_expect(status != 0, 0) ? look(status) : status;
+    return __builtin_expect(status != 0, 0) ? look(status, arguments...) : status;
 }
 
 // The same for a call that writes a handle to `output`, if its object is known.
@@ -101,32 +101,33 @@ template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t symbol, Kind kind, uint64_t output,
                                                            Look look, Arguments... arguments) {
     void* function = quick_functions[symbol].load(std::memory_order_relaxed);
-    if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE);
+    if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE, arguments...);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
-    return __builtin_expect(status == 0 && is_known(kind, output), 1) ? status : look(status);
+    return __builtin_expect(status == 0 && is_known(kind, output), 1) ? status : look(status, arguments...);
 }
 
-// The same for work on a stream, which is counted and leaves a slot in the flight recorder.
-template <class Look, class... Arguments>
-__attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t symbol, const uint64_t* words, Look look,
+// The same for work on a stream, which is counted and leaves a slot in the flight recorder. `first`: of its words.
+template <class First, class Look, class... Arguments>
+__attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t symbol, const First& first, Look look,
                                                          Arguments... arguments) {
+    if (__builtin_expect(!quiet, 0)) return look(NOT_MADE, arguments...);
     Thread* thread = current_thread;
     void* function = quick_functions[symbol].load(std::memory_order_relaxed);
-    const bool unseen = quiet && function && thread && !thread->busy;
-    if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE);
+    const bool unseen = function && thread && !thread->busy;
+    if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE, arguments...);
     const uint64_t number = ++thread->calls;
-    Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, words, 0, number);
+    Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, first, 0, number);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     if (thread->busy) return status;  // this is the child of a callback that forked
     if (slot->number == number) slot->status = status;
     if (__builtin_expect(status == 0, 1)) return status;
     if (thread->calls == number) thread->calls--;  // the closer look counts it again
-    return look(status);
+    return look(status, arguments...);
 }
 
 template <class... Arguments>
-__attribute__((noinline)) uint32_t look_closely(uint32_t made, uint32_t symbol, const uint64_t* words,
-                                                const Blob* structs, Arguments... arguments) {
+__attribute__((noinline, cold)) uint32_t look_closely(uint32_t made, uint32_t symbol, const uint64_t* words,
+                                                      const Blob* structs, Arguments... arguments) {
     if (made == NOT_MADE) return pass(symbol, words, structs, arguments...);
     Call call(symbol, words, structs);
     return call.leave(made);

@@ -487,6 +487,10 @@ def word_of(row: Row, symbol: str, position: int, own: tuple[Parameter, ...]) ->
     return f"word({argument})" if parameter.abi != "word" or parameter.signed else argument
 
 
+SLOT_WORDS = 5
+"""Of a call, in a slot of the flight recorder."""
+
+
 def quiet_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
     """C++ condition under which a call needs no closer look, empty if there is none: it ends and makes no object, and
     those that it names are alive. ``words`` are the C++ expressions of its words."""
@@ -564,7 +568,7 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
     arguments = "".join(f", a{i}" for i in range(len(own)))
     given = f"SYMBOL_{symbol}, words, {'structs' if blobs else 'NO_STRUCTS'}{arguments}"
     looked = "".join(f"        {line}\n" for line in (*described, f"return look_closely(made, {given});"))
-    look = f"    const auto look = [&](uint32_t made) {{\n{looked}    }};\n"
+    look = f"    const auto look = [](uint32_t made{', ' if declared else ''}{declared}) {{\n{looked}    }};\n"
     quiet_answer, kind, output = quiet_answer_if(catalog, row, words)
     if quiet := quiet_if(catalog, row, words):
         body = f"{look}    return pass_quietly({quiet}, SYMBOL_{symbol}, look{arguments});\n"
@@ -572,11 +576,8 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
         answer = f"SYMBOL_{symbol}, Kind::{kind}, {output}"
         body = f"{look}    return pass_answer({quiet_answer}, {answer}, look{arguments});\n"
     elif quiet := quiet_work_if(catalog, row, words):
-        body = (
-            "".join(f"    {line}\n" for line in described)
-            + f"    const auto look = [&](uint32_t made) {{ return look_closely(made, {given}); }};\n"
-            + f"    return pass_work({quiet}, SYMBOL_{symbol}, words, look{arguments});\n"
-        )
+        first = f"    const uint64_t first[] = {{{', '.join(words[:SLOT_WORDS])}}};\n"
+        body = f"{look}{first}    return pass_work({quiet}, SYMBOL_{symbol}, first, look{arguments});\n"
     else:
         body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
     return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{\n{body}}}\n'
