@@ -349,7 +349,10 @@ def is_quick(row: Row, before: list[dict[str, object]], after: list[dict[str, ob
         for fields in before
     )
     transient = all(
-        fields["action"] == "CREATES" and fields["kind"] in LIBRARY_DESCRIPTORS and fields["parent"] == "NO_PARAMETER"
+        fields["action"] == "CREATES"
+        and fields["kind"] in LIBRARY_DESCRIPTORS
+        and fields["parent"] == "NO_PARAMETER"
+        and (fields["bytes"], fields["offset"]) == (8, 0)
         for fields in made
     )
     named = [fields[key] for fields in before + after for key in ("parameter", "count", "parent")]
