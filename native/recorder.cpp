@@ -395,6 +395,7 @@ Thread* attach_thread() {
     thread->depth = thread->library_call = 0;
     memset(thread->readable, 0, sizeof thread->readable);
     memset(thread->places, 0, sizeof thread->places);
+    memset(thread->living, 0, sizeof thread->living);
     if (!prepare_ring(thread)) return nullptr;
     {
         const PoolLock lock;

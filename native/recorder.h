@@ -145,6 +145,13 @@ struct alignas(64) Place {
 };
 constexpr int PLACE_BITS = 7;
 
+// An object that lived when a thread last looked.
+struct Living {
+    uint64_t key;    // see key_of(); 0 none
+    uint64_t stamp;  // `changes` before it looked
+};
+constexpr int LIVING_BITS = 7;
+
 constexpr int MOST_RETIRED = 16;
 constexpr uint64_t READABLE_PAGES = 16;
 
@@ -169,6 +176,7 @@ struct Thread {
     uint64_t readable[READABLE_PAGES];   // see is_readable()
     Thread* next;
     alignas(16) char close_call[1024];  // of the library's call that the thread is inside: see library_call.cpp
+    alignas(64) Living living[1 << LIVING_BITS];
     Place places[1 << PLACE_BITS];
 };
 

@@ -60,7 +60,30 @@ bool lives(Kind kind, uint64_t handle) {
     return object && is_alive(object);
 }
 
-bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(Kind::STREAM, stream); }
+__attribute__((noinline)) bool look_whether_lives(Living* living, Kind kind, uint64_t handle) {
+    const uint64_t seen = clocks.changes.load(std::memory_order_acquire);
+    if (!lives(kind, handle)) return false;
+    living->stamp = 0;  // a signal's handler may come between
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    living->key = key_of(kind, handle);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    living->stamp = seen;
+    return true;
+}
+
+// The same of what a thread names again and again: work's functions and streams.
+__attribute__((always_inline)) inline bool still_lives(Kind kind, uint64_t handle) {
+    Thread* thread = current_thread;
+    if (__builtin_expect(!thread, 0)) return false;
+    const uint64_t key = key_of(kind, handle);
+    Living* living = &thread->living[key * 0x9E3779B97F4A7C15u >> (64 - LIVING_BITS)];
+    const bool known = living->key == key && living->stamp == clocks.changes.load(std::memory_order_acquire);
+    return __builtin_expect(known, 1) || look_whether_lives(living, kind, handle);
+}
+
+__attribute__((always_inline)) inline bool stream_lives(uint64_t stream) {
+    return is_builtin_stream(stream) || still_lives(Kind::STREAM, stream);
+}
 
 // The stream is so many bytes behind the pointer.
 bool stream_lives(uint64_t structure, uint16_t offset) {

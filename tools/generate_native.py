@@ -551,7 +551,8 @@ def lives(fields: dict[str, object], words: Sequence[str]) -> str:
         return f"stream_lives({word}{behind})"
     if fields["action"] == "TOUCHES":
         return f"memory_lives({word})"
-    alive = f"lives(Kind::{kind.name}, {word})"
+    again = "still_" if fields["action"] == "LAUNCHES" else ""
+    alive = f"{again}lives(Kind::{kind.name}, {word})"
     return f"(!{word} || {alive})" if "NULLABLE" in str(fields["flags"]) else alive
 
 

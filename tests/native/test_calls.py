@@ -224,6 +224,47 @@ def test_a_launch_that_fails_is_stored_and_counted_once(bench: Bench) -> None:
     assert int(run.trace.header["calls"]) == 8
 
 
+def test_launches_of_what_lived_a_moment_ago_are_suspect(bench: Bench) -> None:
+    run = bench.run("""
+        static handle s, f;
+        static void launch(int n) { cuLaunchKernel(f, n, 1, 1, 1, 1, 1, 0, s, 0, 0); }
+        int main(void) {
+            handle m, first;
+            start();
+            cuStreamCreate(&s, 1);
+            cuModuleLoadData(&m, "image");
+            cuModuleGetFunction(&f, m, "kernel");
+            for (int n = 1; n < 4; n++) launch(n);
+            first = s;
+            cuStreamDestroy_v2(s);
+            launch(4);                                        // suspect
+            cuStreamCreate(&s, 1);
+            CHECK(s == first);
+            for (int n = 5; n < 8; n++) launch(n);
+            cuModuleUnload(m);
+            launch(8);                                        // suspect
+            return 0;
+        }""")
+    launches = run.trace.named("cuLaunchKernel")
+    assert [(call.args[1], bool(call.flags & SUSPECT)) for call in launches] == [(4, True), (8, True)]
+
+
+def test_of_many_functions_each_is_told_apart(bench: Bench) -> None:
+    """More than a thread remembers; those that the program makes up are stored, each once."""
+    run = bench.run("""int main(void) {
+        handle m, f[400];
+        start();
+        cuModuleLoadData(&m, "image");
+        for (int i = 0; i < 400; i++) cuModuleGetFunction(&f[i], m, "kernel");
+        for (int n = 0; n < 3; n++)
+            for (int i = 0; i < 400; i++) cuLaunchKernel(f[i], 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
+        for (int i = 0; i < 400; i++) cuLaunchKernel(f[i] + 8, 2, 1, 1, 1, 1, 1, 0, 0, 0, 0);
+        return 0;
+    }""")
+    launches = run.trace.named("cuLaunchKernel")
+    assert len({call.args[0] for call in launches}) == 400 and {call.args[1] for call in launches} == {2}
+
+
 def test_who_asks_a_dead_object_is_told_though_the_answer_is_known(bench: Bench) -> None:
     run = bench.run("""int main(void) {
         handle s, of;
