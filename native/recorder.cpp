@@ -287,6 +287,13 @@ Thread* take_ended_thread() {
     return thread;
 }
 
+void forget_what_was_found(Thread* thread) {
+    memset(thread->readable, 0, sizeof thread->readable);
+    memset(thread->living, 0, sizeof thread->living);
+    memset(static_cast<void*>(thread->places), 0, sizeof thread->places);
+}
+
+// All zero.
 Thread* new_thread() {
     void* memory = mmap(nullptr, sizeof(Thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<Thread*>(memory);
@@ -387,15 +394,15 @@ bool recording_is_full() { return limit_reached.load(std::memory_order_relaxed);
 Thread* attach_thread() {
     if (!header) return nullptr;
     Thread* thread = take_ended_thread();
-    if (!thread) thread = new_thread();
+    if (thread)
+        forget_what_was_found(thread);
+    else
+        thread = new_thread();
     if (!thread) return nullptr;
     thread->id = static_cast<uint32_t>(syscall(SYS_gettid));
     thread->calls = thread->flushed = 0;
     thread->busy = thread->context_known = false;
     thread->depth = thread->library_call = 0;
-    memset(thread->readable, 0, sizeof thread->readable);
-    memset(thread->places, 0, sizeof thread->places);
-    memset(thread->living, 0, sizeof thread->living);
     if (!prepare_ring(thread)) return nullptr;
     {
         const PoolLock lock;
