@@ -31,9 +31,9 @@ from cuvet.launch import driver as real_driver
 HERE = Path(__file__).parent
 NATIVE = Path(cuvet.__file__).parent / "_native"
 MODES = ("bare", "passing", "checked", "full")
-PROCESSES = 3
+PROCESSES = 6
 """With cuvet, and as many without it, in one set: two alike differ by more than cuvet makes."""
-TURNS = 24
+TURNS = 12
 CORES = 4
 
 
@@ -201,7 +201,7 @@ def report(part: str, count: int, sets: int) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what cuvet costs on this machine's GPU.")
     parser.add_argument("--rounds", type=int, default=7, help="paired rounds of the single calls")
-    parser.add_argument("--torch-sets", type=int, default=9, help="times that a set of PyTorch's processes is started")
+    parser.add_argument("--torch-sets", type=int, default=12, help="times that a set of PyTorch's processes is started")
     parser.add_argument("--only", choices=("calls", "torch", "images"), default="all", help="one part")
     parser.add_argument("--output", type=Path, help="also write the tables to this file")
     args = parser.parse_args()

@@ -22,7 +22,6 @@ constexpr int MOST_OBJECTS = 96;
 constexpr int MOST_OUTPUTS = 16;
 constexpr uint64_t MOST_ELEMENTS = 64;
 
-std::atomic<bool> stream_ordered_memory_exists;
 std::atomic<bool> work_recorded;  // some call that enqueues work is in the recording
 std::atomic<int> captures;        // under way
 
@@ -189,8 +188,6 @@ void fill_output(Thread* thread, const EntryPoint& entry_point, const uint64_t* 
 }
 
 }  // namespace
-
-bool arguments_matter() { return stream_ordered_memory_exists.load(std::memory_order_relaxed); }
 
 uint64_t current_context(Thread* thread) {
     const bool remembers = is_emulated();  // asking it is a round trip
@@ -469,14 +466,12 @@ void Call::begin_life(const Role& role) {
     if (role.kind != Kind::CONTEXT)  // a library may have made the one that its object belongs to
         context = record_ && !of_library ? record_->context : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
+    if (ordered) hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);  // before others see a change
     give_birth(object, seen, parent_of(role, words_, context), context,
                (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
     if (of_library) forget_settings(object);
     if (role.action == Action::REGISTERS) object->bytes.store(registered_bytes(entry_point_, words_));
-    if (ordered) {
-        object->last_stream.store(stream(), std::memory_order_relaxed);
-        stream_ordered_memory_exists.store(true, std::memory_order_relaxed);
-    }
+    if (ordered) object->last_stream.store(stream(), std::memory_order_relaxed);
     new_object_ = !untold_;
 }
 

@@ -10,8 +10,6 @@ namespace cuvet {
 
 // The real driver's functions, by index into `symbols`; null where it has none. Filled by open_driver().
 extern std::atomic<void*> real_functions[];
-// The same while calls that change nothing may go by unseen, else null.
-extern std::atomic<void*> quick_functions[];
 extern bool quiet_calls_pass;
 void let_quiet_calls_pass(bool unseen);
 

@@ -205,7 +205,7 @@ void enter_closely(Thread* thread, CallSite* site, const Frame* frame) {
 // A call whose place tells nothing of it.
 __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* frame, const void* caller) {
     Thread* thread = current_thread ? current_thread : start_thread();
-    const uint64_t key = call_site_key(entrance, caller), seen = clocks.changes.load(std::memory_order_acquire);
+    const uint64_t key = call_site_key(entrance, caller), seen = hot.changes.load(std::memory_order_acquire);
     CallSite* site = call_site(key);
     frame->thread = thread;
     frame->look = Look::NONE;
@@ -269,7 +269,7 @@ __attribute__((noinline, hot)) Passage enter_again(uint32_t entrance, Frame* fra
 extern "C" __attribute__((visibility("hidden"), used, hot)) Passage cuvet_library_enter(uint32_t entrance, Frame* frame,
                                                                                         const uint64_t* stack,
                                                                                         const void* caller) {
-    Thread* thread = current_thread;
+    Thread* thread = known_thread();
     frame->stack = stack;
     frame->thread = thread;
     frame->symbol = entrance & ~ASKED;
@@ -279,7 +279,7 @@ extern "C" __attribute__((visibility("hidden"), used, hot)) Passage cuvet_librar
     const uint64_t key = call_site_key(entrance, caller);
     const Place* place = place_of(thread, key);
     if (__builtin_expect(place->key != key, 0)) place++;
-    const bool is_known = place->key == key && place->stamp == clocks.changes.load(std::memory_order_acquire);
+    const bool is_known = place->key == key && place->stamp == hot.changes.load(std::memory_order_acquire);
     if (__builtin_expect(is_known && is_as_before(*place, {frame->integers, stack}), 1)) {
         if (place->fresh_count) return enter_again(entrance, frame, caller, place);
         if (__builtin_expect(frame->quiet.enter(thread, *place, nullptr), 1))

@@ -3,12 +3,12 @@
 namespace cuvet {
 
 Table<Object> objects;
-Clocks clocks;
+Hot hot;
 
 namespace {
 
 void end_family(uint64_t state) {
-    if (state & PARENT) clocks.endings.fetch_add(1);
+    if (state & PARENT) hot.endings.fetch_add(1);
 }
 
 bool belongs_to_living(const Object* object) {
@@ -28,7 +28,7 @@ bool belongs_to_living(const Object* object) {
 Object* add_object(Kind kind, uint64_t handle) { return objects.insert(key_of(kind, handle)); }
 
 bool is_still_alive(const Object* object) {
-    const uint64_t now = clocks.endings.load(std::memory_order_acquire) + 1;
+    const uint64_t now = hot.endings.load(std::memory_order_acquire) + 1;
     if (!belongs_to_living(object)) return false;
     object->seen_alive.store(now, std::memory_order_relaxed);
     return true;
@@ -65,7 +65,7 @@ void give_untold_birth(Object* object) {
     const uint64_t seen = object->state.load(std::memory_order_relaxed);
     if (seen & PARENT) return give_birth(object, seen, nullptr, 0, UNTOLD);
     belong_to(object, nullptr, 0, 0);
-    object->seen_alive.store(clocks.endings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    object->seen_alive.store(hot.endings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     object->state.store(next_life(seen, UNTOLD), std::memory_order_release);
 }
 

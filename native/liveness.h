@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "entry_points.h"
+#include "hot.h"
 #include "table.h"
 
 namespace cuvet {
@@ -58,22 +59,12 @@ inline Object* find_named(Kind kind, uint64_t handle) {
 // Finds it or adds it, dead and of generation 0. Null only if there is no memory left.
 Object* add_object(Kind kind, uint64_t handle);
 
-struct alignas(64) Clocks {
-    // How often something changed that a call of a library can find: a life that is told, a handle's settings, which
-    // function a symbol leads to. Never 0.
-    std::atomic<uint64_t> changes{1};
-    std::atomic<uint64_t> endings;  // of objects that others belong to
-};
-extern Clocks clocks;
-
-inline void note_change() { clocks.changes.fetch_add(1, std::memory_order_release); }
-
 // Looks at those that it belongs to.
 bool is_still_alive(const Object* object);
 
 inline bool is_alive(const Object* object) {
     if (!(object->state.load(std::memory_order_acquire) & ALIVE)) return false;
-    const uint64_t now = clocks.endings.load(std::memory_order_acquire) + 1;
+    const uint64_t now = hot.endings.load(std::memory_order_acquire) + 1;
     return object->seen_alive.load(std::memory_order_relaxed) == now || is_still_alive(object);
 }
 

@@ -209,6 +209,17 @@ __attribute__((destructor)) void end_process() {
     finish_recording();
 }
 
+// From the thread pointer: the same in every thread.
+intptr_t offset_of_current_thread() {
+    char* pointer;
+#if defined(__x86_64__)
+    asm("movq %%fs:0, %0" : "=r"(pointer));
+#else
+    pointer = static_cast<char*>(__builtin_thread_pointer());
+#endif
+    return reinterpret_cast<char*>(&current_thread) - pointer;
+}
+
 }  // namespace
 
 void start() {
@@ -218,6 +229,7 @@ void start() {
     pthread_mutex_lock(&start_lock);
     if (mode.load(std::memory_order_relaxed) == Mode::UNKNOWN) {
         start_recording(found == Mode::EMULATED);
+        hot.thread_offset.store(offset_of_current_thread(), std::memory_order_relaxed);
         let_quiet_calls_pass(found == Mode::REAL && !record_everything);
         mode.store(found, std::memory_order_release);
     }

@@ -289,7 +289,6 @@ Thread* take_ended_thread() {
 
 void forget_what_was_found(Thread* thread) {
     memset(thread->readable, 0, sizeof thread->readable);
-    memset(thread->living, 0, sizeof thread->living);
     memset(static_cast<void*>(thread->places), 0, sizeof thread->places);
 }
 

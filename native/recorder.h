@@ -145,13 +145,6 @@ struct alignas(64) Place {
 };
 constexpr int PLACE_BITS = 7;
 
-// An object that lived when a thread last looked.
-struct Living {
-    uint64_t key;    // see key_of(); 0 none
-    uint64_t stamp;  // `changes` before it looked
-};
-constexpr int LIVING_BITS = 7;
-
 constexpr int MOST_RETIRED = 16;
 constexpr uint64_t READABLE_PAGES = 16;
 
@@ -175,8 +168,7 @@ struct Thread {
     ChunkHeader* retired[MOST_RETIRED];  // full chunks that hold a call which has not returned
     uint64_t readable[READABLE_PAGES];   // see is_readable()
     Thread* next;
-    alignas(16) char close_call[1024];  // of the library's call that the thread is inside: see library_call.cpp
-    alignas(64) Living living[1 << LIVING_BITS];
+    alignas(16) char close_call[1024];  // of the library's call that it is inside: see library_call.cpp
     Place places[1 << PLACE_BITS];
 };
 
@@ -219,15 +211,15 @@ __attribute__((always_inline)) inline Slot* fill_slot(Thread* thread, const Entr
                                                       const uint64_t* words, uint64_t ticks, uint64_t number) {
     Slot* slot = slot_of(thread, number);
     slot->number = 0;
-    slot->entry_point = entry_point.id;
-    slot->status = NOT_RETURNED;
     slot->entered = ticks;
-    const auto put = [&](int i) {  // singly: they come from registers
+    // Singly: the arguments come from registers, and two constants would be fetched from a page of their own.
+    __atomic_store_n(&slot->entry_point, entry_point.id, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->status, NOT_RETURNED, __ATOMIC_RELAXED);
+    const auto put = [&](int i) {
         if (i < entry_point.parameter_count) __atomic_store_n(&slot->arguments[i], words[i], __ATOMIC_RELAXED);
     };
     put(0), put(1), put(2), put(3), put(4);
     __atomic_store_n(&slot->number, number, __ATOMIC_RELEASE);
-    thread->ring->calls = number;
     __builtin_prefetch(slot_of(thread, number + 1), 1);  // the next call need not wait for its line
     return slot;
 }

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "hot.h"
+
 namespace cuvet {
 
 template <class Value>
@@ -100,8 +102,6 @@ class Table {
         else
             madvise(level, bytes(i), MADV_DONTNEED);  // reads as zero from now on
     }
-
-    static constexpr uint64_t PAGE_BYTES = 4096;
 
     alignas(PAGE_BYTES) Bucket first_[1 << FIRST_BITS];
     std::atomic<Bucket*> levels_[LEVELS];

@@ -29,6 +29,7 @@ constexpr Blob NO_STRUCTS[] = {{0, 0, nullptr}};
 constexpr uint64_t ASK_PER_THREAD = 2;  // flag of cuGetProcAddress
 constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500;
 constexpr uint32_t NOT_MADE = ~0u;  // no status of the driver
+constexpr uint64_t NO_STREAM = ~uint64_t{0}, ANY_FUNCTION = ~uint64_t{0};
 
 uint64_t word(int32_t value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
 
@@ -60,38 +61,58 @@ bool lives(Kind kind, uint64_t handle) {
     return object && is_alive(object);
 }
 
-__attribute__((noinline)) bool look_whether_lives(Living* living, Kind kind, uint64_t handle) {
-    const uint64_t seen = clocks.changes.load(std::memory_order_acquire);
-    if (!lives(kind, handle)) return false;
-    living->stamp = 0;  // a signal's handler may come between
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    living->key = key_of(kind, handle);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    living->stamp = seen;
+// Of a function and a stream. That another two have the same is as likely as that a driver hands out this very one.
+__attribute__((always_inline)) inline uint64_t launch_mark(uint64_t function, uint64_t stream) {
+    return function * 0x9E3779B97F4A7C15u + stream * 0xC2B2AE3D27D4EB4Fu;
+}
+
+__attribute__((always_inline)) inline std::atomic<uint64_t>& place_of_launch(uint64_t mark) {
+    return hot.launches[mark >> (64 - LAUNCH_BITS)];
+}
+
+// What stands there if nothing changed since both were seen alive.
+__attribute__((always_inline)) inline uint64_t living_mark(uint64_t mark, uint64_t changes) {
+    return mark + changes * 0x165667B19E3779F9u;
+}
+
+__attribute__((always_inline)) inline bool are_known_to_live(uint64_t function, uint64_t stream) {
+    const uint64_t mark = launch_mark(function, stream), changes = hot.changes.load(std::memory_order_acquire);
+    return place_of_launch(mark).load(std::memory_order_relaxed) == living_mark(mark, changes);
+}
+
+// `seen`: the changes before they were looked at.
+void remember_living(uint64_t function, uint64_t stream, uint64_t seen) {
+    const uint64_t mark = launch_mark(function, stream);
+    place_of_launch(mark).store(living_mark(mark, seen), std::memory_order_relaxed);
+}
+
+__attribute__((noinline)) bool look_whether_stream_lives(uint64_t stream) {
+    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    if (!lives(Kind::STREAM, stream)) return false;
+    remember_living(ANY_FUNCTION, stream, seen);
     return true;
 }
 
-// The same of what a thread names again and again: work's functions and streams.
-__attribute__((always_inline)) inline bool still_lives(Kind kind, uint64_t handle) {
-    Thread* thread = current_thread;
-    if (__builtin_expect(!thread, 0)) return false;
-    const uint64_t key = key_of(kind, handle);
-    Living* living = &thread->living[key * 0x9E3779B97F4A7C15u >> (64 - LIVING_BITS)];
-    const bool known = living->key == key && living->stamp == clocks.changes.load(std::memory_order_acquire);
-    return __builtin_expect(known, 1) || look_whether_lives(living, kind, handle);
-}
-
 __attribute__((always_inline)) inline bool stream_lives(uint64_t stream) {
-    return is_builtin_stream(stream) || still_lives(Kind::STREAM, stream);
+    if (is_builtin_stream(stream) || are_known_to_live(ANY_FUNCTION, stream)) return true;
+    return look_whether_stream_lives(stream);
 }
 
-// The stream is so many bytes behind the pointer.
-bool stream_lives(uint64_t structure, uint16_t offset) {
-    Thread* thread = current_thread;
-    if (!structure || !thread || !is_readable(thread, structure + offset, sizeof(uint64_t))) return false;
+// What a launch names lives, and what its kernel's arguments name need not be looked at.
+bool launch_is_quiet(uint64_t function, uint64_t stream) {
+    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    if (arguments_matter() || !lives(Kind::FUNCTION, function) || !stream_lives(stream)) return false;
+    remember_living(function, stream, seen);
+    return true;
+}
+
+// The stream that is so many bytes behind the pointer; NO_STREAM if that cannot be read.
+uint64_t stream_at(uint64_t structure, uint16_t offset) {
+    Thread* thread = known_thread();
+    if (!structure || !thread || !is_readable(thread, structure + offset, sizeof(uint64_t))) return NO_STREAM;
     uint64_t stream;
     memcpy(&stream, reinterpret_cast<const char*>(structure) + offset, sizeof stream);
-    return stream_lives(stream);
+    return stream;
 }
 
 // Whether the handle at an address is 0 or of an object that lives.
@@ -113,7 +134,7 @@ bool memory_lives(uint64_t address) {
 template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t symbol, Look look,
                                                             Arguments... arguments) {
-    void* function = quick_functions[symbol].load(std::memory_order_relaxed);
+    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
     if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE, arguments...);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     return __builtin_expect(status != 0, 0) ? look(status, arguments...) : status;
@@ -123,7 +144,7 @@ __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t
 template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t symbol, Kind kind, uint64_t output,
                                                            Look look, Arguments... arguments) {
-    void* function = quick_functions[symbol].load(std::memory_order_relaxed);
+    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
     if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE, arguments...);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     return __builtin_expect(status == 0 && is_known(kind, output), 1) ? status : look(status, arguments...);
@@ -131,13 +152,8 @@ __attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t 
 
 // The same for work on a stream, which is counted and leaves a slot in the flight recorder. `first`: of its words.
 template <class First, class Look, class... Arguments>
-__attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t symbol, const First& first, Look look,
-                                                         Arguments... arguments) {
-    if (__builtin_expect(!quiet, 0)) return look(NOT_MADE, arguments...);
-    Thread* thread = current_thread;
-    void* function = quick_functions[symbol].load(std::memory_order_relaxed);
-    const bool unseen = function && thread && !thread->busy;
-    if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE, arguments...);
+__attribute__((always_inline)) inline uint32_t make_quietly(Thread* thread, void* function, uint32_t symbol,
+                                                            const First& first, Look look, Arguments... arguments) {
     const uint64_t number = ++thread->calls;
     Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, first, 0, number);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
@@ -146,6 +162,28 @@ __attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t sy
     if (__builtin_expect(status == 0, 1)) return status;
     if (thread->calls == number) thread->calls--;  // the closer look counts it again
     return look(status, arguments...);
+}
+
+template <class First, class Look, class... Arguments>
+__attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t symbol, const First& first, Look look,
+                                                         Arguments... arguments) {
+    Thread* thread = current_thread;
+    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
+    const bool unseen = quiet && function && thread && !thread->busy;
+    if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE, arguments...);
+    return make_quietly(thread, function, symbol, first, look, arguments...);
+}
+
+// The same for a launch, mostly of what the thread knows to live. `work` passes it as other work.
+template <class First, class Work, class Look, class... Arguments>
+__attribute__((always_inline)) inline uint32_t pass_launch(uint64_t kernel, uint64_t stream, uint32_t symbol,
+                                                           const First& first, Work work, Look look,
+                                                           Arguments... arguments) {
+    Thread* thread = known_thread();
+    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
+    const bool unseen = function && thread && !thread->busy;
+    if (__builtin_expect(!unseen || !are_known_to_live(kernel, stream), 0)) return work(look, arguments...);
+    return make_quietly(thread, function, symbol, first, look, arguments...);
 }
 
 template <class... Arguments>
@@ -225,6 +263,5 @@ namespace cuvet {
 
 const uint32_t symbol_count = SYMBOL_COUNT;
 std::atomic<void*> real_functions[SYMBOL_COUNT];
-std::atomic<void*> quick_functions[SYMBOL_COUNT];
 
 }  // namespace cuvet

@@ -526,7 +526,25 @@ def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
     streams = [fields for fields in before if fields["action"] == "STREAM"]
     others = [fields for fields in before if fields["action"] != "STREAM"]
     plain = all(fields["action"] in ("LAUNCHES", "TOUCHES", "USES") and is_by_value(fields) for fields in others)
-    return lives_all(before, words) if len(streams) == 1 and streams[0]["count"] == "NO_PARAMETER" and plain else ""
+    if len(streams) != 1 or streams[0]["count"] != "NO_PARAMETER" or not plain:
+        return ""
+    if [fields["action"] for fields in others] == ["LAUNCHES"]:
+        return f"launch_is_quiet({', '.join(launched(catalog, row, words))})"
+    return lives_all(before, words)
+
+
+def launched(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
+    """C++ expressions of the function that a launch is of, and of its stream."""
+    before, _ = role_lists(catalog, row)
+    by_action = {fields["action"]: fields for fields in before}
+    return word_named(by_action["LAUNCHES"], words), word_named(by_action["STREAM"], words)
+
+
+def word_named(fields: dict[str, object], words: Sequence[str]) -> str:
+    parameter = fields["parameter"]
+    assert isinstance(parameter, int)
+    in_struct = "IN_STRUCT" in str(fields["flags"])
+    return f"stream_at({words[parameter]}, {fields['offset']})" if in_struct else words[parameter]
 
 
 def is_quiet_use(row: Row, before: list[dict[str, object]]) -> bool:
@@ -548,12 +566,10 @@ def lives(fields: dict[str, object], words: Sequence[str]) -> str:
     assert isinstance(kind, Kind) and isinstance(parameter, int)
     word = words[parameter]
     if fields["action"] == "STREAM":
-        behind = f", {fields['offset']}" if "IN_STRUCT" in str(fields["flags"]) else ""
-        return f"stream_lives({word}{behind})"
+        return f"stream_lives({word_named(fields, words)})"
     if fields["action"] == "TOUCHES":
         return f"memory_lives({word})"
-    again = "still_" if fields["action"] == "LAUNCHES" else ""
-    alive = f"{again}lives(Kind::{kind.name}, {word})"
+    alive = f"lives(Kind::{kind.name}, {word})"
     return f"(!{word} || {alive})" if "NULLABLE" in str(fields["flags"]) else alive
 
 
@@ -582,7 +598,15 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
         body = f"{look}    return pass_answer({quiet_answer}, {answer}, look{arguments});\n"
     elif quiet := quiet_work_if(catalog, row, words):
         first = f"    const uint64_t first[] = {{{', '.join(words[:SLOT_WORDS])}}};\n"
-        body = f"{look}{first}    return pass_work({quiet}, SYMBOL_{symbol}, first, look{arguments});\n"
+        work = f"{first}    return pass_work({quiet}, SYMBOL_{symbol}, first, look{arguments});\n"
+        body = f"{look}{work}"
+        if quiet.startswith("launch_is_quiet("):
+            lines = "".join(f"    {line}\n" for line in work.splitlines())
+            as_work = (
+                f"    const auto work = [](auto look, {declared}) __attribute__((noinline, cold)) {{\n{lines}    }};\n"
+            )
+            passed = f"{', '.join(launched(catalog, row, words))}, SYMBOL_{symbol}, first, work, look{arguments}"
+            body = f"{look}{as_work}{first}    return pass_launch({passed});\n"
     else:
         body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
     return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{\n{body}}}\n'

@@ -1,0 +1,63 @@
+// What calls that leave no trace look at, on one page, most of it in one line: where a framework's own work has filled
+// the caches, each line and page that must be fetched, one after the other, costs more than all that is done with it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "symbols.h"
+
+namespace cuvet {
+
+constexpr size_t PAGE_BYTES = 4096;
+constexpr int LAUNCH_BITS = 8;
+
+struct alignas(PAGE_BYTES) Hot {
+    // A mark for each function and stream that lived when a launch of it on it was looked at: see launch_mark().
+    std::atomic<uint64_t> launches[1 << LAUNCH_BITS]{};
+
+    // How often something changed that a quiet call can find: a life that is told, a handle's settings, which function
+    // a symbol leads to. Never 0.
+    alignas(64) std::atomic<uint64_t> changes{1};
+    std::atomic<uint64_t> endings{0};        // of objects that others belong to
+    std::atomic<intptr_t> thread_offset{0};  // see known_thread()
+    std::atomic<bool> stream_ordered_memory_exists{false};
+
+    // The real driver's functions while calls that change nothing may go by unseen, else null.
+    std::atomic<void*>& quick_function(uint32_t symbol) { return quick_functions_[quick_index(symbol)]; }
+
+    constexpr Hot() = default;
+
+  private:
+    // Those that the runtime calls most come first, and others in their places.
+    static constexpr uint32_t quick_index(uint32_t symbol) {
+        switch (symbol) {
+            case SYMBOL_cuCtxGetDevice:
+                return 0;
+            case SYMBOL_cuDevicePrimaryCtxGetState:
+                return 1;
+            case SYMBOL_cuLaunchKernel:
+                return 2;
+            case SYMBOL_cuLaunchKernelEx:
+                return 3;
+            case 0:
+                return SYMBOL_cuCtxGetDevice;
+            case 1:
+                return SYMBOL_cuDevicePrimaryCtxGetState;
+            case 2:
+                return SYMBOL_cuLaunchKernel;
+            case 3:
+                return SYMBOL_cuLaunchKernelEx;
+            default:
+                return symbol;
+        }
+    }
+
+    std::atomic<void*> quick_functions_[SYMBOL_COUNT]{};
+};
+extern Hot hot;
+
+inline void note_change() { hot.changes.fetch_add(1, std::memory_order_release); }
+
+}  // namespace cuvet
