@@ -22,15 +22,6 @@ constexpr int MOST_OBJECTS = 96;
 constexpr int MOST_OUTPUTS = 16;
 constexpr uint64_t MOST_ELEMENTS = 64;
 
-std::atomic<bool> work_recorded;  // some call that enqueues work is in the recording
-std::atomic<int> captures;        // under way
-
-// What order there is between operations is asked about recorded work only, stream-ordered memory, and in captures.
-// Elsewhere records, waits and synchronisations, which programs make by the million, are not worth their bytes.
-bool order_matters() {
-    return work_recorded.load(std::memory_order_relaxed) || captures.load(std::memory_order_relaxed) > 0;
-}
-
 bool enqueues_work(const EntryPoint& entry_point) {
     if (entry_point.flags & (ORDER | ORDER_ON_SUCCESS)) return false;
     for (int i = 0; i < entry_point.before_count; i++)
@@ -376,7 +367,7 @@ void Call::store(uint32_t status, uint32_t stack) {
     memcpy(at += outputs_bytes, pointers_, pointers_bytes);
     record->input_bytes = write_inputs(entry_point_, words_, structs_, at + pointers_bytes);
     publish(thread_, record, bytes + record->input_bytes, RecordType::CALL, flags_);
-    if (enqueues_work(entry_point_)) work_recorded.store(true, std::memory_order_relaxed);
+    if (enqueues_work(entry_point_)) hot.work_recorded.store(true, std::memory_order_relaxed);
     record_ = record;
 }
 
@@ -402,7 +393,7 @@ void Call::finish(uint32_t status) {
         if (unknown_handle_) adopt_unknown_handles();
         follow_objects();
         if (first_record_) mark_recorded();
-        if (entry_point_.flags & BEGINS_CAPTURE) captures.fetch_add(1, std::memory_order_relaxed);
+        if (entry_point_.flags & BEGINS_CAPTURE) hot.captures.fetch_add(1, std::memory_order_relaxed);
     } else {
         for (int i = 0; i < killed_count_; i++) revive(killed_[i].object, killed_[i].state);
     }
@@ -419,8 +410,8 @@ void Call::finish(uint32_t status) {
 __attribute__((noinline)) void Call::finish_more(uint32_t status) {
     if (entry_point_.flags & LIBRARY)
         leave_with_handles(thread_, entry_point_, words_, status == SUCCESS, record_ || dropped_);
-    if (entry_point_.flags & ENDS_CAPTURE && captures.load(std::memory_order_relaxed) > 0)
-        captures.fetch_sub(1, std::memory_order_relaxed);
+    if (entry_point_.flags & ENDS_CAPTURE && hot.captures.load(std::memory_order_relaxed) > 0)
+        hot.captures.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Call::mark_recorded() {

@@ -79,6 +79,12 @@ class Call {
 // Whether the memory that a kernel's arguments name is to be looked at.
 inline bool arguments_matter() { return hot.stream_ordered_memory_exists.load(std::memory_order_relaxed); }
 
+// What order there is between operations is asked about recorded work only, stream-ordered memory, and in captures.
+// Elsewhere records, waits and synchronisations, which programs make by the million, are not worth their bytes.
+inline bool order_matters() {
+    return hot.work_recorded.load(std::memory_order_relaxed) || hot.captures.load(std::memory_order_relaxed) > 0;
+}
+
 // The context that is current on this thread, as the driver tells; 0 none.
 uint64_t current_context(Thread* thread);
 

@@ -11,17 +11,19 @@
 namespace cuvet {
 
 constexpr size_t PAGE_BYTES = 4096;
-constexpr int LAUNCH_BITS = 8;
+constexpr int LIVING_BITS = 8;
 
 struct alignas(PAGE_BYTES) Hot {
-    // A mark for each function and stream that lived when a launch of it on it was looked at: see launch_mark().
-    std::atomic<uint64_t> launches[1 << LAUNCH_BITS]{};
+    // A mark for each two objects that lived when a call that names them was looked at: see mark_of().
+    std::atomic<uint64_t> living[1 << LIVING_BITS]{};
 
     // How often something changed that a quiet call can find: a life that is told, a handle's settings, which function
     // a symbol leads to. Never 0.
     alignas(64) std::atomic<uint64_t> changes{1};
     std::atomic<uint64_t> endings{0};        // of objects that others belong to
     std::atomic<intptr_t> thread_offset{0};  // see known_thread()
+    std::atomic<int32_t> captures{0};        // under way
+    std::atomic<bool> work_recorded{false};  // some call that enqueues work is in the recording
     std::atomic<bool> stream_ordered_memory_exists{false};
 
     // The real driver's functions while calls that change nothing may go by unseen, else null.

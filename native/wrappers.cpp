@@ -27,7 +27,7 @@ struct Bytes {
 
 constexpr Blob NO_STRUCTS[] = {{0, 0, nullptr}};
 constexpr uint64_t ASK_PER_THREAD = 2;  // flag of cuGetProcAddress
-constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500;
+constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500, NOT_READY = 600;
 constexpr uint32_t NOT_MADE = ~0u;  // no status of the driver
 constexpr uint64_t NO_STREAM = ~uint64_t{0}, ANY_FUNCTION = ~uint64_t{0};
 
@@ -61,13 +61,14 @@ bool lives(Kind kind, uint64_t handle) {
     return object && is_alive(object);
 }
 
-// Of a function and a stream. That another two have the same is as likely as that a driver hands out this very one.
-__attribute__((always_inline)) inline uint64_t launch_mark(uint64_t function, uint64_t stream) {
-    return function * 0x9E3779B97F4A7C15u + stream * 0xC2B2AE3D27D4EB4Fu;
+// Of a stream and what a call names beside it. That others have the same is as likely as that a driver hands out this
+// very word.
+__attribute__((always_inline)) inline uint64_t mark_of(uint64_t beside, uint64_t stream) {
+    return beside * 0x9E3779B97F4A7C15u + stream * 0xC2B2AE3D27D4EB4Fu;
 }
 
-__attribute__((always_inline)) inline std::atomic<uint64_t>& place_of_launch(uint64_t mark) {
-    return hot.launches[mark >> (64 - LAUNCH_BITS)];
+__attribute__((always_inline)) inline std::atomic<uint64_t>& place_of(uint64_t mark) {
+    return hot.living[mark >> (64 - LIVING_BITS)];
 }
 
 // What stands there if nothing changed since both were seen alive.
@@ -75,35 +76,58 @@ __attribute__((always_inline)) inline uint64_t living_mark(uint64_t mark, uint64
     return mark + changes * 0x165667B19E3779F9u;
 }
 
-__attribute__((always_inline)) inline bool are_known_to_live(uint64_t function, uint64_t stream) {
-    const uint64_t mark = launch_mark(function, stream), changes = hot.changes.load(std::memory_order_acquire);
-    return place_of_launch(mark).load(std::memory_order_relaxed) == living_mark(mark, changes);
+__attribute__((always_inline)) inline bool are_known_to_live(uint64_t beside, uint64_t stream) {
+    const uint64_t mark = mark_of(beside, stream), changes = hot.changes.load(std::memory_order_acquire);
+    return place_of(mark).load(std::memory_order_relaxed) == living_mark(mark, changes);
 }
 
+// What the mark is of beside the stream.
+constexpr uint64_t NOTHING = 0;
+__attribute__((always_inline)) inline uint64_t kernel(uint64_t function) { return key_of(Kind::FUNCTION, function); }
+__attribute__((always_inline)) inline uint64_t event(uint64_t event) { return key_of(Kind::EVENT, event); }
+__attribute__((always_inline)) inline uint64_t recorded(uint64_t event) { return ~key_of(Kind::EVENT, event); }
+
+bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(Kind::STREAM, stream); }
+
 // `seen`: the changes before they were looked at.
-void remember_living(uint64_t function, uint64_t stream, uint64_t seen) {
-    const uint64_t mark = launch_mark(function, stream);
-    place_of_launch(mark).store(living_mark(mark, seen), std::memory_order_relaxed);
+bool remember(bool living, uint64_t beside, uint64_t stream, uint64_t seen) {
+    const uint64_t mark = mark_of(beside, stream);
+    if (living) place_of(mark).store(living_mark(mark, seen), std::memory_order_relaxed);
+    return living;
 }
 
 __attribute__((noinline)) bool look_whether_stream_lives(uint64_t stream) {
     const uint64_t seen = hot.changes.load(std::memory_order_acquire);
-    if (!lives(Kind::STREAM, stream)) return false;
-    remember_living(ANY_FUNCTION, stream, seen);
-    return true;
+    return remember(stream_lives(stream), NOTHING, stream, seen);
 }
 
-__attribute__((always_inline)) inline bool stream_lives(uint64_t stream) {
-    if (is_builtin_stream(stream) || are_known_to_live(ANY_FUNCTION, stream)) return true;
-    return look_whether_stream_lives(stream);
+__attribute__((always_inline)) inline bool still_lives(uint64_t stream) {
+    return is_builtin_stream(stream) || are_known_to_live(NOTHING, stream) || look_whether_stream_lives(stream);
 }
 
 // What a launch names lives, and what its kernel's arguments name need not be looked at.
 bool launch_is_quiet(uint64_t function, uint64_t stream) {
     const uint64_t seen = hot.changes.load(std::memory_order_acquire);
-    if (arguments_matter() || !lives(Kind::FUNCTION, function) || !stream_lives(stream)) return false;
-    remember_living(function, stream, seen);
-    return true;
+    const bool living = !arguments_matter() && lives(Kind::FUNCTION, function) && stream_lives(stream);
+    return remember(living, kernel(function), stream, seen);
+}
+
+// The same of calls that order work: of a stream, of an event and a stream (0 if there is none), and of one that
+// records an event, whose first time is stored.
+bool order_is_quiet(uint64_t stream) { return look_whether_stream_lives(stream) && !order_matters(); }
+
+bool order_is_quiet(uint64_t event_handle, uint64_t stream) {
+    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    const bool living = lives(Kind::EVENT, event_handle) && stream_lives(stream);
+    return remember(living, event(event_handle), stream, seen) && !order_matters();
+}
+
+bool record_is_quiet(uint64_t event_handle, uint64_t stream) {
+    const uint64_t seen = hot.changes.load(std::memory_order_acquire);
+    const Object* object = find_object(Kind::EVENT, event_handle);
+    const bool again = object && object->state.load(std::memory_order_relaxed) & RECORDED;
+    return remember(again && is_alive(object) && stream_lives(stream), recorded(event_handle), stream, seen) &&
+           !order_matters();
 }
 
 // The stream that is so many bytes behind the pointer; NO_STREAM if that cannot be read.
@@ -150,7 +174,8 @@ __attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t 
     return __builtin_expect(status == 0 && is_known(kind, output), 1) ? status : look(status, arguments...);
 }
 
-// The same for work on a stream, which is counted and leaves a slot in the flight recorder. `first`: of its words.
+// The same for work on a stream and what orders it, which is counted and leaves a slot in the flight recorder. `first`:
+// of its words.
 template <class First, class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t make_quietly(Thread* thread, void* function, uint32_t symbol,
                                                             const First& first, Look look, Arguments... arguments) {
@@ -159,7 +184,7 @@ __attribute__((always_inline)) inline uint32_t make_quietly(Thread* thread, void
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     if (thread->busy) return status;  // this is the child of a callback that forked
     if (slot->number == number) slot->status = status;
-    if (__builtin_expect(status == 0, 1)) return status;
+    if (__builtin_expect(status == 0 || status == NOT_READY, 1)) return status;
     if (thread->calls == number) thread->calls--;  // the closer look counts it again
     return look(status, arguments...);
 }
@@ -174,15 +199,14 @@ __attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t sy
     return make_quietly(thread, function, symbol, first, look, arguments...);
 }
 
-// The same for a launch, mostly of what the thread knows to live. `work` passes it as other work.
+// The same, mostly of what is known to live. `work` passes it as other work.
 template <class First, class Work, class Look, class... Arguments>
-__attribute__((always_inline)) inline uint32_t pass_launch(uint64_t kernel, uint64_t stream, uint32_t symbol,
-                                                           const First& first, Work work, Look look,
-                                                           Arguments... arguments) {
+__attribute__((always_inline)) inline uint32_t pass_known(bool quiet, uint32_t symbol, const First& first, Work work,
+                                                          Look look, Arguments... arguments) {
     Thread* thread = known_thread();
     void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
     const bool unseen = function && thread && !thread->busy;
-    if (__builtin_expect(!unseen || !are_known_to_live(kernel, stream), 0)) return work(look, arguments...);
+    if (__builtin_expect(!unseen || !quiet, 0)) return work(look, arguments...);
     return make_quietly(thread, function, symbol, first, look, arguments...);
 }
 

@@ -517,27 +517,41 @@ def quiet_answer_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[s
     return lives_all(before, words) or "true", kind.name, words[parameter]
 
 
-def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
+def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
     """The same for work on a stream, as long as what the arguments of a kernel name need not be looked at and no memory is
-    stream-ordered."""
+    stream-ordered; and the condition under which that is known without looking, if there is one."""
     before, after = role_lists(catalog, row)
     if after or set(entry_flags(row, before)) - {"COPIES_ARGUMENTS"}:
-        return ""
+        return "", ""
     streams = [fields for fields in before if fields["action"] == "STREAM"]
     others = [fields for fields in before if fields["action"] != "STREAM"]
     plain = all(fields["action"] in ("LAUNCHES", "TOUCHES", "USES") and is_by_value(fields) for fields in others)
     if len(streams) != 1 or streams[0]["count"] != "NO_PARAMETER" or not plain:
-        return ""
-    if [fields["action"] for fields in others] == ["LAUNCHES"]:
-        return f"launch_is_quiet({', '.join(launched(catalog, row, words))})"
-    return lives_all(before, words)
+        return "", ""
+    if [fields["action"] for fields in others] != ["LAUNCHES"]:
+        return lives_all(before, words), ""
+    function, stream = word_named(others[0], words), word_named(streams[0], words)
+    return f"launch_is_quiet({function}, {stream})", f"are_known_to_live(kernel({function}), {stream})"
 
 
-def launched(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
-    """C++ expressions of the function that a launch is of, and of its stream."""
-    before, _ = role_lists(catalog, row)
-    by_action = {fields["action"]: fields for fields in before}
-    return word_named(by_action["LAUNCHES"], words), word_named(by_action["STREAM"], words)
+def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
+    """The same for what orders work and names a stream, an event or one of each, as long as order does not matter."""
+    before, after = role_lists(catalog, row)
+    flags = set(entry_flags(row, before))
+    if after or not flags or flags - {"ORDER", "ORDER_ON_SUCCESS", "PROBING"}:
+        return "", ""
+    streams = [word_named(fields, words) for fields in before if fields["kind"] is Kind.STREAM]
+    events = [word_named(fields, words) for fields in before if fields["kind"] is Kind.EVENT]
+    simple = all(is_by_value(fields) and fields["action"] in ("USES", "STREAM", "RECORDS") for fields in before)
+    if not simple or len(streams) > 1 or len(events) > 1 or not 0 < len(before) == len(streams) + len(events):
+        return "", ""
+    stream = streams[0] if streams else "0"
+    if not events:
+        return f"order_is_quiet({stream})", f"!order_matters() && are_known_to_live(NOTHING, {stream})"
+    records = any(fields["action"] == "RECORDS" for fields in before)
+    quiet = f"{'record' if records else 'order'}_is_quiet({events[0]}, {stream})"
+    beside = f"{'recorded' if records else 'event'}({events[0]})"
+    return quiet, f"!order_matters() && are_known_to_live({beside}, {stream})"
 
 
 def word_named(fields: dict[str, object], words: Sequence[str]) -> str:
@@ -566,7 +580,7 @@ def lives(fields: dict[str, object], words: Sequence[str]) -> str:
     assert isinstance(kind, Kind) and isinstance(parameter, int)
     word = words[parameter]
     if fields["action"] == "STREAM":
-        return f"stream_lives({word_named(fields, words)})"
+        return f"still_lives({word_named(fields, words)})"
     if fields["action"] == "TOUCHES":
         return f"memory_lives({word})"
     alive = f"lives(Kind::{kind.name}, {word})"
@@ -591,22 +605,25 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
     looked = "".join(f"        {line}\n" for line in (*described, f"return look_closely(made, {given});"))
     look = f"    const auto look = [](uint32_t made{', ' if declared else ''}{declared}) {{\n{looked}    }};\n"
     quiet_answer, kind, output = quiet_answer_if(catalog, row, words)
+    quiet_work, known = quiet_work_if(catalog, row, words)
+    if not quiet_work:
+        quiet_work, known = quiet_order_if(catalog, row, words)
     if quiet := quiet_if(catalog, row, words):
         body = f"{look}    return pass_quietly({quiet}, SYMBOL_{symbol}, look{arguments});\n"
     elif quiet_answer:
         answer = f"SYMBOL_{symbol}, Kind::{kind}, {output}"
         body = f"{look}    return pass_answer({quiet_answer}, {answer}, look{arguments});\n"
-    elif quiet := quiet_work_if(catalog, row, words):
+    elif quiet_work:
         first = f"    const uint64_t first[] = {{{', '.join(words[:SLOT_WORDS])}}};\n"
-        work = f"{first}    return pass_work({quiet}, SYMBOL_{symbol}, first, look{arguments});\n"
+        work = f"{first}    return pass_work({quiet_work}, SYMBOL_{symbol}, first, look{arguments});\n"
         body = f"{look}{work}"
-        if quiet.startswith("launch_is_quiet("):
+        if known:
             lines = "".join(f"    {line}\n" for line in work.splitlines())
             as_work = (
                 f"    const auto work = [](auto look, {declared}) __attribute__((noinline, cold)) {{\n{lines}    }};\n"
             )
-            passed = f"{', '.join(launched(catalog, row, words))}, SYMBOL_{symbol}, first, work, look{arguments}"
-            body = f"{look}{as_work}{first}    return pass_launch({passed});\n"
+            passed = f"{known}, SYMBOL_{symbol}, first, work, look{arguments}"
+            body = f"{look}{as_work}{first}    return pass_known({passed});\n"
     else:
         body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
     return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{\n{body}}}\n'

@@ -31,7 +31,10 @@ class Seen:
         self.header = self.recording.header
 
     def named(self, name: str) -> list[CallRecord]:
-        return [call for call in self.calls if self.recording.entry_points[call.entry_point] == name]
+        return [call for call in self.calls if self.name(call) == name]
+
+    def name(self, call: CallRecord) -> str:
+        return self.recording.entry_points[call.entry_point]
 
     def one(self, name: str) -> CallRecord:
         (call,) = self.named(name)

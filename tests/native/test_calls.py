@@ -249,8 +249,106 @@ def test_launches_of_what_lived_a_moment_ago_are_suspect(bench: Bench) -> None:
     assert [(call.args[1], bool(call.flags & SUSPECT)) for call in launches] == [(4, True), (8, True)]
 
 
+def test_what_orders_work_is_not_stored_but_the_first_record_of_an_event(bench: Bench) -> None:
+    run = bench.run(
+        """int main(void) {
+            handle s, e, first;
+            start();
+            cuStreamCreate(&s, 1);
+            for (int life = 0; life < 2; life++) {
+                cuEventCreate(&e, 0);
+                if (life) CHECK(e == first);
+                first = e;
+                for (int i = 0; i < 3; i++) {
+                    cuStreamWaitEvent(s, e, 0);
+                    CHECK(cuEventQuery(e) == 600);
+                    cuEventRecord(e, s);
+                    cuEventSynchronize(e);
+                    cuStreamSynchronize(s);
+                }
+                cuEventDestroy_v2(e);
+            }
+            return 0;
+        }""",
+        NULL_DRIVER_FAIL="cuEventQuery=600",
+    )
+    of_events = [("cuEventCreate", LIFECYCLE), ("cuEventRecord", ORDER), ("cuEventDestroy", LIFECYCLE)]
+    assert [(run.trace.name(call), call.flags) for call in run.trace.calls[3:]] == of_events * 2
+    (slots,) = run.trace.recording.flight().values()
+    assert slots["number"].tolist() == list(range(1, 38))
+    assert slots["status"].tolist().count(600) == 6
+    assert int(run.trace.header["calls"]) == 37
+
+
+def test_what_orders_work_of_what_lived_a_moment_ago_is_suspect(bench: Bench) -> None:
+    run = bench.run("""
+        static handle s, e;
+        static void all(void) {
+            cuEventRecord(e, s); cuStreamWaitEvent(s, e, 0); cuEventQuery(e); cuStreamQuery(s); cuStreamSynchronize(s);
+        }
+        int main(void) {
+            handle first;
+            start();
+            cuStreamCreate(&s, 1);
+            cuEventCreate(&e, 0);
+            all(); all(); all();
+            first = s;
+            cuStreamDestroy_v2(s);
+            all();
+            cuStreamCreate(&s, 1);
+            CHECK(s == first);
+            all(); all();
+            cuEventDestroy_v2(e);
+            all();
+            return 0;
+        }""")
+    of_stream = ["cuEventRecord", "cuStreamWaitEvent", "cuStreamQuery", "cuStreamSynchronize"]
+    of_event = ["cuEventRecord", "cuStreamWaitEvent", "cuEventQuery"]
+    assert [run.trace.name(call) for call in run.trace.calls if call.flags & SUSPECT] == of_stream + of_event
+
+
+def test_what_orders_work_is_stored_while_a_capture_is_under_way_and_once_work_is(bench: Bench) -> None:
+    run = bench.run("""
+        static handle s, e;
+        static void all(void) { cuEventRecord(e, s); cuStreamWaitEvent(s, e, 0); cuEventQuery(e); cuStreamQuery(s); }
+        int main(void) {
+            handle graph;
+            start();
+            cuStreamCreate(&s, 1);
+            cuEventCreate(&e, 0);
+            all(); all();
+            cuStreamBeginCapture_v2(s, 0); all(); cuStreamEndCapture(s, &graph);
+            all();
+            cuMemcpyAsync(1 << 20, 2 << 20, 3, s + 8);  // no stream, so that it is stored
+            all();
+            return 0;
+        }""")
+    ordered = ["cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery"]
+    assert [run.trace.name(call) for call in run.trace.calls if call.flags == ORDER] == [
+        "cuEventRecord",
+        *ordered,
+        *ordered,
+    ]
+
+
+def test_what_orders_work_and_fails_is_stored_and_counted_once(bench: Bench) -> None:
+    run = bench.run(
+        """int main(void) {
+            handle s;
+            start();
+            cuStreamCreate(&s, 1);
+            for (int i = 0; i < 3; i++) CHECK(cuStreamSynchronize(s) == 700);
+            return 0;
+        }""",
+        NULL_DRIVER_FAIL="cuStreamSynchronize=700",
+    )
+    failed = run.trace.named("cuStreamSynchronize")
+    assert [(call.flags, call.status, call.number) for call in failed] == [(FAILED, 700, n) for n in (4, 5, 6)]
+    assert int(run.trace.header["calls"]) == 6
+
+
 def test_of_many_functions_each_is_told_apart(bench: Bench) -> None:
-    """More than a thread remembers; those that the program makes up are stored, each once."""
+    """More than are remembered; those that the program makes up are stored, each once."""
     run = bench.run("""int main(void) {
         handle m, f[400];
         start();
