@@ -95,8 +95,8 @@ bool quiet_calls_pass;
 void let_quiet_calls_pass(bool unseen) {
     quiet_calls_pass = unseen;
     for (uint32_t i = 0; i < symbol_count; i++)
-        hot.quick_function(i).store(unseen ? real_functions[i].load(std::memory_order_relaxed) : nullptr,
-                                    std::memory_order_relaxed);
+        hot.quick_functions[i].store(unseen ? real_functions[i].load(std::memory_order_relaxed) : nullptr,
+                                     std::memory_order_relaxed);
 }
 
 uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {

@@ -26,37 +26,11 @@ struct alignas(PAGE_BYTES) Hot {
     std::atomic<bool> work_recorded{false};  // some call that enqueues work is in the recording
     std::atomic<bool> stream_ordered_memory_exists{false};
 
-    // The real driver's functions while calls that change nothing may go by unseen, else null.
-    std::atomic<void*>& quick_function(uint32_t symbol) { return quick_functions_[quick_index(symbol)]; }
+    // The real driver's functions while calls that change nothing may go by unseen, else null. Those that the runtime
+    // calls most come first, in the line of the above.
+    std::atomic<void*> quick_functions[SYMBOL_COUNT]{};
 
     constexpr Hot() = default;
-
-  private:
-    // Those that the runtime calls most come first, and others in their places.
-    static constexpr uint32_t quick_index(uint32_t symbol) {
-        switch (symbol) {
-            case SYMBOL_cuCtxGetDevice:
-                return 0;
-            case SYMBOL_cuDevicePrimaryCtxGetState:
-                return 1;
-            case SYMBOL_cuLaunchKernel:
-                return 2;
-            case SYMBOL_cuLaunchKernelEx:
-                return 3;
-            case 0:
-                return SYMBOL_cuCtxGetDevice;
-            case 1:
-                return SYMBOL_cuDevicePrimaryCtxGetState;
-            case 2:
-                return SYMBOL_cuLaunchKernel;
-            case 3:
-                return SYMBOL_cuLaunchKernelEx;
-            default:
-                return symbol;
-        }
-    }
-
-    std::atomic<void*> quick_functions_[SYMBOL_COUNT]{};
 };
 extern Hot hot;
 

@@ -307,7 +307,6 @@ ChunkHeader* private_ring() {
 bool prepare_ring(Thread* thread) {
     if (thread->ring) {
         memset(thread->ring + 1, 0, CHUNK_BYTES - CHUNK_HEADER_BYTES);
-        thread->ring->calls = 0;
         thread->ring->thread = thread->id;
         return true;
     }

@@ -108,8 +108,7 @@ struct ChunkHeader {
     uint64_t magic_and_kind;  // stored at once
     uint32_t thread;
     uint32_t reserved;
-    uint64_t calls;
-    uint8_t padding[40];
+    uint8_t padding[48];
 };
 static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
 

@@ -1,4 +1,4 @@
-// Indexes into `symbols`, by name: SYMBOL_cuStreamCreate.
+// Indexes into `symbols`, by name: SYMBOL_cuStreamCreate. Those that the runtime calls most come first.
 #pragma once
 
 #include <cstdint>

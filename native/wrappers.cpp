@@ -15,6 +15,7 @@
 #include "symbols.h"
 
 #define EXPORT __attribute__((visibility("default")))
+#define EXPORT_HOT __attribute__((visibility("default"), hot, aligned(64)))
 
 namespace {
 
@@ -131,9 +132,11 @@ bool record_is_quiet(uint64_t event_handle, uint64_t stream) {
 }
 
 // The stream that is so many bytes behind the pointer; NO_STREAM if that cannot be read.
-uint64_t stream_at(uint64_t structure, uint16_t offset) {
+__attribute__((always_inline)) inline uint64_t stream_at(uint64_t structure, uint16_t offset) {
     Thread* thread = known_thread();
-    if (!structure || !thread || !is_readable(thread, structure + offset, sizeof(uint64_t))) return NO_STREAM;
+    if (!structure || !thread) return NO_STREAM;
+    // A library's own is there.
+    if (!thread->library_call && !is_readable(thread, structure + offset, sizeof(uint64_t))) return NO_STREAM;
     uint64_t stream;
     memcpy(&stream, reinterpret_cast<const char*>(structure) + offset, sizeof stream);
     return stream;
@@ -158,7 +161,7 @@ bool memory_lives(uint64_t address) {
 template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t symbol, Look look,
                                                             Arguments... arguments) {
-    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
+    void* function = hot.quick_functions[symbol].load(std::memory_order_relaxed);
     if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE, arguments...);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     return __builtin_expect(status != 0, 0) ? look(status, arguments...) : status;
@@ -168,7 +171,7 @@ __attribute__((always_inline)) inline uint32_t pass_quietly(bool quiet, uint32_t
 template <class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t symbol, Kind kind, uint64_t output,
                                                            Look look, Arguments... arguments) {
-    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
+    void* function = hot.quick_functions[symbol].load(std::memory_order_relaxed);
     if (__builtin_expect(!quiet || !function, 0)) return look(NOT_MADE, arguments...);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     return __builtin_expect(status == 0 && is_known(kind, output), 1) ? status : look(status, arguments...);
@@ -193,7 +196,7 @@ template <class First, class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_work(bool quiet, uint32_t symbol, const First& first, Look look,
                                                          Arguments... arguments) {
     Thread* thread = current_thread;
-    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
+    void* function = hot.quick_functions[symbol].load(std::memory_order_relaxed);
     const bool unseen = quiet && function && thread && !thread->busy;
     if (__builtin_expect(!unseen || arguments_matter(), 0)) return look(NOT_MADE, arguments...);
     return make_quietly(thread, function, symbol, first, look, arguments...);
@@ -204,7 +207,7 @@ template <class First, class Work, class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t pass_known(bool quiet, uint32_t symbol, const First& first, Work work,
                                                           Look look, Arguments... arguments) {
     Thread* thread = known_thread();
-    void* function = hot.quick_function(symbol).load(std::memory_order_relaxed);
+    void* function = hot.quick_functions[symbol].load(std::memory_order_relaxed);
     const bool unseen = function && thread && !thread->busy;
     if (__builtin_expect(!unseen || !quiet, 0)) return work(look, arguments...);
     return make_quietly(thread, function, symbol, first, look, arguments...);

@@ -86,7 +86,7 @@ HEADER = np.dtype(
     }
 )  # fmt: skip
 
-CHUNK_HEADER = struct.Struct("<IIIIQ40x")
+CHUNK_HEADER = struct.Struct("<IIII48x")
 RECORD_HEADER = struct.Struct("<IHH")
 
 CALL = np.dtype(

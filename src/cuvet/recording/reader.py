@@ -237,9 +237,9 @@ class Recording(SideTables):
             count = (len(data) - CHUNK_HEADER_BYTES) // layout.FLIGHT_SLOT.itemsize
             slots = np.frombuffer(data[CHUNK_HEADER_BYTES:], layout.FLIGHT_SLOT, count)
             used = slots[slots["number"] != 0]
-            _, _, thread, _, calls = layout.CHUNK_HEADER.unpack_from(data)
+            _, _, thread, _ = layout.CHUNK_HEADER.unpack_from(data)
             rings[thread] = used[np.argsort(used["number"], kind="stable")]
-            self._count_thread(thread, max(calls, int(used["number"].max(initial=0))))
+            self._count_thread(thread, int(used["number"].max(initial=0)))
         return rings
 
     def _problem(self, offset: int, what: str) -> None:
@@ -276,10 +276,9 @@ class Recording(SideTables):
         data = self._read(CHUNK_HEADER_BYTES, offset)
         if len(data) < CHUNK_HEADER_BYTES:
             return
-        magic, kind, thread, _, calls = layout.CHUNK_HEADER.unpack(data)
+        magic, kind, thread, _ = layout.CHUNK_HEADER.unpack(data)
         if magic == layout.CHUNK_MAGIC and kind in (ChunkKind.RECORDS, ChunkKind.FLIGHT):
             chunk.kind, chunk.thread = kind, thread
-            self._count_thread(thread, calls)
             if kind == ChunkKind.FLIGHT:
                 self._flight[chunk.index] = self._unread.pop(chunk.index)
                 return
