@@ -489,14 +489,17 @@ def test_uses_of_stream_ordered_memory_are_stored(bench: Bench) -> None:
             cuModuleGetFunction(&f, m, "kernel");
             cuEventRecord(e, s);
             cuEventRecord(e, s);
-            cuMemAllocAsync(&d, 100, s);
             uint64_t other = 5;
-            void *arguments[] = {&d, &other, &other};
+            void *arguments[] = {&other, &other, &other};
+            cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, arguments, 0);
+            cuMemAllocAsync(&d, 100, s);
+            arguments[0] = &d;
             cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 1, s, arguments, 0);
             cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 2, t, arguments, 0);
             cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 3, t, arguments, 0);
             arguments[0] = &other;
             cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 4, t, arguments, 0);
+            cuMemsetD8Async(d, 0, 1, t);
             cuEventRecord(e, s);
             cuStreamQuery(s);
             return 0;
@@ -506,6 +509,7 @@ def test_uses_of_stream_ordered_memory_are_stored(bench: Bench) -> None:
     assert [call.args[7] for call in launches] == [1, 2, 3]
     assert all(call.flags == STREAM_ORDERED and call.pointers == (address,) for call in launches)
     assert [bool(call.stack) for call in launches] == [False, True, False]
+    assert run.trace.one("cuMemsetD8Async").flags == STREAM_ORDERED
     # Before there was such memory only the first record of the event.
     assert [(call.flags, call.stack) for call in run.trace.named("cuEventRecord")] == [(ORDER, 0)] * 2
     assert run.trace.one("cuStreamQuery").flags == ORDER
