@@ -121,7 +121,7 @@ bool connect_session(Session& session) {
     const char* path = getenv("CUVET_DEVICE_SOCKET");
     Message hello;
     hello.put(static_cast<uint8_t>(Frame::hello));
-    hello.put(uint8_t{0});
+    hello.put(static_cast<uint8_t>(runs_host_functions()));
     hello.put(protocol_version);
     hello.put(static_cast<uint32_t>(parent == process ? 0 : parent));
     hello.put(static_cast<uint32_t>(process));

@@ -24,6 +24,8 @@ struct Queues {
     std::map<uint64_t, Queue*> by_key;
 };
 
+thread_local bool is_worker = false;
+
 // A forked child starts with none: the worker threads are its parent's.
 Queues& queues() {
     static std::mutex mutex;
@@ -45,6 +47,7 @@ void call(const HostFunction& task) {
 
 void* work(void* argument) {
     Queue& queue = *static_cast<Queue*>(argument);
+    is_worker = true;
     for (;;) {
         std::unique_lock<std::mutex> lock(queue.mutex);
         while (queue.waiting.empty()) pthread_cond_wait(&queue.changed, queue.mutex.native_handle());
@@ -90,6 +93,8 @@ bool enqueue(uint64_t key, const HostFunction& function) {
     pthread_cond_broadcast(&queue->changed);
     return true;
 }
+
+bool runs_host_functions() { return is_worker; }
 
 uint64_t outstanding(uint64_t key, bool wait) {
     Queues& all = queues();

@@ -17,6 +17,9 @@ struct HostFunction {
 // False if no thread can be had.
 bool enqueue(uint64_t queue, const HostFunction& function);
 
+// Whether this thread is one that runs them.
+bool runs_host_functions();
+
 // How many functions of the queue (0: of all queues) have not returned; with `wait`, returns when there are none.
 uint64_t outstanding(uint64_t queue, bool wait);
 

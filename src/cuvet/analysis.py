@@ -18,12 +18,13 @@ import msgspec
 
 from cuvet import CuvetError, __version__, cudnn_log, driver_log
 from cuvet.catalog import EntryPoint, Kind
-from cuvet.catalog.results import DEINITIALIZED, NOT_READY
+from cuvet.catalog.results import DEINITIALIZED, NOT_PERMITTED, NOT_READY
 from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
 from cuvet.findings import Finding, MachineCause, MemoryUse, Program, Report, Tool
 from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Model, Outcome, SeenHandle
+from cuvet.model.precedence import Stage
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
 from cuvet.recording.ordering import Ordering, is_notable
@@ -173,7 +174,7 @@ class ProcessAnalysis:
         if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
         standing = [each for each in model.violations(call) if self._stands(each, outcome)]
-        for violation in [each for each in standing if each.rule.of_process] or standing:
+        for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
             if not (violation.driver_only and site_of(call).api != call.name):
                 self._report(call, violation)
         return bool(standing)
@@ -219,6 +220,7 @@ class ProcessAnalysis:
             seen=_seen(record.objects),
             pointers=record.pointers,
             per_thread=record.per_thread,
+            in_host_function=record.status == NOT_PERMITTED and self._sites.is_called_by_driver(record.stack),
             sites=self._sites,
             stack=self._sites.first(record.stack),
             maps=tuple(maps.splitlines()),

@@ -94,6 +94,17 @@ def test_separate_debug_information_is_found_by_build_id(
     assert [frame.line for frame in ElfSymbols(str(plain), build_id[1]).frames(address)] == [4, 9]
 
 
+def test_a_host_function_is_what_the_driver_calls(program: Path) -> None:
+    own, driver = return_addresses(program)["_Z4leafPi"] + 0x10000, 0x30100
+    modules = [
+        Module(0x10000, 0x20000, 0x10000, "", str(program)),
+        Module(0x30000, 0x40000, 0x30000, "", "/usr/lib/libcuda.so.580.159.04"),
+    ]
+    stacks = {1: (own, driver), 2: (driver, own), 3: (driver, own, driver), 4: (own,), 5: (driver,)}
+    sites = Sites(SideTables(modules=modules, stacks={number: Stack(native, ()) for number, native in stacks.items()}))
+    assert [number for number in range(7) if sites.is_called_by_driver(number)] == [1, 3]
+
+
 def test_a_file_that_was_rebuilt_since_is_not_believed(program: Path) -> None:
     _, frames = sites_of(program, build_id="00" * 20).of_stack(1)
     assert all(frame.line is None and frame.function.startswith("program+0x") for frame in frames)

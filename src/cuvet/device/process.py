@@ -87,12 +87,13 @@ class ClientProcess:
 @dataclass(slots=True, eq=False)
 class Thread:
     """A thread of a client process. ``error`` and ``device`` are the emulated runtime's: its last error, and the device that the
-    thread chose."""
+    thread chose. ``host_functions``: it is the device's own, and all that it calls is called by host functions."""
 
     process: ClientProcess
     number: int
     error: int = 0
     device: int = 0
+    host_functions: bool = False
 
 
 class Machine:
@@ -111,7 +112,7 @@ class Machine:
             parent = self._processes.get((hello.parent, hello.image))
             self._forget_ended()
             process = self._processes[key] = self._new_process(hello.process, parent)
-        thread = process.threads[hello.thread] = Thread(process, hello.thread)
+        thread = process.threads[hello.thread] = Thread(process, hello.thread, host_functions=hello.host_functions)
         return thread
 
     def _new_process(self, pid: int, parent: ClientProcess | None) -> ClientProcess:

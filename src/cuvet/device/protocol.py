@@ -69,12 +69,14 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Hello:
     """First message of a connection. ``parent`` is the process that this one was forked from after it had called CUDA, or 0.
-    ``image`` tells programs apart that one process executes one after the other; a forked child has its parent's."""
+    ``image`` tells programs apart that one process executes one after the other; a forked child has its parent's.
+    ``host_functions``: the thread runs the host functions of streams."""
 
     parent: int
     process: int
     thread: int
     image: int
+    host_functions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +121,19 @@ def decode(message: bytes) -> Hello | Request | Answer | Goodbye:
     if kind == _GOODBYE:
         return Goodbye()
     if kind == _HELLO:
-        return _decode_hello(message, flags, number)
+        return _decode_hello(message, words, flags, number)
     if kind in (_DRIVER, _RUNTIME, _LIBRARY):
         return _decode_request(message, kind, words, flags, number)
     raise ProtocolError(f"there is no message of kind {kind}")
 
 
-def _decode_hello(message: bytes, version: int, parent: int) -> Hello:
+def _decode_hello(message: bytes, words: int, version: int, parent: int) -> Hello:
     if version != VERSION:
         raise ProtocolError(f"the peer speaks version {version} of the protocol, this is version {VERSION}")
     if len(message) != _HEADER.size + 16:
         raise ProtocolError("HELLO has a wrong length")
     process, thread, image = struct.unpack_from("<IIQ", message, _HEADER.size)
-    return Hello(parent, process, thread, image)
+    return Hello(parent, process, thread, image, bool(words))
 
 
 def _decode_request(message: bytes, kind: int, words: int, flags: int, number: int) -> Request:

@@ -55,6 +55,8 @@ class Call:
     pointers: tuple[int, ...] = ()
     site: Site | None = None
     per_thread: bool = False
+    in_host_function: bool = False
+    """A host function makes it, which the driver runs for a stream. Of a recorded call known only if it was not permitted."""
     stack: int = 0
     """Of a recorded call: the id of its stack in the recording; 0 if it has none."""
     maps: tuple[str, ...] = ()

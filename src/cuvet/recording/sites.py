@@ -73,6 +73,13 @@ class Sites:
             return package or printable(os.path.basename(caller.module)) or None
         return self._python_frame(*found.python[0]).module if found.python else None
 
+    def is_called_by_driver(self, stack: int) -> bool:
+        """Whether what called CUDA on that stack was called by the driver: a host function."""
+        found = self._tables.stacks.get(stack)
+        native = found.native if found is not None else ()
+        _, outside = _split(self._symbols.function(address - 1) for address in native)
+        return any(os.path.basename(frame.module).startswith("libcuda.so") for frame in outside)
+
     def of_stack(self, stack: int) -> tuple[str | None, tuple[Frame, ...]]:
         """The runtime API function on that stack (None: the driver was called directly), and the frames outside of it."""
         if stack not in self._tables.stacks:

@@ -73,6 +73,7 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         number=next(process.calls),
         time_ns=time.monotonic_ns(),
         per_thread=request.per_thread,
+        in_host_function=thread.host_functions,
         inputs=dict(request.structs),
     )
     try:

@@ -22,6 +22,8 @@ HANDLERS: dict[str, Handler] = {
     for name, handler in vars(module).items()
     if name.startswith(("cuda", "__cuda")) and callable(handler)
 }
+_ASKS_FOR_NO_CONTEXT = {"cudaGetLastError", "cudaPeekAtLastError", "cudaEventQuery"}
+"""In host functions all others that were measured are refused (NVIDIA H200, driver 580.159.04: the facts ``host_function_*``)."""
 
 
 def answer(thread: Thread, request: Request) -> Steps[int]:
@@ -42,11 +44,19 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         status = error("cudaErrorNotSupported")
     else:
         try:
-            status = yield from handler(call)
+            status = (yield from _ask_for_context(call)) or (yield from handler(call))
         except BadAddress:
             status = INVALID_VALUE
     if status and entry_point.name not in ("cudaGetLastError", "cudaPeekAtLastError"):
         thread.error = status
+    return status
+
+
+def _ask_for_context(call: RuntimeCall) -> Steps[int]:
+    """In a host function the runtime's first question is refused."""
+    if not call.thread.host_functions or call.entry_point.name in _ASKS_FOR_NO_CONTEXT:
+        return 0
+    status, _ = yield from call.ask("cuCtxGetCurrent")
     return status
 
 

@@ -27,9 +27,10 @@ def initialise(call: RuntimeCall) -> Steps[int]:
 
 
 def ensure_context(call: RuntimeCall) -> Steps[int]:
-    """See to it that a context is current: the primary one of this thread's device, if the program made none so."""
+    """See to it that a context is current: the primary one of this thread's device, if the program made none so. In a host function
+    that is not permitted."""
     status = yield from initialise(call)
-    if status:
+    if status or call.thread.host_functions:
         return status
     status, current = yield from call.ask("cuCtxGetCurrent")
     if status or (current and current not in call.registry.ended):

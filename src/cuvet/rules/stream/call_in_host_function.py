@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.results import NOT_PERMITTED
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.catalog import EntryPoint
+    from cuvet.model import Call, Model
+
+_ANSWERED = frozenset({"cuEventQuery", "cuStreamQuery"})
+
+
+class StreamCallInHostFunction(Rule):
+    """
+    ## What it checks
+    A host function or a stream's callback calls CUDA, and the driver does not permit it.
+
+    ## Why it is wrong
+    CUDA forbids its functions in what the driver runs for a stream. The driver may refuse a call there with
+    CUDA_ERROR_NOT_PERMITTED, and need not. Nor may such a function wait for work that is not ordered before it.
+
+    ## Use instead
+    Let the function wake a thread of your own, and call CUDA there. Memory that a stream has done with is freed without
+    a host function by `cudaFreeAsync` on that stream.
+
+    ## Limits
+    Silent about calls that the driver answers all the same, and about some that only ask for something, such as the
+    current device.
+    """
+
+    code = "CV208"
+    name = "stream-call-in-host-function"
+    severity = "error"
+    stage = Stage.PROCESS
+    summary = "a host function of a stream calls CUDA"
+    help = "let the host function wake a thread that calls CUDA; free memory with cudaFreeAsync on the stream"
+    evidence = (
+        measured(
+            "in a host function cudaMalloc, cudaFree, a launch, cudaSetDevice, cudaGetDevice, cudaEventCreate, cuMemAlloc, "
+            "cuCtxGetCurrent and cuCtxSynchronize: CUDA_ERROR_NOT_PERMITTED, and so cudaMalloc in a stream's callback; the stream "
+            "and later calls are none the worse",
+            "host_function_malloc",
+            "host_function_free",
+            "host_function_launch",
+            "host_function_device",
+            "host_function_event",
+            "host_function_driver",
+            "host_function_current",
+            "stream_callback_malloc",
+        ),
+        measured("cuStreamQuery is answered in a host function", "host_function_driver"),
+        documented(
+            "The host function must not make any CUDA API calls. Attempting to use a CUDA API may result in "
+            "CUDA_ERROR_NOT_PERMITTED, but this is not required.",
+            "CUDA Driver API, cuLaunchHostFunc",
+        ),
+    )
+    VALID = (
+        Example(
+            "called by a thread that was woken",
+            """
+import ctypes, threading
+
+stream = cu.cuStreamCreate(1)
+done = threading.Event()
+handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: done.set())
+cu.cuLaunchHostFunc(stream, ctypes.cast(handler, ctypes.c_void_p).value, None)
+done.wait()
+cu.cuMemFree(cu.cuMemAlloc(64))
+cu.cuStreamSynchronize(stream)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+        Example(
+            "freed on the stream",
+            """
+import ctypes
+
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAllocAsync(64, stream)
+cu.cuMemsetD8Async(memory, 0, 64, stream)
+handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: None)
+cu.cuLaunchHostFunc(stream, ctypes.cast(handler, ctypes.c_void_p).value, None)
+cu.cuMemFreeAsync(memory, stream)
+cu.cuStreamSynchronize(stream)
+cu.cuStreamDestroy(stream)
+""",
+            note="when the stream has come so far, without a host function",
+        ),
+    )
+    INVALID = (
+        Example(
+            "allocated in a host function",
+            """
+import ctypes
+
+def allocate(data):
+    cu.cuMemAlloc(64)  # error: [stream-call-in-host-function]
+
+stream = cu.cuStreamCreate(1)
+handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(allocate)
+cu.cuLaunchHostFunc(stream, ctypes.cast(handler, ctypes.c_void_p).value, None)
+cu.cuStreamSynchronize(stream)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+        Example(
+            "allocated in a stream's callback",
+            """
+import ctypes
+
+def allocate(stream, status, data):
+    cu.cuMemAlloc(64)  # error: [stream-call-in-host-function]
+
+stream = cu.cuStreamCreate(1)
+handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(allocate)
+cu.cuStreamAddCallback(stream, ctypes.cast(handler, ctypes.c_void_p).value, None, 0)
+cu.cuStreamSynchronize(stream)
+cu.cuStreamDestroy(stream)
+""",
+        ),
+    )
+
+    @classmethod
+    def applies_to(cls, entry_point: EntryPoint) -> bool:
+        return bool(entry_point.roles) and entry_point.api == "driver" and entry_point.name not in _ANSWERED
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        if call.in_host_function:
+            yield Violation(
+                rule=cls,
+                message="this call is made in a host function, which the driver runs for a stream",
+                outcomes=(NOT_PERMITTED,),
+            )
