@@ -279,6 +279,38 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "capture_join_without_work": (),
     "capture_event_afterwards": ("capture-event-wait",),
     "capture_free_outside_async": ("capture-free-outside-memory",),
+    "green_gone_stream_sync": ("stream-use-after-context-destroy",),
+    "green_gone_stream_query": ("stream-use-after-context-destroy",),
+    "green_gone_stream_flags": ("stream-use-after-context-destroy",),
+    "green_gone_stream_memset": ("stream-use-after-context-destroy",),
+    "green_gone_stream_record": ("stream-use-after-context-destroy",),
+    "green_gone_stream_green": ("stream-use-after-context-destroy",),
+    "green_gone_stream_capture": ("stream-use-after-context-destroy",),
+    "green_gone_stream_destroy": ("stream-use-after-context-destroy",),
+    "green_gone_stream_context": ("stream-use-after-context-destroy",),
+    "green_gone_stream_hostfunc": ("stream-use-after-context-destroy",),
+    "green_gone_stream_destroy_with_work": ("stream-use-after-context-destroy",),
+    "green_gone_stream_of_no_primary": ("stream-use-after-context-destroy",),
+    "green_destroy_twice": ("green-context-destroy-twice",),
+    "green_gone_stream_create": ("green-context-use-after-destroy",),
+    "green_gone_record": ("green-context-use-after-destroy",),
+    "green_gone_wait": ("green-context-use-after-destroy",),
+    "green_gone_from": ("green-context-use-after-destroy",),
+    "green_gone_resource": ("green-context-use-after-destroy",),
+    "green_gone_id": ("green-context-use-after-destroy",),
+    "green_null": ("green-context-null-handle",),
+    "green_gone_context_current": ("context-destroyed-current",),
+    "green_gone_context_alloc": ("context-destroyed-current",),
+    "green_gone_context_stream_create": ("context-destroyed-current",),
+    "green_gone_context_set_current": ("context-destroyed-current",),
+    "green_gone_context_push": (),
+    "green_context_destroy": ("context-destroy-green",),
+    "green_gone_context_with_primary": ("context-destroyed-current",),
+    "green_gone_memory": (),
+    "green_primary_released": ("context-destroyed-current",),
+    "green_primary_reset": (),
+    "green_device_reset": (),
+    "green_stream_in_order": (),
     "host_function_query": ("event-null-handle",),
     "host_function_last": (),
     "host_function_malloc": ("stream-call-in-host-function",),
@@ -336,7 +368,7 @@ NOT_SEEN: dict[str, str] = {
 }
 
 NOT_YET = (
-    "green_",
+    "green_gone_event",
     "event_as_stream",
     "stream_as_array",
     "library_from_nowhere",
@@ -345,5 +377,5 @@ NOT_YET = (
     "graph_node_",
     "size_zero_driver",
 )
-"""Beginnings of the names of programs that the emulated device answers otherwise, but for those above: it knows no green contexts, does not
-refuse calls in host functions, and gives another status for some handles that are none, or an allocation of no bytes."""
+"""Beginnings of the names of programs that the emulated device answers otherwise, but for those above: it gives another status for some
+handles that are none, or an allocation of no bytes, and does not die of an event of a green context that has ended."""

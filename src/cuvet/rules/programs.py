@@ -124,6 +124,16 @@ class Driver:
         pinned, on_device = 1, 1
         return int(self.cuMemPoolCreate(self.struct("CUmemPoolProps", allocType=pinned, location__type=on_device)))
 
+    def green_context(self) -> int:
+        """A green context (CUgreenCtx) with some multiprocessors of device 0."""
+        multiprocessors, of_default_stream, size = 1, 1, driver().struct("CUdevResource").bytes
+        all_of_them, some = self.host(size), self.host(size)
+        self.cuDeviceGetDevResource(0, all_of_them, multiprocessors)
+        groups = ctypes.c_uint(1)
+        self.cuDevSmResourceSplitByCount(some, ctypes.addressof(groups), all_of_them, 0, 0, 8)
+        description = self.cuDevResourceGenerateDesc(some, 1)
+        return int(self.cuGreenCtxCreate(description, 0, of_default_stream))
+
     def array(self) -> int:
         """An array (CUarray) of 64 × 64 floats that surfaces can be made of."""
         return int(self.cuArray3DCreate(self._layout()))

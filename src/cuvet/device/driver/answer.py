@@ -20,6 +20,7 @@ from cuvet.device.driver import (
     function,
     graph,
     graph_node,
+    green_context,
     host_memory,
     ipc,
     launch,
@@ -40,8 +41,8 @@ from cuvet.rules.rule import CRASH
 Handler = Callable[[Invocation], int | Steps[int]]
 
 _MODULES: tuple[ModuleType, ...] = (
-    array, context, device, event, function, graph, graph_node, host_memory, ipc, launch, library, memory, memory_copy, memory_pool,
-    pointer, stream, virtual_memory,
+    array, context, device, event, function, graph, graph_node, green_context, host_memory, ipc, launch, library, memory, memory_copy,
+    memory_pool, pointer, stream, virtual_memory,
 )  # fmt: skip
 HANDLERS: dict[str, Handler] = {
     name: handler

@@ -14,14 +14,14 @@ _CAPTURE_NONE, _CAPTURE_ACTIVE, _CAPTURE_INVALIDATED = 0, 1, 2
 
 
 def cuStreamCreate(call: Invocation) -> int:
-    return _create(call, call["Flags"], 0)
+    return created(call, call["Flags"], 0)
 
 
 def cuStreamCreateWithPriority(call: Invocation) -> int:
-    return _create(call, call["flags"], call.signed("priority"))
+    return created(call, call["flags"], call.signed("priority"))
 
 
-def _create(call: Invocation, flags: int, priority: int) -> int:
+def created(call: Invocation, flags: int, priority: int) -> int:
     handle = call.issue("phStream", Kind.STREAM)
     allowed = max(facts.FACTS.stream_priority_greatest, min(facts.FACTS.stream_priority_least, priority))
     call.process.attributes["stream flags", handle, 0] = flags

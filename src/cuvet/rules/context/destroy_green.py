@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Context
+from cuvet.rules.evidence import measured
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class ContextDestroyGreen(Rule):
+    """
+    ## What it checks
+    `cuCtxDestroy` is called with the context that `cuCtxFromGreenCtx` made of a green context.
+
+    ## Why it is wrong
+    That context belongs to the green context and ends with it. The call was measured to return
+    CUDA_ERROR_INVALID_CONTEXT.
+
+    ## Use instead
+    Destroy the green context with `cuGreenCtxDestroy`.
+
+    ## Limits
+    The context is known as one of a green context only if the call that made it was seen.
+    """
+
+    code = "CV118"
+    name = "context-destroy-green"
+    severity = "error"
+    summary = "the context of a green context is destroyed by itself"
+    help = "call cuGreenCtxDestroy with the green context instead of cuCtxDestroy with its context"
+    entry_points = frozenset({"cuCtxDestroy"})
+    evidence = (
+        measured("CUDA_ERROR_INVALID_CONTEXT; the green context is destroyed afterwards", "green_context_destroy"),
+    )
+    VALID = (
+        Example(
+            "green context destroyed",
+            """
+green = cu.green_context()
+cu.cuCtxFromGreenCtx(green)
+cu.cuGreenCtxDestroy(green)
+""",
+        ),
+        Example(
+            "own context destroyed",
+            """
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "its context destroyed",
+            """
+green = cu.green_context()
+cu.cuCtxDestroy(cu.cuCtxFromGreenCtx(green))  # error: [context-destroy-green]
+cu.cuGreenCtxDestroy(green)
+""",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        context = model.object_of(call, 0, Kind.CONTEXT)
+        if isinstance(context, Context) and context.alive and context.of_green:
+            owner = (
+                f" is that of {context.parent.name}" if context.parent is not None else " is that of a green context"
+            )
+            yield Violation(
+                rule=cls,
+                message=f"{context.name}{owner}, and ends with it",
+                objects=(context,),
+                argument=0,
+                outcomes=(201,),
+            )
