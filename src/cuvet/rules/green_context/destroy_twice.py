@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class GreenContextDestroyTwice(DestroyTwice):
@@ -48,6 +49,24 @@ cu.cuGreenCtxDestroy(green)
 """,
             note="each is destroyed once, whatever its handle",
         ),
+        Source(
+            "C++: destroyed on each way out",
+            """
+CUresult run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUcontext context;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    CUresult result = cuCtxFromGreenCtx(&context, green);
+    if (result != CUDA_SUCCESS) {
+        cuGreenCtxDestroy(green);
+        return result;
+    }
+    work(context);
+    return cuGreenCtxDestroy(green);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -57,5 +76,22 @@ green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
 cu.cuGreenCtxDestroy(green)  # error: [green-context-destroy-twice]
 """,
+        ),
+        Source(
+            "C++: on failure, and at the end",
+            """
+void run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUcontext context;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    CUresult result = cuCtxFromGreenCtx(&context, green);
+    if (result != CUDA_SUCCESS)
+        cuGreenCtxDestroy(green);
+    else
+        work(context);
+    cuGreenCtxDestroy(green);  // error: [green-context-destroy-twice]
+}
+""",
+            language="c++",
         ),
     )

@@ -4,6 +4,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Example
+from cuvet.rules.sources import Source
 
 
 class GreenContextUseAfterDestroy(UseAfterDestroy):
@@ -63,6 +64,21 @@ cu.cuStreamDestroy(stream)
 cu.cuGreenCtxDestroy(second)
 """,
         ),
+        Source(
+            "C++: destroyed after its stream",
+            """
+void run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUstream stream;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0);
+    work(stream);
+    cuStreamDestroy(stream);
+    cuGreenCtxDestroy(green);
+}
+""",
+            language="c++",
+        ),
     )
     INVALID = (
         Example(
@@ -80,5 +96,20 @@ green = cu.green_context()
 cu.in_thread(lambda: cu.cuGreenCtxDestroy(green))
 cu.cuCtxFromGreenCtx(green)  # error: [green-context-use-after-destroy]
 """,
+        ),
+        Source(
+            "C++: a stream made in a destroyed green context",
+            """
+void run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUstream stream;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    cuGreenCtxDestroy(green);
+    cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0);  // error: [green-context-use-after-destroy]
+    work(stream);
+    cuStreamDestroy(stream);
+}
+""",
+            language="c++",
         ),
     )
