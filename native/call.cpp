@@ -17,7 +17,6 @@ __thread Thread* current_thread;
 namespace {
 
 constexpr uint32_t SUCCESS = 0;
-constexpr uint32_t NOT_READY = 600;
 constexpr int MOST_OBJECTS = 96;
 constexpr int MOST_OUTPUTS = 16;
 constexpr uint64_t MOST_ELEMENTS = 64;

@@ -76,6 +76,8 @@ class Call {
     uint64_t pointers_[16];
 };
 
+constexpr uint32_t NOT_READY = 600;  // work goes on: no failure
+
 // Whether the memory that a kernel's arguments name is to be looked at.
 inline bool arguments_matter() { return hot.stream_ordered_memory_exists.load(std::memory_order_relaxed); }
 

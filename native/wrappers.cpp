@@ -28,9 +28,9 @@ struct Bytes {
 
 constexpr Blob NO_STRUCTS[] = {{0, 0, nullptr}};
 constexpr uint64_t ASK_PER_THREAD = 2;  // flag of cuGetProcAddress
-constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500, NOT_READY = 600;
+constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500;
 constexpr uint32_t NOT_MADE = ~0u;  // no status of the driver
-constexpr uint64_t NO_STREAM = ~uint64_t{0}, ANY_FUNCTION = ~uint64_t{0};
+constexpr uint64_t NO_STREAM = ~uint64_t{0};
 
 uint64_t word(int32_t value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
 
@@ -84,9 +84,9 @@ __attribute__((always_inline)) inline bool are_known_to_live(uint64_t beside, ui
 
 // What the mark is of beside the stream.
 constexpr uint64_t NOTHING = 0;
-__attribute__((always_inline)) inline uint64_t kernel(uint64_t function) { return key_of(Kind::FUNCTION, function); }
-__attribute__((always_inline)) inline uint64_t event(uint64_t event) { return key_of(Kind::EVENT, event); }
-__attribute__((always_inline)) inline uint64_t recorded(uint64_t event) { return ~key_of(Kind::EVENT, event); }
+__attribute__((always_inline)) inline uint64_t function(uint64_t handle) { return key_of(Kind::FUNCTION, handle); }
+__attribute__((always_inline)) inline uint64_t event(uint64_t handle) { return key_of(Kind::EVENT, handle); }
+__attribute__((always_inline)) inline uint64_t recorded_event(uint64_t handle) { return ~key_of(Kind::EVENT, handle); }
 
 bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(Kind::STREAM, stream); }
 
@@ -107,36 +107,34 @@ __attribute__((always_inline)) inline bool still_lives(uint64_t stream) {
 }
 
 // What a launch names lives, and what its kernel's arguments name need not be looked at.
-bool launch_is_quiet(uint64_t function, uint64_t stream) {
+bool launch_is_quiet(uint64_t handle, uint64_t stream) {
     const uint64_t seen = hot.changes.load(std::memory_order_acquire);
-    const bool living = !arguments_matter() && lives(Kind::FUNCTION, function) && stream_lives(stream);
-    return remember(living, kernel(function), stream, seen);
+    const bool living = !arguments_matter() && lives(Kind::FUNCTION, handle) && stream_lives(stream);
+    return remember(living, function(handle), stream, seen);
 }
 
 // The same of calls that order work: of a stream, of an event and a stream (0 if there is none), and of one that
 // records an event, whose first time is stored.
 bool order_is_quiet(uint64_t stream) { return look_whether_stream_lives(stream) && !order_matters(); }
 
-bool order_is_quiet(uint64_t event_handle, uint64_t stream) {
+bool order_is_quiet(uint64_t handle, uint64_t stream) {
     const uint64_t seen = hot.changes.load(std::memory_order_acquire);
-    const bool living = lives(Kind::EVENT, event_handle) && stream_lives(stream);
-    return remember(living, event(event_handle), stream, seen) && !order_matters();
+    const bool living = lives(Kind::EVENT, handle) && stream_lives(stream);
+    return remember(living, event(handle), stream, seen) && !order_matters();
 }
 
-bool record_is_quiet(uint64_t event_handle, uint64_t stream) {
+bool record_is_quiet(uint64_t handle, uint64_t stream) {
     const uint64_t seen = hot.changes.load(std::memory_order_acquire);
-    const Object* object = find_object(Kind::EVENT, event_handle);
+    const Object* object = find_object(Kind::EVENT, handle);
     const bool again = object && object->state.load(std::memory_order_relaxed) & RECORDED;
-    return remember(again && is_alive(object) && stream_lives(stream), recorded(event_handle), stream, seen) &&
+    return remember(again && is_alive(object) && stream_lives(stream), recorded_event(handle), stream, seen) &&
            !order_matters();
 }
 
 // The stream that is so many bytes behind the pointer; NO_STREAM if that cannot be read.
 __attribute__((always_inline)) inline uint64_t stream_at(uint64_t structure, uint16_t offset) {
     Thread* thread = known_thread();
-    if (!structure || !thread) return NO_STREAM;
-    // A library's own is there.
-    if (!thread->library_call && !is_readable(thread, structure + offset, sizeof(uint64_t))) return NO_STREAM;
+    if (!structure || !thread || !is_readable(thread, structure + offset, sizeof(uint64_t))) return NO_STREAM;
     uint64_t stream;
     memcpy(&stream, reinterpret_cast<const char*>(structure) + offset, sizeof stream);
     return stream;

@@ -534,7 +534,7 @@ def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str
     if [fields["action"] for fields in others] != ["LAUNCHES"]:
         return lives_all(before, words), ""
     function, stream = word_named(others[0], words), word_named(streams[0], words)
-    return f"launch_is_quiet({function}, {stream})", f"are_known_to_live(kernel({function}), {stream})"
+    return f"launch_is_quiet({function}, {stream})", f"are_known_to_live(function({function}), {stream})"
 
 
 def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
@@ -553,7 +553,7 @@ def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[st
         return f"order_is_quiet({stream})", f"!order_matters() && are_known_to_live(NOTHING, {stream})"
     records = any(fields["action"] == "RECORDS" for fields in before)
     quiet = f"{'record' if records else 'order'}_is_quiet({events[0]}, {stream})"
-    beside = f"{'recorded' if records else 'event'}({events[0]})"
+    beside = f"{'recorded_event' if records else 'event'}({events[0]})"
     return quiet, f"!order_matters() && are_known_to_live({beside}, {stream})"
 
 

@@ -56,7 +56,7 @@ class Call:
     site: Site | None = None
     per_thread: bool = False
     in_host_function: bool = False
-    """A host function makes it, which the driver runs for a stream. Of a recorded call known only if it was not permitted."""
+    """A host function makes it, which the driver called. Of a recorded call known only if it was not permitted."""
     stack: int = 0
     """Of a recorded call: the id of its stack in the recording; 0 if it has none."""
     maps: tuple[str, ...] = ()

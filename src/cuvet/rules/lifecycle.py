@@ -198,7 +198,7 @@ class ParentGone(LifeRule):
     """
 
     verbs = NAMES
-    roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT})
+    roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT})
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

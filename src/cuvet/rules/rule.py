@@ -91,13 +91,14 @@ class Rule(ABC):
     verbs: ClassVar[frozenset[Verb] | None] = None
     entry_points: ClassVar[frozenset[str] | None] = None
     stage: ClassVar[Stage] = Stage.STATE
-    """Where it comes among what the driver looks at."""
+    """Where it comes among what the driver looks at. What is wrong with the process is reported instead of what else is wrong with the
+    call."""
     fix: ClassVar[Literal["remove-call", "check-status"] | None] = None
     """How ``cuvet check --fix`` mends what it finds, where that is mechanical and safe."""
     libraries: ClassVar[bool] = False
     """It is about calls of CUDA's libraries too."""
     of_process: ClassVar[bool] = False
-    """It is about the state of the process: it is reported once for each, and instead of what else is wrong with the calls."""
+    """It is about the state of the process: it is reported once for each."""
     only_for_dead: ClassVar[bool] = False
     """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
 

@@ -7,40 +7,44 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.device import context_made
 from cuvet.device.driver.stream import created
-from cuvet.device.invocation import Invocation, read, write, write_word
+from cuvet.device.invocation import Invocation, read, tell, write, write_word
 from cuvet.device.protocol import Steps
 
 _MULTIPROCESSORS = 1
-_SMALLEST_PART = 8
-"""Of devices of compute capability 9.0; parts are multiples of it (CUDA Driver API, Green Contexts)."""
+_ALIGNMENT = 8
+"""Of the sizes of parts, and the smallest, on devices of compute capability 9.0 (CUDA Driver API, Green Contexts)."""
+_MEMBERS = {"type": _MULTIPROCESSORS, "sm.minSmPartitionSize": _ALIGNMENT, "sm.smCoscheduledAlignment": _ALIGNMENT}
 
 
 def cuDeviceGetDevResource(call: Invocation) -> Steps[int]:
-    return (yield from _give_multiprocessors(call))
+    return (yield from _give(call, facts.named("MULTIPROCESSOR_COUNT")))
 
 
 def cuGreenCtxGetDevResource(call: Invocation) -> Steps[int]:
-    return (yield from _give_multiprocessors(call))
+    return (yield from _give(call, call.process.attributes.get(("multiprocessors", call["hCtx"], 0), 0)))
 
 
-def _give_multiprocessors(call: Invocation) -> Steps[int]:
+def _give(call: Invocation, multiprocessors: int) -> Steps[int]:
     if call["type"] != _MULTIPROCESSORS:
+        yield from tell(
+            call.process, f"{call.entry_point.name} of other resources than multiprocessors is not emulated"
+        )
         return status.NOT_SUPPORTED
-    yield from write(call["resource"], _resource(facts.named("MULTIPROCESSOR_COUNT")))
+    yield from write(call["resource"], _resource(multiprocessors))
     return status.SUCCESS
 
 
 def _resource(multiprocessors: int) -> bytes:
-    described, data = catalog(), bytearray(catalog().struct("CUdevResource").bytes)
-    for path, value in (("type", _MULTIPROCESSORS), ("sm.smCount", multiprocessors)):
-        offset, size, _ = described.field("CUdevResource", path)
+    data = bytearray(catalog().struct("CUdevResource").bytes)
+    for path, value in (*_MEMBERS.items(), ("sm.smCount", multiprocessors)):
+        offset, size, _ = catalog().field("CUdevResource", path)
         data[offset : offset + size] = value.to_bytes(size, "little")
     return bytes(data)
 
 
 def cuDevSmResourceSplitByCount(call: Invocation) -> Steps[int]:
     whole = call.member("input", "sm.smCount")
-    size = max(_SMALLEST_PART, -(-call["minCount"] // _SMALLEST_PART) * _SMALLEST_PART)
+    size = max(1, -(-call["minCount"] // _ALIGNMENT)) * _ALIGNMENT
     wanted = int.from_bytes((yield from read(call["nbGroups"], 4)), "little")
     groups = min(wanted, whole // size) if call["result"] else whole // size
     if call["result"]:
@@ -51,16 +55,22 @@ def cuDevSmResourceSplitByCount(call: Invocation) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuDevResourceGenerateDesc(call: Invocation) -> int:
-    """What it describes is not looked at again."""
-    call.give("phDesc", call["resources"])
-    return status.SUCCESS if call["resources"] and call["nbResources"] else status.INVALID_VALUE
+def cuDevResourceGenerateDesc(call: Invocation) -> Steps[int]:
+    """The description is the number of its multiprocessors."""
+    struct = catalog().struct("CUdevResource").bytes
+    offset, size, _ = catalog().field("CUdevResource", "sm.smCount")
+    data = yield from read(call["resources"], struct * call["nbResources"])
+    counts = [int.from_bytes(data[at : at + size], "little") for at in range(offset, len(data), struct)]
+    call.give("phDesc", sum(counts))
+    return status.SUCCESS if sum(counts) else status.INVALID_VALUE
 
 
 def cuGreenCtxCreate(call: Invocation) -> Steps[int]:
     yield from context_made(call)
-    call.issue("phCtx", Kind.GREEN_CONTEXT)
-    return status.SUCCESS if call["desc"] else status.INVALID_VALUE
+    if not call["desc"]:
+        return status.INVALID_VALUE
+    call.process.attributes["multiprocessors", call.issue("phCtx", Kind.GREEN_CONTEXT), 0] = call["desc"]
+    return status.SUCCESS
 
 
 def cuGreenCtxDestroy(call: Invocation) -> int:
@@ -94,9 +104,12 @@ def cuGreenCtxGetId(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuGreenCtxRecordEvent(call: Invocation) -> int:
+def cuGreenCtxRecordEvent(call: Invocation) -> Steps[int]:
+    """What is in progress is done by then, which it may be."""
+    yield from call.wait()
     return status.SUCCESS
 
 
-def cuGreenCtxWaitEvent(call: Invocation) -> int:
+def cuGreenCtxWaitEvent(call: Invocation) -> Steps[int]:
+    yield from call.wait()
     return status.SUCCESS

@@ -135,6 +135,6 @@ cu.cuStreamDestroy(stream)
         if call.in_host_function:
             yield Violation(
                 rule=cls,
-                message="this call is made in a host function, which the driver runs for a stream",
+                message="this call is made in a host function, which the driver called",
                 outcomes=(NOT_PERMITTED,),
             )

@@ -31,6 +31,7 @@ class StreamUseAfterContextDestroy(ParentGone):
     summary = "a stream is used after its context was destroyed"
     help = "destroy the stream before its context, and the context last"
     kind = Kind.STREAM
+    roots = frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT})
     libraries = True
     outcomes = (709,)
     evidence = (
@@ -42,6 +43,16 @@ class StreamUseAfterContextDestroy(ParentGone):
         measured(
             "after the last cuDevicePrimaryCtxRelease: CUDA_ERROR_CONTEXT_IS_DESTROYED",
             "context_primary_released_stream_use",
+        ),
+        measured(
+            "of a green context, after cuGreenCtxDestroy: synchronising, querying and destroying it, recording an event and setting "
+            "memory on it, capturing it: CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "green_gone_stream_sync",
+            "green_gone_stream_query",
+            "green_gone_stream_destroy",
+            "green_gone_stream_record",
+            "green_gone_stream_memset",
+            "green_gone_stream_capture",
         ),
         documented(
             "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
@@ -127,6 +138,15 @@ own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
+cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
+""",
+        ),
+        Example(
+            "synchronised after its green context was destroyed",
+            """
+green = cu.green_context()
+stream = cu.cuGreenCtxStreamCreate(green, 1, 0)
+cu.cuGreenCtxDestroy(green)
 cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
 """,
         ),
