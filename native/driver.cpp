@@ -23,6 +23,7 @@ constexpr uint32_t STUB_LIBRARY = 34;
 
 struct Wrapper {
     std::atomic<void*> address;
+    std::atomic<bool> leaves_no_trace;
 };
 
 Table<Wrapper> wrappers;  // by address of the real function
@@ -84,7 +85,10 @@ bool open_driver() {
         void* function = real_dlsym(library, symbols[i].name);
         if (!function) continue;
         real_functions[i].store(function, std::memory_order_relaxed);
-        if (Wrapper* wrapper = wrappers.insert(key_of(function))) wrapper->address.store(symbols[i].wrapper);
+        Wrapper* wrapper = wrappers.insert(key_of(function));
+        if (!wrapper) continue;
+        wrapper->address.store(symbols[i].wrapper);
+        wrapper->leaves_no_trace.store(symbols[i].leaves_no_trace);
     }
     driver_library = library;
     return true;
@@ -125,8 +129,9 @@ void* undeclared_function(const char* name) { return driver_library ? real_dlsym
 
 void replace_answer(const char* name, void** answer) {
     if (!name || !answer || !*answer) return;
-    void* wrapper = wrapper_of(*answer);
-    if (!wrapper) wrapper = bind_unexported(name, *answer);
+    const Wrapper* known = wrappers.find(key_of(*answer));
+    if (known && known->leaves_no_trace.load(std::memory_order_relaxed) && quiet_calls_pass) return;
+    void* wrapper = known ? known->address.load(std::memory_order_relaxed) : bind_unexported(name, *answer);
     if (wrapper) *answer = wrapper;
 }
 

@@ -47,7 +47,7 @@ void* wrapper_for(const char* name, uint32_t version, bool per_thread);
 // A function of the real driver that the catalog does not know; null if it has none of that name.
 void* undeclared_function(const char* name);
 
-// Replaces what the driver answered to cuGetProcAddress by our wrapper, if we have one.
+// Replaces what the driver answered to cuGetProcAddress by our wrapper, if we have one and it could ever store a call.
 void replace_answer(const char* name, void** answer);
 
 }  // namespace cuvet

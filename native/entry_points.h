@@ -103,8 +103,9 @@ struct Symbol {
     const char* name;
     const EntryPoint* entry_point;
     void* wrapper;
-    uint32_t version;  // CUDA version that brought this symbol, as cuGetProcAddress counts (12040)
-    bool per_thread;   // _ptds or _ptsz
+    uint32_t version;      // CUDA version that brought this symbol, as cuGetProcAddress counts (12040)
+    bool per_thread;       // _ptds or _ptsz
+    bool leaves_no_trace;  // it names no object, and failing is an ordinary answer
 };
 
 extern const Symbol symbols[];

@@ -11,11 +11,13 @@
 namespace cuvet {
 
 constexpr size_t PAGE_BYTES = 4096;
-constexpr int LIVING_BITS = 8;
+constexpr uint64_t LIVING_SETS = 112;  // as many as leave the page room for the rest
+constexpr int LIVING_WAYS = 4;
 
 struct alignas(PAGE_BYTES) Hot {
-    // A mark for each two objects that lived when a call that names them was looked at: see mark_of().
-    std::atomic<uint64_t> living[1 << LIVING_BITS]{};
+    // A mark for each two objects that lived when a call that names them was looked at: see mark_of(). In a set the
+    // newest comes first.
+    std::atomic<uint64_t> living[LIVING_SETS][LIVING_WAYS]{};
 
     // How often something changed that a quiet call can find: a life that is told, a handle's settings, which function
     // a symbol leads to. Never 0.

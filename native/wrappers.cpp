@@ -68,8 +68,17 @@ __attribute__((always_inline)) inline uint64_t mark_of(uint64_t beside, uint64_t
     return beside * 0x9E3779B97F4A7C15u + stream * 0xC2B2AE3D27D4EB4Fu;
 }
 
-__attribute__((always_inline)) inline std::atomic<uint64_t>& place_of(uint64_t mark) {
-    return hot.living[mark >> (64 - LIVING_BITS)];
+using LivingSet = std::atomic<uint64_t>[LIVING_WAYS];
+
+__attribute__((always_inline)) inline LivingSet& set_of(uint64_t mark) {
+    return hot.living[(mark >> 32) * LIVING_SETS >> 32];
+}
+
+// Without a branch for each: which it is would be guessed wrong.
+__attribute__((always_inline)) inline bool holds(const LivingSet& set, uint64_t word) {
+    bool found = false;
+    for (const std::atomic<uint64_t>& way : set) found |= way.load(std::memory_order_relaxed) == word;
+    return found;
 }
 
 // What stands there if nothing changed since both were seen alive.
@@ -79,7 +88,7 @@ __attribute__((always_inline)) inline uint64_t living_mark(uint64_t mark, uint64
 
 __attribute__((always_inline)) inline bool are_known_to_live(uint64_t beside, uint64_t stream) {
     const uint64_t mark = mark_of(beside, stream), changes = hot.changes.load(std::memory_order_acquire);
-    return place_of(mark).load(std::memory_order_relaxed) == living_mark(mark, changes);
+    return holds(set_of(mark), living_mark(mark, changes));
 }
 
 // What the mark is of beside the stream.
@@ -92,9 +101,13 @@ bool stream_lives(uint64_t stream) { return is_builtin_stream(stream) || lives(K
 
 // `seen`: the changes before they were looked at.
 bool remember(bool living, uint64_t beside, uint64_t stream, uint64_t seen) {
-    const uint64_t mark = mark_of(beside, stream);
-    if (living) place_of(mark).store(living_mark(mark, seen), std::memory_order_relaxed);
-    return living;
+    const uint64_t mark = mark_of(beside, stream), word = living_mark(mark, seen);
+    LivingSet& set = set_of(mark);
+    if (!living || holds(set, word)) return living;
+    for (int way = LIVING_WAYS - 1; way > 0; way--)
+        set[way].store(set[way - 1].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    set[0].store(word, std::memory_order_relaxed);
+    return true;
 }
 
 __attribute__((noinline)) bool look_whether_stream_lives(uint64_t stream) {

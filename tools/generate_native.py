@@ -507,6 +507,12 @@ def quiet_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
     return lives_all(before, words) or "true"
 
 
+def leaves_no_trace(catalog: Catalog, symbol: str, row: Row) -> bool:
+    """Whether nothing is stored of a call even if it fails, unless everything is."""
+    is_probing = row.entry_point.name in PROBING and symbol not in HAND_WRITTEN
+    return is_probing and quiet_if(catalog, row, [""] * len(row.at)) == "true"
+
+
 def quiet_answer_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str, str]:
     """The same for a call that hands out one object, perhaps a known one; and that object's kind, and where it is written."""
     before, after = role_lists(catalog, row)
@@ -718,7 +724,7 @@ def write_driver() -> None:
     table.append(";\n\nconst Symbol symbols[] = {")
     table += [
         f'    {{"{symbol}", &entry_{row.label}, reinterpret_cast<void*>(&{symbol}), {catalog.introduced.get(symbol, 0)}, '
-        f"{str(is_per_thread(symbol)).lower()}}},"
+        f"{str(is_per_thread(symbol)).lower()}, {str(leaves_no_trace(catalog, symbol, row)).lower()}}},"
         for symbol, row in symbols
     ]
     table.append("};")

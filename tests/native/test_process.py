@@ -104,6 +104,31 @@ def test_get_proc_address_gives_wrappers_and_leaves_the_unknown_alone(bench: Ben
     assert [run.trace.recording.entry_points[call.entry_point] for call in run.trace.calls] == ["cuInit", "cuCtxCreate"]
 
 
+@pytest.mark.parametrize("record", ["lifecycle", "full"])
+def test_get_proc_address_gives_the_drivers_own_for_what_leaves_no_trace(bench: Bench, record: str) -> None:
+    """The runtime asks for the current device before all that it does."""
+    run = bench.run(
+        """
+        int is_wrapped(const char *name) {
+            void *function = 0;
+            CHECK(cuGetProcAddress_v2(name, &function, 13000, 0, 0) == 0);
+            return function == dlsym(RTLD_DEFAULT, name);
+        }
+        int main(void) {
+            const char *unseen[] = {"cuCtxGetDevice", "cuDeviceGetAttribute", "cuGetErrorString"};
+            start();
+            for (int i = 0; i < 3; i++) printf("%d", is_wrapped(unseen[i]));
+            CHECK(is_wrapped("cuDevicePrimaryCtxGetState"));
+            CHECK(is_wrapped("cuStreamQuery"));
+            return 0;
+        }""",
+        options=(str(SHIM), "-D_GNU_SOURCE"),
+        CUVET_RECORD=record,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == ("000" if record == "lifecycle" else "111")
+
+
 def test_a_driver_loaded_past_the_shim_is_told(bench: Bench) -> None:
     past = bench.folder / "past" / "libcuda.so.1"
     past.parent.mkdir()
