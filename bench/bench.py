@@ -33,7 +33,7 @@ NATIVE = Path(cuvet.__file__).parent / "_native"
 MODES = ("bare", "passing", "checked", "full")
 PROCESSES = 6
 """With cuvet, and as many without it, in one set: two alike differ by more than cuvet makes."""
-TURNS = 12
+TURNS = 24
 CORES = 4
 
 
@@ -67,8 +67,8 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
 
 def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, list[dict[str, float]]]]:
     """One dictionary a set: mode → the figures of each process. The processes of a set live at the same time, on the same ``CORES``
-    cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A figure is the lowest tenth
-    of what a process measured: what else runs on the machine's host can only add to it."""
+    cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A figure is the geometric mean
+    of the medians of a process's turns: from turn to turn a loud host changes more than processes differ."""
     modes = ["bare", "checked"] * PROCESSES
     found = []
     for number in range(sets):
@@ -83,10 +83,10 @@ def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, list[
                 random.Random(TURNS * number + chunk).shuffle(order)
                 for each in order:
                     for what, values in turn(running[each]).items():
-                        taken[each].setdefault(what, []).extend(values)
+                        taken[each].setdefault(what, []).append(statistics.median(values))
             for process in running:
                 process.communicate()
-        figures = [{what: lowest_tenth(values) for what, values in each.items()} for each in taken]
+        figures = [{what: statistics.geometric_mean(values) for what, values in each.items()} for each in taken]
         found.append(
             {mode: [each for each, of in zip(figures, modes, strict=True) if of == mode] for mode in modes[:2]}
         )
@@ -114,10 +114,6 @@ def turn(process: subprocess.Popen[str]) -> dict[str, list[float]]:
     process.stdin.flush()
     measured: dict[str, list[float]] = json.loads(process.stdout.readline())
     return measured
-
-
-def lowest_tenth(values: list[float]) -> float:
-    return statistics.quantiles(values, n=10)[0]
 
 
 def spread(values: list[float], form: str) -> str:
