@@ -97,12 +97,13 @@ def test_it_ends_as_on_the_hardware(fact: Fact, run: Run) -> None:
         )
 
 
-@pytest.mark.parametrize("fact", [fact for fact in FACTS if fact.id not in CHANCE], ids=by_id)
+@pytest.mark.parametrize("fact", FACTS, ids=by_id)
 def test_it_gets_the_findings_of_the_hardware(fact: Fact, run: Run) -> None:
-    expected = set(EXPECTED[fact.id])
+    expected = EXPECTED[fact.id]
     if fact.id == "sticky_then_calls" and run.ended[fact.id].exit_code == 0:
-        expected = {"error-sticky", "event-null-handle"}
-    assert {finding.name for finding in run.findings[fact.id]} == expected
+        expected = ("error-sticky", "event-null-handle")
+    names = tuple(sorted({finding.name for finding in run.findings[fact.id]}))
+    assert names in (tuple(sorted(expected)), *CHANCE.get(fact.id, ()))
 
 
 def test_every_finding_is_of_a_program(run: Run) -> None:

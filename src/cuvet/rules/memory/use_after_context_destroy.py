@@ -39,6 +39,11 @@ class MemoryUseAfterContextDestroy(Rule):
     entry_points = ENTRY_POINTS | COPIES | SETS
     evidence = (
         measured("cuMemFree after cuCtxDestroy returns CUDA_ERROR_INVALID_VALUE", "ctx_destroy_then_use"),
+        measured(
+            "memory of a green context's context after cuGreenCtxDestroy, where nothing else retains the primary context: cuMemsetD8 and "
+            "cuMemFree return CUDA_ERROR_INVALID_VALUE",
+            "green_gone_memory",
+        ),
         recorded("where a destroyed context is current: CUDA_ERROR_CONTEXT_IS_DESTROYED"),
         documented(
             "Destroys and cleans up all resources associated with the context.",
@@ -117,6 +122,20 @@ cu.cuCtxDestroy(other)
 cu.cuCtxSetCurrent(context)
 cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-context-destroy]
 """,
+        ),
+        Example(
+            "of a green context that was all that retained the primary context",
+            """
+cu.cuInit(0)
+green = cu.green_context()
+cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
+memory = cu.cuMemAlloc(64)
+cu.cuGreenCtxDestroy(green)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
+cu.cuMemsetD8(memory, 0, 64)  # error: [memory-use-after-context-destroy]
+cu.cuMemFree(memory)  # error: [memory-use-after-context-destroy]
+""",
+            setup=False,
         ),
         Source(
             "C++: freed after its context",
