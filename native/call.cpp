@@ -408,7 +408,7 @@ void Call::finish(uint32_t status) {
 
 __attribute__((noinline)) void Call::finish_more(uint32_t status) {
     if (entry_point_.flags & LIBRARY)
-        leave_with_handles(thread_, entry_point_, words_, status == SUCCESS, record_ || dropped_);
+        leave_with_handles(thread_, entry_point_, words_, status == SUCCESS, flags_ & ~CALL_PER_THREAD);
     if (entry_point_.flags & ENDS_CAPTURE && hot.captures.load(std::memory_order_relaxed) > 0)
         hot.captures.fetch_sub(1, std::memory_order_relaxed);
 }

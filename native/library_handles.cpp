@@ -236,7 +236,7 @@ Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const ui
 // cublasSetStream gives the handle its own workspace back. Frameworks set stream and workspace again and again, in this
 // order: as long as both are the same, nothing has changed, and nothing is stored.
 void leave_with_handles(const Thread* thread, const EntryPoint& entry_point, const uint64_t* words, bool success,
-                        bool stored) {
+                        bool told) {
     each_object(entry_point, words, EXCLUSIVE, [&](const Role& role, const Object* object) {
         Handle* handle = role.flags & EXCLUSIVE ? object->handle.load(std::memory_order_acquire) : nullptr;
         if (handle) release(handle, thread);
@@ -250,7 +250,7 @@ void leave_with_handles(const Thread* thread, const EntryPoint& entry_point, con
         note_change();
         if (!(entry_point.flags & RESETS_WORKSPACE)) continue;
         handle->workspace.in_use.store(false, std::memory_order_relaxed);
-        if (stored) handle->workspace.told.store(false, std::memory_order_relaxed);
+        if (told) handle->workspace.told.store(false, std::memory_order_relaxed);
     }
 }
 

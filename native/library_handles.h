@@ -141,9 +141,9 @@ struct Entry {
 };
 
 Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const uint64_t* words);
-// `stored`: the recording tells of the call.
+// `told`: the recording says what the call did, not only, where everything is recorded, that it was made.
 void leave_with_handles(const Thread* thread, const EntryPoint& entry_point, const uint64_t* words, bool success,
-                        bool stored);
+                        bool told);
 
 // A new object stands in its place.
 void forget_settings(const Object* object);

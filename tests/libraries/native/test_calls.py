@@ -192,6 +192,29 @@ def test_streams_and_workspaces_are_stored_when_they_change(bench: Bench, fakes:
     ]
 
 
+def test_where_everything_is_recorded_only_changes_of_a_workspace_are_marked(bench: Bench, fakes: Fakes) -> None:
+    done = run(
+        bench,
+        fakes,
+        """int main(void) {
+            uint64_t h, stream, memory;
+            start();
+            cublasCreate_v2(&h);
+            cuStreamCreate(&stream, 1);
+            cuMemAlloc_v2(&memory, 4096);
+            for (int i = 0; i < 3; i++) cublasSetStream_v2(h, stream), cublasSetWorkspace_v2(h, memory, 4096);
+            cublasSetStream_v2(h, 0);
+            cublasSetWorkspace_v2(h, memory, 4096);           // the last call gave it back
+            return 0;
+        }""",
+        CUVET_RECORD="full",
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("cublasSetStream", "cublasSetWorkspace"):
+        calls = done.trace.named(name)
+        assert [bool(call.flags & CallFlag.LIFECYCLE) for call in calls] == [True, False, False, True], name
+
+
 def test_a_stream_that_is_set_again_gives_the_workspace_back(bench: Bench, fakes: Fakes) -> None:
     done = run(
         bench,
