@@ -300,7 +300,7 @@ class Model:
     def current_context(self, call: Call) -> Context | None:
         thread = self.threads.get(call.thread)
         top = thread.stack[-1] if thread is not None and thread.stack else None
-        if call.context is not None and not _is(top, call.context):
+        if call.context is not None and not _agrees(top, call.context):
             top = self.context_at(call.context)
         return self._newest(top)
 
@@ -550,7 +550,7 @@ class Model:
     def _follow_driver(self, thread: Thread, handle: int) -> None:
         """The driver says which context is current; ours differs if something went past what is seen."""
         top = thread.stack[-1] if thread.stack else None
-        if not _is(top, handle):
+        if not _agrees(top, handle):
             thread.set_current(self.adopt_context(handle) if handle else None)
 
     def _stream(self, call: Call, parameter_index: int, word: int) -> Stream | None:
@@ -639,7 +639,7 @@ class Model:
         return True
 
 
-def _is(context: Context | None, handle: int) -> bool:
+def _agrees(context: Context | None, handle: int) -> bool:
     """Whether a thread's context is what the driver says. One that ended may have left its handle to another."""
     return not handle if context is None else context.handle == handle and context.alive
 
