@@ -306,6 +306,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "green_gone_context_push": (),
     "green_context_destroy": ("context-destroy-green",),
     "green_gone_context_with_primary": ("context-destroyed-current",),
+    "green_gone_event": ("event-use-after-context-destroy",),
     "green_gone_memory": ("memory-use-after-context-destroy",),
     "green_primary_released": ("context-destroyed-current",),
     "green_primary_reset": (),
@@ -372,7 +373,6 @@ NOT_SEEN: dict[str, str] = {
 }
 
 NOT_YET = (
-    "green_gone_event",
     "event_as_stream",
     "stream_as_array",
     "library_from_nowhere",
@@ -382,4 +382,4 @@ NOT_YET = (
     "size_zero_driver",
 )
 """Beginnings of the names of programs that the emulated device answers otherwise, but for those above: it gives another status for some
-handles that are none, or an allocation of no bytes, and does not die of an event of a green context that has ended."""
+handles that are none, or an allocation of no bytes."""

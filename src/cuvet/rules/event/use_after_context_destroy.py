@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
+from cuvet.rules.rule import CRASH, Example, Violation
 from cuvet.rules.sources import Source
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
 
 
 class EventUseAfterContextDestroy(ParentGone):
@@ -15,7 +22,8 @@ class EventUseAfterContextDestroy(ParentGone):
 
     ## Why it is wrong
     Destroying a context destroys its events. Later calls with one of them were measured to return
-    CUDA_ERROR_CONTEXT_IS_DESTROYED; they are documented as undefined.
+    CUDA_ERROR_CONTEXT_IS_DESTROYED, or, where it was a green context's, to kill the process; they are documented as
+    undefined.
 
     ## Use instead
     Destroy the context last, when nothing that belongs to it is named any more. Destructors of objects that
@@ -31,11 +39,17 @@ class EventUseAfterContextDestroy(ParentGone):
     summary = "an event is used after its context was destroyed"
     help = "destroy the event before its context, and the context last"
     kind = Kind.EVENT
+    roots = frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT})
     outcomes = (709,)
     evidence = (
         measured(
             "querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED",
             "context_destroy_then_event_destroy",
+        ),
+        measured(
+            "made in a green context's context, where nothing else retains the primary context: cuEventSynchronize after "
+            "cuGreenCtxDestroy kills the process",
+            "green_gone_event",
         ),
         documented(
             "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
@@ -111,6 +125,19 @@ cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuEventQuery(event)  # error: [event-use-after-context-destroy]
 """,
         ),
+        Example(
+            "of a green context that was all that retained the primary context",
+            """
+cu.cuInit(0)
+green = cu.green_context()
+cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
+event = cu.cuEventCreate(0)
+cu.cuGreenCtxDestroy(green)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
+cu.cuEventSynchronize(event)  # error: [event-use-after-context-destroy]
+""",
+            setup=False,
+        ),
         Source(
             "C++: destroyed after its context",
             """
@@ -159,3 +186,9 @@ class Worker {
             language="c#",
         ),
     )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            of_green = violation.objects[-1].kind is Kind.GREEN_CONTEXT
+            yield replace(violation, outcomes=(CRASH,)) if of_green else violation
