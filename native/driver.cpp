@@ -21,12 +21,11 @@ namespace {
 constexpr uint32_t NOT_SUPPORTED = 801;
 constexpr uint32_t STUB_LIBRARY = 34;
 
-struct Wrapper {
-    std::atomic<void*> address;
-    std::atomic<bool> leaves_no_trace;
+struct Wrapped {
+    std::atomic<const Symbol*> symbol;
 };
 
-Table<Wrapper> wrappers;  // by address of the real function
+Table<Wrapped> wrapped;  // by address of the real function
 char path_of_driver[PATH_MAX];
 std::atomic<uint64_t> bias_of_driver;
 std::atomic<void*> driver_library;
@@ -85,10 +84,7 @@ bool open_driver() {
         void* function = real_dlsym(library, symbols[i].name);
         if (!function) continue;
         real_functions[i].store(function, std::memory_order_relaxed);
-        Wrapper* wrapper = wrappers.insert(key_of(function));
-        if (!wrapper) continue;
-        wrapper->address.store(symbols[i].wrapper);
-        wrapper->leaves_no_trace.store(symbols[i].leaves_no_trace);
+        if (Wrapped* entry = wrapped.insert(key_of(function))) entry->symbol.store(&symbols[i]);
     }
     driver_library = library;
     return true;
@@ -120,18 +116,14 @@ bool is_our_driver(uint64_t load_bias) {
     return load_bias == own_bias() || (driver_library && load_bias == bias_of_driver);
 }
 
-void* wrapper_of(const void* real_function) {
-    const Wrapper* wrapper = real_function ? wrappers.find(key_of(real_function)) : nullptr;
-    return wrapper ? wrapper->address.load(std::memory_order_relaxed) : nullptr;
-}
-
 void* undeclared_function(const char* name) { return driver_library ? real_dlsym(driver_library, name) : nullptr; }
 
 void replace_answer(const char* name, void** answer) {
     if (!name || !answer || !*answer) return;
-    const Wrapper* known = wrappers.find(key_of(*answer));
-    if (known && known->leaves_no_trace.load(std::memory_order_relaxed) && quiet_calls_pass) return;
-    void* wrapper = known ? known->address.load(std::memory_order_relaxed) : bind_unexported(name, *answer);
+    const Wrapped* known = wrapped.find(key_of(*answer));
+    const Symbol* symbol = known ? known->symbol.load(std::memory_order_relaxed) : nullptr;
+    if (symbol && symbol->leaves_no_trace && quiet_calls_pass) return;
+    void* wrapper = symbol ? symbol->wrapper : bind_unexported(name, *answer);
     if (wrapper) *answer = wrapper;
 }
 

@@ -38,8 +38,6 @@ const char* driver_path();
 // Whether the library loaded at this bias is the shim or the driver that the shim opened.
 bool is_our_driver(uint64_t load_bias);
 
-// The wrapper of the real driver's function at this address; null if unknown.
-void* wrapper_of(const void* real_function);
 // The wrapper that an emulated driver answers for a name: cuGetProcAddress's rules for versions and the per-thread
 // default stream.
 void* wrapper_for(const char* name, uint32_t version, bool per_thread);

@@ -88,9 +88,6 @@ def create_green_context(model: Model, call: Call, outcome: Outcome) -> None:
         return
     green = model.create(Object, Kind.GREEN_CONTEXT, handle, call, outcome, "phCtx", None)
     green.context, green.device = None, parameter(call, "dev")
-    primary = model.primaries.get(green.device)
-    if primary is not None and primary.alive:
-        primary.retained += 1
 
 
 @for_role(Verb.DESTROYS, Kind.GREEN_CONTEXT)
@@ -99,8 +96,9 @@ def destroy_green_context(model: Model, call: Call, outcome: Outcome, role: Role
     if green is None or not green.alive:
         return
     model.end(green, call)
-    if green.device is not None:
-        _release(model, call, green.device)
+    primary = None if green.device is None else model.primaries.get(green.device)
+    if primary is not None:
+        _end_if_unretained(model, call, primary)
 
 
 @instead_of_roles("cuGreenCtxStreamCreate")
@@ -128,26 +126,39 @@ def retain(model: Model, call: Call, outcome: Outcome) -> None:
     if context is None or not context.alive or context.handle != handle:
         context = model.create(Context, Kind.CONTEXT, handle, call, outcome, "pctx", None)
         context.context = None
-        for stream in model.objects(Kind.STREAM):
-            if isinstance(stream, Stream) and stream.context is None and stream.device == device:
-                stream.context = context
+        _take_from_green_contexts(model, context, device)
     model.primaries[device] = context
     context.primary, context.device, context.retained = True, device, retained + 1
 
 
+def _take_from_green_contexts(model: Model, primary: Context, device: int) -> None:
+    """What was made with green contexts before the primary context was seen is the primary context's all the same."""
+    for stream in model.objects(Kind.STREAM):
+        if isinstance(stream, Stream) and stream.context is None and stream.device == device:
+            stream.context = primary
+    for context in model.objects(Kind.CONTEXT):
+        if not isinstance(context, Context) or not context.of_green or context.device != device:
+            continue
+        for child in tuple(context.children):
+            child.parent = child.context = primary
+            primary.children[child] = None
+        context.children.clear()
+
+
 @instead_of_roles("cuDevicePrimaryCtxRelease")
 def release(model: Model, call: Call, outcome: Outcome) -> None:
-    _release(model, call, parameter(call, "dev"))
+    context = model.primaries.get(parameter(call, "dev"))
+    if context is not None:
+        context.retained = max(0, context.retained - 1)
+        _end_if_unretained(model, call, context)
 
 
-def _release(model: Model, call: Call, device: int) -> None:
-    """The last release resets the primary context."""
-    context = model.primaries.get(device)
-    if context is None:
-        return
-    context.retained = max(0, context.retained - 1)
-    if context.retained == 0:
-        _reset(model, call, device, context)
+def _end_if_unretained(model: Model, call: Call, primary: Context) -> None:
+    """The last release resets the primary context; green contexts retain it, too."""
+    device = primary.device
+    green = any(green.device == device for green in model.objects(Kind.GREEN_CONTEXT))
+    if device is not None and not primary.retained and not green:
+        _reset(model, call, device, primary)
 
 
 @instead_of_roles("cuDevicePrimaryCtxReset")

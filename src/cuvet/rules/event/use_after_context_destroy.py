@@ -22,8 +22,8 @@ class EventUseAfterContextDestroy(ParentGone):
 
     ## Why it is wrong
     Destroying a context destroys its events. Later calls with one of them were measured to return
-    CUDA_ERROR_CONTEXT_IS_DESTROYED, or, where it was a green context's, to kill the process; they are documented as
-    undefined.
+    CUDA_ERROR_CONTEXT_IS_DESTROYED, or, where it was a green context's, to kill the process (cuEventSynchronize); they
+    are documented as undefined.
 
     ## Use instead
     Destroy the context last, when nothing that belongs to it is named any more. Destructors of objects that
@@ -79,6 +79,22 @@ cu.cuEventQuery(event)
 cu.cuEventDestroy(event)
 """,
             note="it belongs to the context that is still there",
+        ),
+        Example(
+            "of a green context, while the primary context is retained",
+            """
+cu.cuInit(0)
+green = cu.green_context()
+cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
+event = cu.cuEventCreate(0)
+primary = cu.cuDevicePrimaryCtxRetain(0)
+cu.cuGreenCtxDestroy(green)
+cu.cuCtxSetCurrent(primary)
+cu.cuEventSynchronize(event)
+cu.cuEventDestroy(event)
+""",
+            note="a green context's context is the primary one with fewer multiprocessors (cuCtxFromGreenCtx)",
+            setup=False,
         ),
         Source(
             "C++: destroyed before its context",
@@ -191,4 +207,4 @@ class Worker {
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for violation in super().check(call, model):
             of_green = violation.objects[-1].kind is Kind.GREEN_CONTEXT
-            yield replace(violation, outcomes=(CRASH,)) if of_green else violation
+            yield replace(violation, outcomes=(CRASH,), only_if_failed=True) if of_green else violation

@@ -71,6 +71,21 @@ cu.cuMemsetD8(memory, 0, 4096)
 cu.cuMemFree(memory)
 """,
         ),
+        Example(
+            "of a green context, while the primary context is retained",
+            """
+cu.cuInit(0)
+green = cu.green_context()
+cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
+memory = cu.cuMemAlloc(64)
+primary = cu.cuDevicePrimaryCtxRetain(0)
+cu.cuGreenCtxDestroy(green)
+cu.cuCtxSetCurrent(primary)
+cu.cuMemsetD8(memory, 0, 64)
+cu.cuMemFree(memory)
+""",
+            setup=False,
+        ),
         Source(
             "C++: freed before its context",
             """
