@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuvet.knowledge import logs
+from cuvet.knowledge import errors, logs
+from cuvet.knowledge.errors import numbered
 from cuvet.knowledge.explanation import explain_log, explain_text
 from cuvet.knowledge.mentions import errors_on
 
@@ -225,9 +224,17 @@ def test_fuzzed_words_are_explained_or_not(text: str) -> None:
     explain_text(f"cuda error {text}", "driver")
 
 
-def test_huge_logs_are_bounded() -> None:
+def test_of_a_huge_log_the_beginning_is_read() -> None:
     line = b"cudaMalloc failed: error 2 in a line of some ordinary length, as programs print them\n"
-    started = time.process_time()
-    log = logs.read(line * (2 * logs.MOST_BYTES // len(line)))
-    assert time.process_time() - started < 5
-    assert log.sightings[0].times == 20_000
+    lines = logs.read(line * 30_000)
+    assert [(sighting.error, sighting.times) for sighting in lines.sightings] == [("CUDA_ERROR_OUT_OF_MEMORY", 20_000)]
+    quiet = b"step 1: loss 0.5\n" * (logs.MOST_BYTES // 17)
+    assert logs.read(quiet + line).sightings == ()
+
+
+def test_a_number_is_looked_up_and_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a log asks for as many numbers as it has lines; all errors are gone through once."""
+    numbered(2)
+    monkeypatch.setattr(errors, "all_errors", lambda: pytest.fail("all errors were gone through again"))
+    assert numbered(2)[0].names[0] == "CUDA_ERROR_OUT_OF_MEMORY"
+    assert numbered(139)[0].names[0] == "SIGSEGV"

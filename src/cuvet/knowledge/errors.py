@@ -169,8 +169,17 @@ def numbered(number: int) -> tuple[Error, ...]:
     well: 139 and -11 are SIGSEGV."""
     number = number - (1 << 32) if 1 << 31 <= number < 1 << 32 and number != _ACCESS_VIOLATION else number
     died = signalled(number)
-    found = [error for error in all_errors() if error.title != "signal" and number in dict(error.numbers).values()]
-    return (*([died] if died else []), *sorted(found, key=lambda error: error.number != number))
+    return (*([died] if died else []), *_by_number().get(number, ()))
+
+
+@cache
+def _by_number() -> dict[int, tuple[Error, ...]]:
+    """Number to the errors that have it in some release, those first that have it in the newest; no signals."""
+    found: dict[int, list[Error]] = {}
+    for error in all_errors():
+        for number in {number for _, number in error.numbers} if error.title != "signal" else ():
+            found.setdefault(number, []).append(error)
+    return {number: tuple(sorted(errors, key=lambda error: error.number != number)) for number, errors in found.items()}
 
 
 def signalled(status: int) -> Error | None:

@@ -85,15 +85,13 @@ def read(data: bytes) -> Log:
 
 def _suspects(data: bytes) -> Iterator[tuple[int, int, str]]:
     """(number, offset, text) of each line that may report an error, the first ``_MOST_LINES`` of them."""
-    number, counted, end, lines = 1, 0, -1, 0
-    for match in _SUSPECT.finditer(data):
-        if match.start() <= end:
-            continue
+    number, counted, end = 1, 0, 0
+    for _ in range(_MOST_LINES):
+        match = _SUSPECT.search(data, end)
+        if match is None:
+            return
         start = data.rfind(b"\n", 0, match.start()) + 1
         end = data.find(b"\n", match.start())
         end = len(data) if end < 0 else end
         number, counted = number + data.count(b"\n", counted, start), start
         yield number, start, data[start : min(end, start + _MOST_LINE)].decode("utf-8", "replace").strip()
-        lines += 1
-        if lines == _MOST_LINES:
-            return

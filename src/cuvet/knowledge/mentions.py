@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from cuvet.knowledge import APIS
 from cuvet.knowledge.errors import INTEGER, Error, named, numbered, signalled, value
@@ -122,6 +122,7 @@ _ORDINARY = (
 )
 """What a program that works gets as well."""
 
+_WORD = re.compile("[a-z]+")
 _NAME = re.compile(
     r"\b(?:CU(?:DA|DNN|BLAS|FFT|SPARSE|SOLVER)_|NVRTC_|NVJITLINK_|cudaError|nccl|SIG|ERROR_|Error)[A-Za-z0-9_]+"
 )
@@ -147,10 +148,19 @@ _CALL = re.compile(
 
 
 @cache
-def _messages() -> dict[str, str]:
-    """Message, in lower case, to name; a message that is part of another follows it."""
-    rows = sorted((_MESSAGES | _OTHER_MESSAGES).items(), key=lambda row: -len(row[0]))
-    return {text.lower(): name for text, name in rows}
+def _messages() -> dict[str, tuple[tuple[str, str], ...]]:
+    """First word of messages, in lower case like they, to (message, name)."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for text, name in (_MESSAGES | _OTHER_MESSAGES).items():
+        lower = text.lower()
+        found.setdefault(_WORD.findall(lower)[0], []).append((lower, name))
+    return {word: tuple(rows) for word, rows in found.items()}
+
+
+def _messages_in(lower: str) -> list[tuple[str, str]]:
+    """Those that the words of a text may be, a message that is part of another behind it."""
+    words = _messages().keys() & set(_WORD.findall(lower))
+    return sorted((row for word in words for row in _messages()[word]), key=lambda row: (-len(row[0]), row[0]))
 
 
 def calls_in(text: str) -> tuple[str, ...]:
@@ -169,6 +179,7 @@ def errors_in(text: str) -> tuple[Error, ...]:
     return tuple(dict.fromkeys(found or _coded(text, _CODED)))
 
 
+@lru_cache(maxsize=1024)  # logs repeat themselves
 def errors_on(line: str) -> tuple[Error, ...]:
     """The errors that a line of a log reports. What a working program gets too is none, nor is a message that need not be CUDA's."""
     found = _said(line, everyday=_OF_CUDA.search(line) is not None) or _coded(line, _CODED_BY_CUDA)
@@ -179,7 +190,7 @@ def _said(text: str, everyday: bool) -> list[Error]:
     """By name or message, in order; ``everyday``: also by messages that others than CUDA print."""
     found = [(match.start(), named(match[0])) for match in _NAME.finditer(text)]
     lower = rest = text.lower()
-    for message, name in _messages().items():
+    for message, name in _messages_in(lower):
         position = rest.find(message)
         if position < 0 or (message in _COMMON and not everyday):
             continue
