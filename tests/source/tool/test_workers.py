@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,9 +116,7 @@ def test_what_the_user_can_mend_ends_the_run(project: Project, processes: int) -
 @pytest.mark.usefixtures("faked")
 def test_a_file_that_takes_too_long(project: Project) -> None:
     (file,) = files(project, {"a.cu": b"loop\n\n"})
-    start = time.process_time()
     checked = check_one(file, Job(Options(), cached=False, seconds=0.1))
-    assert time.process_time() - start < 5
     assert [(part.first, part.last, part.why) for part in checked.result.not_checked] == [
         (1, 3, "it takes more than 0.1 s")
     ]
