@@ -182,7 +182,11 @@ def jobs(folder: Path, gpus: int) -> list[Callable[[], Row]]:
         file = folder / f"{fact}.py"
         file.write_text(cudnn.example(fact).program)
         found.append(lambda fact=fact, file=file: cudnn_row(fact, file))
-    found += [lambda file=file: framework_row(file) for file in sorted((HERE / "frameworks").glob("*.py"))]
+    frameworks = [
+        *(HERE / "frameworks").glob("*.py"),
+        *((HERE / "frameworks" / "two_gpus").glob("*.py") if gpus > 1 else ()),
+    ]
+    found += [lambda file=file: framework_row(file) for file in sorted(frameworks)]
     return found
 
 
