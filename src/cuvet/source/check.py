@@ -16,13 +16,13 @@ from cuvet.source.paths.walk import explore
 from cuvet.source.project.kept import kept
 from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
-from cuvet.source.result import FileResult, Options, Summaries, TypeNames
+from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
 from cuvet.source.syntax.parsing import Source, parse
+from cuvet.source.textual import near_names
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
-from cuvet.source.textual.typenames import type_names
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -52,7 +52,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             offers=lowered.offers,
             calls=tuple(sorted(lowered.calls)),
             guessed=tuple(sorted(lowered.guessed)),
-            types=type_names(tree.root_node, source) if source.is_cpp else TypeNames(),
+            near=near_names.near_names(tree.root_node, source, options) if source.is_cpp else NearNames(),
         ),
         stats={"lines": len(source.lines), "bytes": len(text), "functions": len(lowered.functions), "paths": paths},
     )
@@ -89,7 +89,6 @@ def _parsed(path: Path, text: bytes) -> tuple[Source, Tree]:
 def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:
     """See ``cuvet.source.check_project``."""
     from cuvet.source.project import classes, statics
-    from cuvet.source.textual import typenames
 
     outlines = [file.outline for file in files if file.outline is not None]
-    return (*classes.findings_of(outlines), *statics.findings_of(outlines), *typenames.findings_of(outlines))
+    return (*classes.findings_of(outlines), *statics.findings_of(outlines), *near_names.findings_of(outlines))

@@ -119,20 +119,22 @@ class StaticObject(msgspec.Struct, frozen=True, kw_only=True):
     frame: Frame
 
 
-class UnknownType(msgspec.Struct, frozen=True, kw_only=True):
-    """A type that CUDA does not have, where it is first used; ``meant`` is the one whose name is nearest."""
+class UnknownName(msgspec.Struct, frozen=True, kw_only=True):
+    """A type or a ``function`` that CUDA does not have, where it is first used; ``meant`` is the one whose name is nearest."""
 
     name: str
     meant: str
+    function: bool = False
     frame: Frame
 
 
-class TypeNames(msgspec.Struct, frozen=True, kw_only=True):
-    """Of names that are spelt like CUDA's types, and are not among them: those that stand for the type of something, and the file's
+class NearNames(msgspec.Struct, frozen=True, kw_only=True):
+    """Of names that are spelt like CUDA's types, and are not among them, those that stand for the type of something; of names that have the
+    words of a function of CUDA in another order, or with the other API's prefix, those that are called; and of both sorts the file's
     ``own``, which it may declare. ``includes`` is what the file includes beside headers of CUDA and of the standard library: known of
-    headers, and of files with ``unknown`` types."""
+    headers, and of files with ``unknown`` names."""
 
-    unknown: tuple[UnknownType, ...] = ()
+    unknown: tuple[UnknownName, ...] = ()
     own: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
 
@@ -160,7 +162,7 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     """Functions that the file calls and does not define."""
     guessed: tuple[str, ...] = ()
     """Those of them of which it was guessed what they do."""
-    types: TypeNames = TypeNames()
+    near: NearNames = NearNames()
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from cuvet.rules.sources import Source, SourceRule
 class SourceUnknownEntryPoint(SourceRule):
     """
     ## What it checks
-    A function is called whose name is one or two letters away from that of a function of CUDA, and that neither CUDA nor the file
-    declares.
+    A function is called whose name is one or two letters away from that of a function of CUDA, or has its words in another order or with
+    the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``), and that neither CUDA nor the file declares.
 
     ## Why it is wrong
     The program does not compile, or, in C, does not link.
@@ -17,8 +17,9 @@ class SourceUnknownEntryPoint(SourceRule):
     The function that the finding names.
 
     ## Limits
-    Many programs name functions of their own ``cudaSomething``: only names that look like a slip of the pen are found.
-    Calls that are compiled under a condition are left out.
+    Many programs name functions of their own ``cudaSomething``: only names that look like a slip of the pen are found. Those with
+    the same words are reported only where everything that the file includes is CUDA's, a standard library's or a file of the same run, and
+    none of these names them otherwise than in a call. Calls that are compiled under a condition are left out.
     """
 
     code = "CV864"
@@ -51,6 +52,15 @@ void make(CUdevice *device) {
 """,
         ),
         Source(
+            "the program's own, whose words are those of a function of CUDA",
+            """
+#include "contexts.h"
+void make(CUcontext *context) {
+    CHECK(cudaCreateContext(context));
+}
+""",
+        ),
+        Source(
             "the program's own",
             """
 cudaError_t cudaMallocs(void **memory, size_t bytes);
@@ -66,6 +76,16 @@ void make(float **values, size_t bytes) {
             """
 void end(cudaStream_t stream) {
     CHECK(cudaStreamDestory(stream));  // warning: [source-unknown-entry-point]
+}
+""",
+        ),
+        Source(
+            "after a comment, with the words in another order",
+            """
+#include <cuda.h>
+void make(CUcontext *context, CUdevice device) {
+    // make a context
+    CHECK(cudaCreateContext(context, 0, device));  // warning: [source-unknown-entry-point]
 }
 """,
         ),

@@ -29,6 +29,10 @@ _NULL = frozenset(
 _TRUE = frozenset({"true", "TRUE"})
 BEFORE_CALLS = frozenset(b"return else throw case do goto new delete co_return co_await and or not".split())
 """Words that stand before a call, and not before a declaration."""
+_TYPE_BEFORE = re.compile(rb"(\w+)(?:[\s*]|(?<!&)&(?!&))+\Z")
+_LONGEST_TYPE = 60
+_LONGEST_COMMENT = 4000
+"""Bytes; the second between a type and a name."""
 _PLAIN = re.compile(
     r"^(?:const\s+)?(?:auto|cuda\w+|CU\w+|void|float|double|int|char|unsigned.*|long.*|size_t|\w+_t|[A-Z])$"
 )
@@ -38,6 +42,15 @@ _SEVERAL = re.compile(r"\b(?:vector|array|deque|list|map|unordered_map)\b|\[\]")
 def holds_several(kind: str) -> bool:
     """Whether a variable of the type is an array or a container."""
     return _SEVERAL.search(kind) is not None
+
+
+def is_declared_at(at: int, code: bytes) -> bool:
+    """Whether the name at that offset stands after a type: no call, but a declaration of the function. ``code`` has no comments."""
+    before = code[max(at - _LONGEST_TYPE, 0) : at]
+    if not before.strip(b" \t\r\n*&"):
+        before = code[max(at - _LONGEST_COMMENT, 0) : at].rstrip()[-_LONGEST_TYPE:] + b" "
+    word = _TYPE_BEFORE.search(before)
+    return word is not None and word[1] not in BEFORE_CALLS
 
 
 def declared(node: Node) -> tuple[str, str]:

@@ -117,7 +117,7 @@ class Reporter:
         assert first.written is not None and second.written is not None
         if second.written.start < first.written.end:
             return True
-        between = self.source.slice(first.written.end, second.written.start)
+        between = self.source.code[first.written.end : second.written.start].decode("utf-8", "replace")
         return any(name not in symbols() and not _HARMLESS.search(name) for name in _CALLED.findall(between))
 
     def reword(self, text: str, objects: tuple[Object, ...], path: Path) -> str:

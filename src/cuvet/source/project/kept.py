@@ -49,7 +49,7 @@ def _where_null(effect: Effect) -> bool:
 def _set(name: str, source: Source) -> bool:
     """Whether a statement of the file sets the variable, or its address is taken by another than CUDA."""
     word = re.escape(name.encode())
-    return re.search(rb"[;{})]\s*%s\s*=(?!=)|(?:swap|exchange)\s*\([^;]*\b%s\b" % (word, word), source.text) is not None
+    return re.search(rb"[;{})]\s*%s\s*=(?!=)|(?:swap|exchange)\s*\([^;]*\b%s\b" % (word, word), source.code) is not None
 
 
 def _finding(name: str, made: Effect, ended: Effect) -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp import Class, Found, name_of
-from cuvet.source.languages.cpp_text import BEFORE_CALLS, function_declarator, parameters
+from cuvet.source.languages.cpp_text import function_declarator, is_declared_at, parameters
 from cuvet.source.ownership import hands_over
 from cuvet.source.program import Function
 from cuvet.source.project.member_effects import effects_of
@@ -18,6 +18,7 @@ from cuvet.source.sites import frame
 from cuvet.source.syntax.parsing import Source, not_parsed, text_of
 
 _DEVICES = re.compile(rb"cu(?:da(?:[GS]etDevice\b|GetDeviceCount)|DeviceGetCount|Ctx(?:SetCurrent|PushCurrent))")
+_SPACE = ord(" ")
 _END_OF_STATEMENT = re.compile(rb"[;{}]")
 _NO_COPIES = re.compile(r"\w*(?:COPY|COPIES|COPYABLE|ASSIGN|MOVE|MOVABLE)\w*\b")
 """A macro that says how a class is copied."""
@@ -27,8 +28,6 @@ _MOST_ARGUMENTS = 300
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)[A-Za-z_]\w*\s*\(")
 """A statement that is a call of a function, of no object or of this one."""
-_TYPE_BEFORE = re.compile(rb"(\w+)(?:[\s*]|(?<!&)&(?!&))+\Z")
-_LONGEST_TYPE = 60
 """Bytes."""
 _CHANGES_ALL = re.compile(rb"\*\s*this\s*=|memset")
 _FILLS = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:[({]|=(?!=))\s*(?!(?:nullptr|NULL|0|false)?\s*[)};,])")
@@ -63,16 +62,15 @@ def _handed(source: Source) -> set[str]:
     """Names among the arguments of functions that sound as if they took something over, other than CUDA's."""
     words: set[bytes] = set()
     for name, at, start in source.called:
-        if hands_over(name) and name not in symbols() and not _is_declared(at, source.text):
-            end = _END_OF_STATEMENT.search(source.text, start + 1, start + _MOST_ARGUMENTS)
-            words.update(_WORD.findall(source.text, start, end.start() if end else start + _MOST_ARGUMENTS))
+        if (
+            hands_over(name)
+            and name not in symbols()
+            and source.statements[at] != _SPACE
+            and not is_declared_at(at, source.statements)
+        ):
+            end = _END_OF_STATEMENT.search(source.code, start + 1, start + _MOST_ARGUMENTS)
+            words.update(_WORD.findall(source.code, start, end.start() if end else start + _MOST_ARGUMENTS))
     return {word.decode() for word in words}
-
-
-def _is_declared(at: int, text: bytes) -> bool:
-    """Whether the name at that offset stands after a type: no call, but a declaration of the function."""
-    before = _TYPE_BEFORE.search(text[max(at - _LONGEST_TYPE, 0) : at])
-    return before is not None and before[1] not in BEFORE_CALLS
 
 
 def _unread(found: Found, source: Source) -> set[str]:
@@ -94,7 +92,7 @@ def _assigned(members: set[str], source: Source) -> set[str]:
         return set()
     names = "|".join(re.escape(name) for name in sorted(members))
     pattern = rf"\b({names})\s*(?:\[[^\]]*\]\s*)*=(?!=)(?!\s*(?:0\b|NULL\b|nullptr\b|\{{\s*\}}))"
-    return {match.decode() for match in re.findall(pattern.encode(), source.text)}
+    return {match.decode() for match in re.findall(pattern.encode(), source.code)}
 
 
 def _class(each: Class, source: Source) -> ClassOutline:
@@ -145,7 +143,7 @@ def _borrowed(found: Found, effects: Sequence[Effect], source: Source) -> Iterat
     for definition in found.functions:
         owner, name = name_of(definition)
         declarator = definition.node.child_by_field_name("declarator")
-        for match in pattern.finditer(source.text, definition.node.start_byte, definition.node.end_byte):
+        for match in pattern.finditer(source.code, definition.node.start_byte, definition.node.end_byte):
             value = (match[2] if match[2] is not None else match[3]).strip().decode("utf-8", "replace")
             if value in _NOTHING or declarator is None or not owner:
                 continue
@@ -170,20 +168,20 @@ def _constructors(found: Found, source: Source) -> Iterator[Constructor]:
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
         if name != "__init__" or declarator is None or body is None or destructors[owner] > 1:
             continue
-        words = frozenset(word.decode() for word in _WORD.findall(source.text, declarator.end_byte, node.end_byte))
+        words = frozenset(word.decode() for word in _WORD.findall(source.code, declarator.end_byte, node.end_byte))
         listed = function_declarator(declarator).child_by_field_name("parameters")
         copies = listed is not None and re.search(rf"\b{re.escape(owner)}\b", text_of(listed))
         if (
             not copies
-            and not _CHANGES_ALL.search(source.text, declarator.end_byte, node.end_byte)
+            and not _CHANGES_ALL.search(source.code, declarator.end_byte, node.end_byte)
             and owner not in words
         ):
-            fills = _FILLS.findall(source.text, declarator.end_byte, node.end_byte)
+            fills = _FILLS.findall(source.code, declarator.end_byte, node.end_byte)
             at = frame(source, node.start_byte, declarator.end_byte, source.function_name(owner, name))
             yield Constructor(
                 owner=owner,
                 words=words,
-                calls=_CALL.search(source.text, body.start_byte, node.end_byte) is not None,
+                calls=_CALL.search(source.code, body.start_byte, node.end_byte) is not None,
                 fills=frozenset(each.decode() for each in fills),
                 frame=at,
             )

@@ -70,7 +70,7 @@ def _emptied(it: StaticObject, declaration: Node, source: Source) -> bool:
     if it.thread or not _HOLDER.match(it.type):
         return False
     empties = re.compile(_EMPTIES % {b"it": re.escape(it.name.encode())})
-    return empties.search(source.text, declaration.end_byte) is not None
+    return empties.search(source.code, declaration.end_byte) is not None
 
 
 def _declared(node: Node, source: Source, *, outside: bool) -> Iterator[StaticObject]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _QUALIFIER_MACRO = re.compile(rb"(?<=[*\s])\w*RESTRICT\w*(?=\s+(?:const\s+)?\w)")
 """Between a pointer's ``*`` and its name the grammar knows keywords only."""
-_LONE_MACRO = re.compile(rb"(\)[ \t]*;\s*)([A-Z][A-Z0-9_]{2,})(?=[ \t]*(?:\r?\n|\}|//))")
+_LONE_MACRO = re.compile(rb"(\)[ \t]*;\s*)([A-Z][A-Z0-9_]{2,})(?=[ \t]*(?:\r?\n|\}|/[/*]))")
 """A macro that is a statement without brackets or ``;``: with what follows it, it reads as a declaration."""
 _OF_LAMBDA = re.compile(rb"(?<=\])\s*(?:__(?:host|device|forceinline)__\s*)+(?=[({])")
 """Where a lambda runs: ``[=] __device__(int i) { ... }``."""

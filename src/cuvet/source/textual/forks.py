@@ -20,11 +20,11 @@ _HARMLESS = re.compile(r"cu(?:da)?(?:GetError\w+|DriverGetVersion|RuntimeGetVers
 
 def used_in_child(body: Body) -> Iterator[Finding]:
     """The first call of CUDA in the child's branch, if the function called CUDA before it forked."""
-    match = _FORK.search(body.text) if b"fork" in body.text else None
+    match = _FORK.search(body.code) if b"fork" in body.text else None
     if match is None:
         return
     fork = body.body.start_byte + match.start()
-    asked = max((each.start() for each in _NOT_USED_YET.finditer(body.text, 0, match.start())), default=0)
+    asked = max((each.start() for each in _NOT_USED_YET.finditer(body.code, 0, match.start())), default=0)
     first = body.body.start_byte + asked  # whoever asks whether CUDA was used forks where it was not
     calls = [call for call in body.calls if not _HARMLESS.fullmatch(call.name)]
     before = next(

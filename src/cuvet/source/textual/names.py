@@ -11,7 +11,7 @@ from cuvet.rules.source.removed_entry_point import SourceRemovedEntryPoint
 from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
 from cuvet.rules.source.wrong_argument_count import SourceWrongArgumentCount
 from cuvet.source.calls import symbols
-from cuvet.source.languages.cpp_text import BEFORE_CALLS
+from cuvet.source.languages.cpp_text import is_declared_at
 from cuvet.source.result import Options
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Source
@@ -55,7 +55,7 @@ def argument_counts(body: Body, root: Node, options: Options) -> Iterator[Findin
         if (
             listed is None
             or listed.has_error
-            or _MACRO.search(listed.text or b"")
+            or _MACRO.search(body.source.code, listed.start_byte, listed.end_byte)
             or guarded(root, call.start, body.source)
         ):
             continue
@@ -81,10 +81,10 @@ def _is_in_namespace(call: Node) -> bool:
 def _declared_here(name: str, source: Source) -> bool:
     """Whether the file declares, defines or imports something of that name: then the name is the program's own."""
     word = re.escape(name.encode())
-    if re.search(rb"#\s*define\s+" + word + rb"\b|\busing\s[^;]{0,300}?\b" + word + rb"\b", source.text):
+    if re.search(rb"#\s*define\s+" + word + rb"\b|\busing\s[^;]{0,300}?\b" + word + rb"\b", source.code):
         return True
-    before = (match[1] for match in re.finditer(rb"(\w{1,80})[\s*&]{0,20}[\s*&]" + word + rb"\s*\(", source.text))
-    return any(each not in BEFORE_CALLS for each in before)
+    called = re.compile(rb"\b" + word + rb"\s*\(")
+    return any(is_declared_at(match.start(), source.statements) for match in called.finditer(source.statements))
 
 
 def guarded(root: Node, offset: int, source: Source) -> bool:
@@ -110,11 +110,14 @@ def _is_include_guard(node: Node, source: Source) -> bool:
 def _calls(name: str, root: Node, source: Source) -> Iterator[int]:
     """Offsets of the calls of a function that is nobody's."""
     for offset in positions(source.text, name.encode()):
-        if source.text[offset - 1 : offset] not in (b".", b">", b":") and _is_call(root, offset):
+        if is_call(root, offset, source):
             yield offset
 
 
-def _is_call(root: Node, offset: int) -> bool:
+def is_call(root: Node, offset: int, source: Source) -> bool:
+    """Whether the name that stands there is called, as a function that is nobody's."""
+    if source.text[offset - 1 : offset] in (b".", b">", b":"):
+        return False
     node = root.descendant_for_byte_range(offset, offset + 1)
     while node is not None and node.type in ("identifier", "template_function"):
         if (

@@ -65,7 +65,7 @@ def _is_exported(function: Function, reset: Call, source: Source) -> bool:
     """Whether a function of no class is certain to run in programs of others, which go on after the reset."""
     if not source.is_cpp or "reset" in function.name.lower() or _is_program(source):
         return False
-    if _EXITS.search(source.text, reset.end, function.end):
+    if _EXITS.search(source.code, reset.end, function.end):
         return False
     if _LOADED.search(source.text):
         return _EMBEDS.search(source.text) is None
@@ -75,9 +75,9 @@ def _is_exported(function: Function, reset: Call, source: Source) -> bool:
 
 
 def _is_program(source: Source) -> bool:
-    return _TEST.search(str(source.path.parent)) is not None or _MAIN.search(source.text) is not None
+    return _TEST.search(str(source.path.parent)) is not None or _MAIN.search(source.code) is not None
 
 
 def _derives_from_test(owner: str, source: Source) -> bool:
-    bases = re.search(rf"\b(?:class|struct)\s+{re.escape(owner)}\b[^{{;]*:([^{{;]*)".encode(), source.text)
+    bases = re.search(rf"\b(?:class|struct)\s+{re.escape(owner)}\b[^{{;]*:([^{{;]*)".encode(), source.code)
     return bases is not None and _TEST.search(bases[1].decode("utf-8", "replace")) is not None

@@ -13,6 +13,7 @@ from functools import cache
 
 from cuvet.catalog import EntryPoint, driver, runtime
 from cuvet.catalog.types import declared_types
+from cuvet.source.calls import symbols
 
 _CPP_ARGUMENTS = {
     "cuGraphInstantiate": (3, 5),
@@ -170,6 +171,8 @@ def _number(version: str) -> tuple[int, ...]:
 _OF_APIS = re.compile(r"cu(?:da)?[A-Z]")
 _FAMILY = re.compile(r"cu[a-z]+(?:(?<!cuda)[A-Z][a-z](?=[A-Z]))?|CU")
 _REVISION = re.compile(r"_v\d+$")
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_ABBREVIATED = {"Context": "Ctx", "Memory": "Mem"}
 _LONGEST = 80
 """Letters of a name that could be one of CUDA's."""
 
@@ -182,6 +185,28 @@ def nearest(name: str) -> str:
         return ""
     family = "cuda" if name.startswith("cuda") else "cu"
     return _closest(name, (each for each in _plain_names() if each.startswith(family)))
+
+
+def same_words(name: str) -> str:
+    """The entry point that has the words of a name in another order, or in the other API: ``cuCtxCreate`` for ``cudaCreateContext``. Empty
+    if there is none, or the name is an entry point's, or a slip of the pen away from one."""
+    if len(name) > _LONGEST or not _OF_APIS.match(name) or name in symbols() or name in IN_HEADERS:
+        return ""
+    found = _by_words().get(_words(name), "")
+    return "" if found and nearest(name) else found
+
+
+def _words(name: str) -> tuple[str, ...]:
+    words = _WORD.findall(name.removeprefix("cu").removeprefix("da"))
+    return tuple(sorted(_ABBREVIATED.get(word, word) for word in words))
+
+
+@cache
+def _by_words() -> dict[tuple[str, ...], str]:
+    found: dict[tuple[str, ...], str] = {}
+    for name in _plain_names():
+        found.setdefault(_words(name), name)
+    return found
 
 
 @cache

@@ -180,7 +180,7 @@ def _is_local(variable: str, body: Body) -> bool:
 
 def _declarations(variable: str, body: Body) -> int:
     """Declarations of the variable without a value."""
-    return len(re.findall(_DECLARED.format(re.escape(variable)).encode(), body.text))
+    return len(re.findall(_DECLARED.format(re.escape(variable)).encode(), body.code))
 
 
 def _overwritten(calls: Sequence[Written], places: Sequence[int]) -> Iterator[Written]:
@@ -218,7 +218,7 @@ def _checked_by_caller(body: Body, others: Sequence[Body]) -> bool:
         return False
     return any(
         other is not body
-        and (places := other.words(body.name))
+        and (places := [at for at in other.words(body.name) if other.is_identifier(at)])
         and any(check > places[0] for check in other.error_checks)
         for other in others
     )

@@ -14,6 +14,7 @@ from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_
 from cuvet.source.languages.cpp_text import is_launch
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.hip import launches_with_hip
+from cuvet.source.syntax.lexing import cpp_code
 from cuvet.source.syntax.mending import NEVER
 from cuvet.source.syntax.parsing import Source, arguments_of, call_named_by, enclosing, text_of
 
@@ -73,6 +74,11 @@ class Body:
         return self.source.text[self.body.start_byte : self.body.end_byte]
 
     @cached_property
+    def code(self) -> bytes:
+        """``text`` with spaces for comments and for what stands in quotes."""
+        return cpp_code(self.text)
+
+    @cached_property
     def launches(self) -> list[Node]:
         """Launches with ``<<<>>>``."""
         found = (self._call_at(self.body.start_byte + match.start()) for match in re.finditer(rb"<<<", self.text))
@@ -82,17 +88,17 @@ class Body:
     def error_checks(self) -> list[int]:
         """Offsets at which the last error is asked for: by ``cudaGetLastError``, or by a check that is given no call."""
         found = [call.start for call in self.calls if call.name in LAST_ERROR and call.fate in ("assigned", "used")]
-        for match in _CHECK.finditer(self.text):
+        for match in _CHECK.finditer(self.code):
             if self._is_check(match):
                 found.append(self.body.start_byte + match.start())
         after = {call.end for call in self.calls} | {launch.end_byte for launch in self.launches}
-        for match in _ALONE.finditer(self.text):
+        for match in _ALONE.finditer(self.code):
             if self.body.start_byte + match.start() + 1 in after:
                 found.append(self.body.start_byte + match.end())
         return sorted(found)
 
     def _is_check(self, match: re.Match[bytes]) -> bool:
-        before = _WORD_END.search(self.text, max(0, match.start() - 60), match.start())
+        before = _WORD_END.search(self.code, max(0, match.start() - 60), match.start())
         name = (before[0] if before else b"") + re.split(rb"\W", match[0], maxsplit=1)[0]
         if match[1] is None:
             return name.isupper()

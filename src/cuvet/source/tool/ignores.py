@@ -11,23 +11,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cuvet.source.syntax.lexing import LEXERS
+
 MARK = b"cuvet:"
 """A file without it holds no such comment."""
 
-_C_STRINGS = r"""|"(?:\\.|[^"\\\n])*"?|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])*'?"""
-_C_COMMENTS = r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
-_LEXERS = {
-    "c++": re.compile(
-        _C_COMMENTS + r'|\bu?8?[LUu]?R"(?P<end>[^()\\\s"]{0,16})\(.*?(?:\)(?P=end)"|\Z)' + _C_STRINGS, re.S
-    ),
-    "c#": re.compile(_C_COMMENTS + r'|(?:@\$?|\$@)"(?:[^"]|"")*"?|"{3}.*?(?:"{3}|\Z)' + _C_STRINGS, re.S),
-    "python": re.compile(
-        r"""(?P<comment>\#[^\n]*)|\"{3}(?:\\.|[^\\])*?(?:\"{3}|\Z)|'{3}(?:\\.|[^\\])*?(?:'{3}|\Z)"""
-        r"""|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""",
-        re.S,
-    ),
-}
-"""Comments and literals of each language. None of them looks at a character more than a few times, whatever the text is."""
 _IGNORE = re.compile(r"(?:\A(?://+|/\*+|\#+)!?|//|\#)[ \t]*cuvet:[ \t]*ignore\b(?P<names>[ \t]*\[[^\]\n]*\])?")
 
 
@@ -47,11 +35,11 @@ def ignore_comments(text: bytes, language: str) -> tuple[IgnoreComment, ...]:
     if MARK not in text:
         return ()
     source = text.decode("utf-8", "replace")
-    comments = [match for match in _LEXERS[language].finditer(source) if match["comment"]]
+    comments = [match for match in LEXERS[language].finditer(source) if match["comment"]]
     found = [(comment, match) for comment in comments for match in _IGNORE.finditer(comment[0])]
     if not found:
         return ()
-    code = _LEXERS[language].sub(_blank, source)
+    code = LEXERS[language].sub(_blank, source)
     lines = _Lines(code, joined="([{" if language == "python" else "([")
     return tuple(_comment(source, lines, comment, match) for comment, match in found)
 

@@ -1,4 +1,4 @@
-"""Types that are spelt like CUDA's, and that neither CUDA nor the program declares."""
+"""Types and functions that are called nearly as those of CUDA, and that neither CUDA nor the program declares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.types import declared_types
 from cuvet.findings import Finding
+from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
 from cuvet.rules.source.unknown_type import SourceUnknownType
-from cuvet.source.result import Outline, TypeNames, UnknownType
+from cuvet.source.languages.cpp_text import is_declared_at
+from cuvet.source.result import NearNames, Options, Outline, UnknownName
 from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Source
-from cuvet.source.textual.names import guarded
-from cuvet.source.textual.spellings import nearest_type
+from cuvet.source.textual.names import guarded, is_call
+from cuvet.source.textual.spellings import nearest_type, removed, same_words
 from cuvet.source.textual.written import positions
 
 if TYPE_CHECKING:
@@ -51,23 +53,25 @@ _TYPE_OF = frozenset(
 _NO_CODE = frozenset({"comment", "raw_string_content", "string_content", "string_literal"})
 
 
-def type_names(root: Node, source: Source) -> TypeNames:
+def near_names(root: Node, source: Source, options: Options) -> NearNames:
     """Of a file in C or C++."""
-    unknown: list[UnknownType] = []
+    called, others = source.cuda_words
+    unknown: list[UnknownName] = []
     own: list[str] = []
-    for name in sorted(source.cuda_words[1] - declared_types().types):
-        meant = nearest_type(name)
-        if not meant:
+    for name in sorted((called | others) - declared_types().types):
+        meant = nearest_type(name) if name in others else ""
+        function = "" if meant or removed(name, options.cuda) else same_words(name)
+        if not (meant or function):
             continue
-        uses = _uses(name, root, source)
+        uses = _calls(name, root, source) if function else _uses(name, root, source)
         if uses is None:
             own.append(name)
         elif uses:
             at = frame(source, uses[0], uses[0] + len(name), "")
-            unknown.append(UnknownType(name=name, meant=meant, frame=at))
+            unknown.append(UnknownName(name=name, meant=meant or function, function=bool(function), frame=at))
     header = source.path.suffix in _HEADERS
     included = list(_included(source)) if header or unknown else []
-    return TypeNames(
+    return NearNames(
         unknown=tuple(unknown) if not header or any(map(_is_of_cuda, included)) else (),
         own=tuple(own),
         includes=tuple(each for each in included if not (_is_of_cuda(each) or each in _STANDARD)),
@@ -96,8 +100,21 @@ def _uses(name: str, root: Node, source: Source) -> list[int] | None:
     return found
 
 
+def _calls(name: str, root: Node, source: Source) -> list[int] | None:
+    """Offsets at which the function is called, in all releases; None if the name stands for anything else somewhere."""
+    found: list[int] = []
+    for offset in positions(source.code, name.encode()):
+        if not is_call(root, offset, source) or is_declared_at(offset, source.statements):
+            return None
+        if not guarded(root, offset, source):
+            found.append(offset)
+    return found
+
+
 def _included(source: Source) -> Iterator[str]:
     for match in _INCLUDE.finditer(source.text):
+        if source.code[match.start() : match.start() + 1] != b"#":
+            continue  # a comment
         yield match[1].decode("utf-8", "replace").strip()
 
 
@@ -108,14 +125,14 @@ def _is_of_cuda(header: str) -> bool:
 
 
 def findings_of(outlines: Sequence[Outline]) -> Iterator[Finding]:
-    """Types that no file declares, in files of which all that they include is in sight."""
-    if not any(outline.types.unknown for outline in outlines):
+    """Names that no file declares, in files of which all that they include is in sight."""
+    if not any(outline.near.unknown for outline in outlines):
         return
-    own = {name for outline in outlines for name in outline.types.own}
+    own = {name for outline in outlines for name in outline.near.own}
     files = _Files(outlines)
     for outline in outlines:
-        if any(each.name not in own for each in outline.types.unknown) and files.sees_all(outline):
-            yield from (_finding(each) for each in outline.types.unknown if each.name not in own)
+        if any(each.name not in own for each in outline.near.unknown) and files.sees_all(outline):
+            yield from (_finding(each) for each in outline.near.unknown if each.name not in own)
 
 
 class _Files:
@@ -133,7 +150,7 @@ class _Files:
         waiting = [outline]
         while waiting:
             file = waiting.pop()
-            for name in file.types.includes:
+            for name in file.near.includes:
                 found = self._included(name, file.file)
                 if not found:
                     return False
@@ -152,5 +169,6 @@ class _Files:
         ]
 
 
-def _finding(it: UnknownType) -> Finding:
-    return finding(SourceUnknownType, f"CUDA has no such type; there is {it.meant}", site(it.name, it.frame))
+def _finding(it: UnknownName) -> Finding:
+    rule, what = (SourceUnknownEntryPoint, "function") if it.function else (SourceUnknownType, "type")
+    return finding(rule, f"CUDA has no such {what}; there is {it.meant}", site(it.name, it.frame))

@@ -1,0 +1,45 @@
+"""Comments and literals of each language, and code without them."""
+
+from __future__ import annotations
+
+import re
+
+_C_COMMENTS = r"(?P<comment>//[^\\\n]*(?:\\.[^\\\n]*)*|/\*.*?(?:\*/|\Z))"
+_C_CHARACTERS = r"|'(?<![0-9A-Za-z_]')(?:\\.|[^'\\\n])*'?"
+_PATTERNS = {
+    "c++": _C_COMMENTS
+    + r'|"(?:(?<=\b[LUu]R")|(?<=\bu8R")|(?<=\bR"))(?P<end>[^()\\\s"]{0,16})\(.*?(?:\)(?P=end)"|\Z)'
+    + r'|"(?:\\.|[^"\\\n])*"?'
+    + _C_CHARACTERS,
+    "c#": _C_COMMENTS
+    + r'|@\$?"(?:[^"]|"")*"?|\$@"(?:[^"]|"")*"?|"{3}.*?(?:"{3}|\Z)|"(?:\\.|[^"\\\n])*"?'
+    + _C_CHARACTERS,
+    "python": r"(?P<comment>\#[^\n]*)"
+    r"""|"{3}(?:\\.|[^\\])*?(?:"{3}|\Z)|'{3}(?:\\.|[^\\])*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""",
+}
+"""None of them looks at a character more than a few times, whatever the text is. Each way to begin is a plain character first, which is
+what ``re`` finds quickly."""
+LEXERS = {language: re.compile(pattern, re.S) for language, pattern in _PATTERNS.items()}
+"""By language as in ``cuvet.source.SUFFIXES``: comments (group ``comment``) and literals."""
+_CPP = re.compile(_PATTERNS["c++"].encode(), re.S)
+_VISIBLE = re.compile(rb"[^\r\n]")
+_DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
+
+
+def cpp_code(text: bytes) -> bytes:
+    """C, C++ or CUDA C++ with spaces for comments and for what stands in quotes. No offset and no line changes."""
+    return _CPP.sub(_blank, text)
+
+
+def without_directives(code: bytes) -> bytes:
+    """What ``cpp_code`` gives, with spaces for the preprocessor's lines too."""
+    return _DIRECTIVE.sub(lambda match: _VISIBLE.sub(b" ", match[0]), code)
+
+
+def _blank(match: re.Match[bytes]) -> bytes:
+    found = match[0]
+    spaces = _VISIBLE.sub(b" ", found) if b"\n" in found or b"\r" in found else b" " * len(found)
+    if match["comment"] is not None:
+        return spaces
+    closed = len(found) > 1 and found[:1] == found[-1:]
+    return found[:1] + spaces[1:-1] + found[-1:] if closed else found[:1] + spaces[1:]
