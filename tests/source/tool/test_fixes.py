@@ -154,6 +154,6 @@ def test_an_edit_that_breaks_the_syntax_is_not_made(
 ) -> None:
     text = function("cudaFree(p);", "cudaFree(p);")
     project.write({"a.cu": text})
-    monkeypatch.setattr(fixes, "edits_for", lambda finding, code: [fixes.Edit(0, 4, b"((")])
+    monkeypatch.setattr(fixes, "edits_for", lambda finding, code, checks: [fixes.Edit(0, 4, b"((")])
     check("--fix", "a.cu")
     assert project.read("a.cu") == text

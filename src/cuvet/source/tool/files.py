@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,18 @@ class _Patterns:
             return None
         relative = path[len(self.directory) + 1 :]
         return self.spec.check_file(relative + "/" if is_directory else relative).include
+
+
+def as_they_are(found: Found) -> Found:
+    """The same files, with what tells now whether they were changed."""
+    return Found([replace(each, status=_status(each.path)) for each in found.files], found.skipped, found.broken)
+
+
+def _status(path: Path) -> Status | None:
+    try:
+        return status_of(path.stat())
+    except OSError:
+        return None  # reading it says why
 
 
 def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None = None) -> Found:

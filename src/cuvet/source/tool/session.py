@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -174,10 +174,12 @@ def fix(todo: Plan, outcome: Outcome) -> tuple[Outcome, int]:
 
     total = 0
     for _ in range(MOST_ROUNDS):
-        fixed = fixes.fix(report(todo, outcome).findings)
+        every = [finding for each in outcome.checked for finding in each.result.findings]
+        fixed = fixes.fix(report(todo, outcome).findings, every)
         if not fixed:
             break
         total += fixed
+        todo = replace(todo, found=files.as_they_are(todo.found))
         outcome = check(todo)
     return outcome, total
 
