@@ -17,6 +17,9 @@ namespace {
 
 constexpr uint64_t granularity = 2u << 20;
 constexpr size_t page = 4096;
+constexpr uint64_t lazy_zeros = 1u << 20;     // from that many bytes on, a fill with zeros takes no memory
+constexpr uint64_t lazy_pattern = 32u << 20;  // and one with something else takes that of one piece
+constexpr uint64_t pattern_piece = 8u << 20;  // a mapping each: a process may have 65530 of them (vm.max_map_count)
 
 struct Range {
     uint64_t bytes;
@@ -53,9 +56,9 @@ uint64_t map_for_device(uint64_t bytes) {
     return aligned;
 }
 
-// Where the bytes of a device range can be read and written; the address itself if it is no device address.
-// False if the bytes begin in a device range and end outside it.
-bool locate(uint64_t address, uint64_t bytes, uint64_t* location) {
+// Where the bytes of a device range can be read and written; the address itself if it is no device address. `ours`
+// becomes true if it is memory that we reserved. False if the bytes begin in a device range and end outside it.
+bool locate(uint64_t address, uint64_t bytes, uint64_t* location, bool* ours = nullptr) {
     Ranges& all = ranges();
     std::lock_guard<std::mutex> lock(all.mutex);
     *location = address;
@@ -65,6 +68,7 @@ bool locate(uint64_t address, uint64_t bytes, uint64_t* location) {
     if (address - start >= range.bytes) return true;
     if (bytes > range.bytes - (address - start)) return false;
     *location = range.shadow + (address - start);
+    if (ours != nullptr) *ours = true;
     return true;
 }
 
@@ -87,6 +91,55 @@ int transfer(uint64_t destination, uint64_t source, uint64_t bytes) {
         bytes -= static_cast<uint64_t>(moved);
     }
     return 0;
+}
+
+// Puts pages in place of what is mapped there, as they were made: the file's, or zeros. They take no memory until they
+// are written. False if the system refuses; then what was there is still there.
+bool replace_pages(uint64_t start, uint64_t bytes, int file) {
+    int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
+    return mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, flags, file, 0) != MAP_FAILED;
+}
+
+int fill_bytes(uint64_t destination, const uint8_t (&pattern)[page], uint64_t bytes) {
+    for (uint64_t done = 0; done < bytes; done += sizeof pattern) {
+        uint64_t piece = bytes - done < sizeof pattern ? bytes - done : sizeof pattern;
+        int error = transfer(destination + done, reinterpret_cast<uint64_t>(pattern), piece);
+        if (error != 0) return error;
+    }
+    return 0;
+}
+
+// A file of one piece of the pattern, that no directory has; -1 if there can be none.
+int pattern_file(const uint8_t (&pattern)[page]) {
+    int file = memfd_create("cuvet", MFD_CLOEXEC);
+    if (file < 0) return -1;
+    for (uint64_t done = 0; done < pattern_piece; done += sizeof pattern) {
+        if (write(file, pattern, sizeof pattern) == static_cast<ssize_t>(sizeof pattern)) continue;
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+// Whole pages of our own memory, which nobody has to write: returns how many bytes from `start` on hold the pattern
+// now.
+uint64_t fill_lazily(uint64_t start, uint64_t bytes, const uint8_t (&pattern)[page], bool zeros) {
+    if (zeros) return bytes >= lazy_zeros && replace_pages(start, bytes, -1) ? bytes : 0;
+    int file = bytes >= lazy_pattern ? pattern_file(pattern) : -1;
+    if (file < 0) return 0;
+    uint64_t done = 0;
+    while (bytes - done >= pattern_piece && replace_pages(start + done, pattern_piece, file)) done += pattern_piece;
+    close(file);
+    return done;
+}
+
+// The pattern repeats within a page, and an element never crosses one: so it stands in every page as in the first.
+int fill_ours(uint64_t start, uint64_t bytes, const uint8_t (&pattern)[page], bool zeros) {
+    uint64_t head = round_up(start, page) - start;
+    if (head >= bytes) return fill_bytes(start, pattern, bytes);
+    uint64_t done = head + fill_lazily(start + head, (bytes - head) / page * page, pattern, zeros);
+    int error = fill_bytes(start, pattern, head);
+    return error != 0 ? error : fill_bytes(start + done, pattern, bytes - done);
 }
 
 uint64_t span(uint64_t bytes, uint64_t rows, uint64_t pitch) { return rows == 0 ? 0 : (rows - 1) * pitch + bytes; }
@@ -142,13 +195,14 @@ int fill(uint64_t destination, uint64_t value, uint64_t element_bytes, const Row
     for (size_t offset = 0; offset < sizeof pattern; offset += element_bytes)
         memcpy(pattern + offset, &value, element_bytes);
     uint64_t to = 0;
-    if (!locate(destination, span(rows.bytes, rows.rows, rows.destination_pitch), &to)) return EFAULT;
+    bool ours = false;
+    if (!locate(destination, span(rows.bytes, rows.rows, rows.destination_pitch), &to, &ours)) return EFAULT;
+    uint64_t first = 0;  // of `value` the caller's register may hold more than the element
+    memcpy(&first, pattern, element_bytes);
+    if (ours && rows.rows == 1) return fill_ours(to, rows.bytes, pattern, first == 0);
     for (uint64_t row = 0; row < rows.rows; ++row) {
-        for (uint64_t done = 0; done < rows.bytes; done += sizeof pattern) {
-            uint64_t bytes = rows.bytes - done < sizeof pattern ? rows.bytes - done : sizeof pattern;
-            int error = transfer(to + row * rows.destination_pitch + done, reinterpret_cast<uint64_t>(pattern), bytes);
-            if (error != 0) return error;
-        }
+        int error = fill_bytes(to + row * rows.destination_pitch, pattern, rows.bytes);
+        if (error != 0) return error;
     }
     return 0;
 }

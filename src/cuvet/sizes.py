@@ -1,6 +1,10 @@
-"""How numbers of bytes are written."""
+"""How numbers of bytes are written, and read."""
 
 from __future__ import annotations
+
+import re
+
+_SIZE = re.compile(r"([0-9]{1,15}) ?(?:([KMGT])(?:iB)?)?", re.IGNORECASE)
 
 
 def binary_size(size: int) -> str:
@@ -9,3 +13,11 @@ def binary_size(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.4g} {unit}" if size < 9999 * factor else f"{size / factor:,.0f} {unit}"
     return f"{size} byte{'' if size == 1 else 's'}"
+
+
+def bytes_of(text: str) -> int:
+    """Bytes of ``8GiB``, ``8G``, ``512 MiB`` or ``1048576``: units are powers of 1024. ValueError if it is something else."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text} is no size")
+    return int(found[1]) << 10 * (" KMGT".index(found[2].upper()) if found[2] else 0)

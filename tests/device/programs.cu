@@ -510,6 +510,103 @@ static void driver_pitfalls() {
     OK(cuCtxDestroy(context));
 }
 
+static size_t resident_bytes() {
+    long total = 0, resident = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    CHECK(file && fscanf(file, "%ld %ld", &total, &resident) == 2);
+    fclose(file);
+    return static_cast<size_t>(resident) * 4096;
+}
+
+static unsigned at(const unsigned char* memory, size_t offset) {
+    unsigned word = 0;
+    OK(cudaMemcpy(&word, memory + offset, sizeof word, cudaMemcpyDeviceToHost));
+    return word;
+}
+
+// What is set and never written takes next to no memory, and reads as it was set.
+static void large_fills() {
+    constexpr size_t bytes = 4ull << 30, odd = 5;
+    unsigned char *device, *managed;
+    OK(cudaMalloc(&device, bytes));
+    OK(cudaMallocManaged(&managed, bytes));
+    size_t before = resident_bytes();
+    for (unsigned char* memory : {device, managed}) {
+        OK(cudaMemset(memory, 0xab, bytes));
+        CHECK(at(memory, 0) == 0xabababab && at(memory, bytes / 2 - 1) == 0xabababab && at(memory, bytes - 4) == 0xabababab);
+        OK(cudaMemcpy(memory + (1 << 20) - 2, &bytes, 4, cudaMemcpyHostToDevice));
+        CHECK(at(memory, (1 << 20) - 2) == 0 && at(memory, (1 << 20) + 2) == 0xabababab && at(memory, (9 << 20) - 2) == 0xabababab);
+        OK(cudaMemset(memory + odd, 0, bytes - 2 * odd));
+        CHECK(at(memory, 1) == 0xabababab && at(memory, odd) == 0 && at(memory, bytes / 2) == 0 && at(memory, bytes - odd - 4) == 0);
+        CHECK(at(memory, bytes - 4) == 0xabababab);
+    }
+    OK(cuMemsetD32(reinterpret_cast<CUdeviceptr>(device) + 4, 0x04030201, bytes / 4 - 1));
+    CHECK(at(device, 4) == 0x04030201 && at(device, bytes - 4) == 0x04030201 && at(device, 4096 * 4097) == 0x04030201);
+    CHECK(managed[bytes / 2] == 0 && managed[bytes - 1] == 0xab);
+    managed[bytes / 2] = 1;
+    CHECK(at(managed, bytes / 2) == 1);
+    CHECK(resident_bytes() < before + (256u << 20));
+    OK(cudaFree(device));
+    OK(cudaFree(managed));
+}
+
+// The device has 64 MiB.
+static void little_memory() {
+    constexpr size_t mib = 1u << 20;
+    OK(cudaFree(nullptr));
+    size_t left, total, whole;
+    OK(cuMemGetInfo(&left, &total));
+    OK(cuDeviceTotalMem(&whole, 0));
+    cudaDeviceProp described;
+    OK(cudaGetDeviceProperties(&described, 0));
+    CHECK(left == 64 * mib && total == left && whole == left && described.totalGlobalMem == left);
+    void *first, *second, *pinned;
+    CHECK(cudaMalloc(&first, 65 * mib) == cudaErrorMemoryAllocation);
+    OK(cudaMalloc(&first, 40 * mib));
+    CHECK(cudaMalloc(&second, 25 * mib) == cudaErrorMemoryAllocation);
+    CHECK(cudaMallocAsync(&second, 25 * mib, nullptr) == cudaErrorMemoryAllocation);
+    OK(cudaMallocHost(&pinned, 60 * mib));
+    OK(cudaMemGetInfo(&left, &total));
+    CHECK(left == 24 * mib && total == 64 * mib);
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t array;
+    OK(cudaMallocArray(&array, &format, 1024, 1024));
+    CUmemAllocationProp where = {};
+    where.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    where.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr range;
+    OK(cuMemCreate(&handle, 16 * mib, &where, 0));
+    OK(cuMemAddressReserve(&range, 256 * mib, 0, 0, 0));
+    OK(cuMemMap(range, 16 * mib, 0, handle, 0));
+    OK(cuMemRelease(handle));
+    OK(cudaMemGetInfo(&left, &total));
+    CHECK(left == 4 * mib);
+    OK(cuMemUnmap(range, 16 * mib));
+    OK(cudaFreeArray(array));
+    OK(cudaFree(first));
+    OK(cudaFreeHost(pinned));
+    OK(cudaMemGetInfo(&left, &total));
+    CHECK(left == total);
+    OK(cudaMallocArray(&array, &format, 1024, 1024));
+    OK(cudaMalloc(&first, mib));
+    OK(cudaDeviceReset());
+    OK(cudaMemGetInfo(&left, &total));
+    CHECK(left == total);
+}
+
+// What one device holds, the other still has.
+static void memory_of_two_devices() {
+    size_t left[2], total;
+    void* memory;
+    OK(cudaSetDevice(1));
+    OK(cudaMalloc(&memory, 1 << 20));
+    OK(cudaMemGetInfo(&left[1], &total));
+    OK(cudaSetDevice(0));
+    OK(cudaMemGetInfo(&left[0], &total));
+    CHECK(left[0] == total && left[1] == total - (1 << 20));
+}
+
 static void not_emulated() {
     OK(cudaFree(nullptr));
     CUgraphicsResource resource;
@@ -537,6 +634,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
+    PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

@@ -53,11 +53,13 @@ class Device:
 
 
 @contextmanager
-def running_device(directory: Path, devices: int = 1, **environment: str) -> Iterator[Device]:
-    """Start a device process in an empty directory; stop it at the end. ``environment`` is added to its own."""
+def running_device(directory: Path, devices: int = 1, memory: int = 0, **environment: str) -> Iterator[Device]:
+    """Start a device process in an empty directory; stop it at the end. ``memory``: bytes of each device, as many as a real one has
+    if 0. ``environment`` is added to its own."""
     socket, trace = directory / "device.sock", directory / "trace"
     trace.mkdir()
     command = [sys.executable, "-m", "cuvet.device", "--socket", str(socket), "--devices", str(devices)]
+    command += ["--memory", str(memory)] if memory else []
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         command,

@@ -7,14 +7,28 @@ from pathlib import Path
 import pytest
 
 from ..corpus.facts import compile_programs
-from .support import NVCC, SHARED_RUNTIME, STATIC_RUNTIME, Device
+from .support import NVCC, SHARED_RUNTIME, STATIC_RUNTIME, Device, running_device
 
 SOURCE = (Path(__file__).parent / "programs.cu").read_text(encoding="utf-8")
 ONE_DEVICE = """
     linear_copy pitched_copy box_copy array_copy managed_memory pinned_memory variables bad_host_pointers launches
     callbacks_in_order graphs built_graph many_threads fork_after_use fork_before_use waiting_does_not_block_others
-    driver_pitfalls objects_outlive_their_thread exec_begins_anew captured_fork_and_join
+    driver_pitfalls objects_outlive_their_thread exec_begins_anew captured_fork_and_join large_fills
 """.split()
+
+HOLDS_40_MIB = """
+import ctypes, sys
+cuda, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(memory), 0) == 0 and cuda.cuCtxSetCurrent(memory) == 0
+if status := cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_uint64(40 << 20)):
+    sys.exit(status)
+"""
+
+ONCE_MORE = """
+import subprocess
+sys.exit(subprocess.run([*sys.orig_argv, "again"]).returncode if "again" not in sys.argv else 0)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +42,29 @@ def test_program_gets_what_it_expects(name: str, programs: Path, device: Device)
     assert ended.returncode == 0, ended.stderr
 
 
-def test_two_devices(programs: Path, two_devices: Device) -> None:
-    ended = two_devices.run(programs, "two_devices")
+@pytest.mark.parametrize("name", ["two_devices", "memory_of_two_devices"])
+def test_two_devices(name: str, programs: Path, two_devices: Device) -> None:
+    ended = two_devices.run(programs, name)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_device_of_little_memory(programs: Path, tmp_path: Path) -> None:
+    with running_device(tmp_path, memory=64 << 20) as small:
+        ended = small.run(programs, "little_memory")
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stderr.count("cuvet: ") == ended.stderr.count("the emulated device has 64 MiB of memory") == 1
+
+
+def test_what_an_ended_process_held_is_free_again(programs: Path, tmp_path: Path) -> None:
+    with running_device(tmp_path, memory=64 << 20) as small:
+        assert small.python(HOLDS_40_MIB).returncode == 0
+        assert small.python(HOLDS_40_MIB).returncode == 0
+
+
+def test_processes_share_the_memory(programs: Path, tmp_path: Path) -> None:
+    with running_device(tmp_path, memory=64 << 20) as small:
+        two = small.python(HOLDS_40_MIB + ONCE_MORE)
+        assert two.returncode == 2
 
 
 def test_device_says_that_it_is_emulated(programs: Path, device: Device) -> None:

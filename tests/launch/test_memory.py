@@ -11,7 +11,7 @@ from cuvet.device.facts import TOTAL_MEMORY
 from cuvet.findings import MemoryPlace, MemoryUse
 
 MIB = 1 << 20
-EMULATED = ("--device", "emulated")
+EMULATED = ("--device", "emulated", "--device-memory", str(TOTAL_MEMORY))
 
 
 @pytest.fixture

@@ -6,12 +6,15 @@ import argparse
 from pathlib import Path
 
 from cuvet import reports
+from cuvet.sizes import bytes_of
 
+LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40
 NAME = "run"
 HELP = "Run a program and report its mistakes with CUDA."
 EPILOG = """examples:
   cuvet run -- ./program --its-own-options
   cuvet run --device emulated --devices 2 -- python train.py
+  cuvet run --device emulated --device-memory 80GiB -- ./program
   cuvet run --format json --output report.json --error-exitcode 3 -- make test
 """
 
@@ -26,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--devices", metavar="N", type=_device_count, help="how many GPUs the emulated device has (default: 1)"
+    )
+    parser.add_argument(
+        "--device-memory",
+        metavar="SIZE",
+        type=_device_memory,
+        help="memory of each GPU of the emulated device, as 8GiB (default: half of what this host can give)",
     )
     parser.add_argument(
         "--record",
@@ -68,6 +77,16 @@ def _device_count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 64:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 64")
     return int(text)
+
+
+def _device_memory(text: str) -> int:
+    try:
+        size = bytes_of(text)
+    except ValueError:
+        size = 0
+    if not LEAST_DEVICE_MEMORY <= size <= MOST_DEVICE_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text} is not a size from 2MiB to 1TiB, as 8GiB")
+    return size
 
 
 def _exit_code(text: str) -> int:

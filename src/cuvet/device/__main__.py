@@ -1,4 +1,4 @@
-"""``python -m cuvet.device --socket PATH --devices N``.
+"""``python -m cuvet.device --socket PATH --devices N --memory BYTES``.
 
 Says ``ready`` when clients may connect; runs until SIGTERM, or until its parent and its clients are gone.
 """
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from cuvet.device.answer import answer
+from cuvet.device.facts import TOTAL_MEMORY
 from cuvet.device.process import Machine
 from cuvet.device.server import Server
 from cuvet.rules import model_rules
@@ -23,11 +24,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m cuvet.device", description="The emulated CUDA device's process.")
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to make and to answer on")
     parser.add_argument("--devices", type=int, default=1, help="how many GPUs there are, 0 to 64 (default 1)")
+    parser.add_argument("--memory", type=int, default=TOTAL_MEMORY, help="bytes of each GPU (default: a real one's)")
     options = parser.parse_args(arguments)
     if not 0 <= options.devices <= MOST_DEVICES:
         parser.error(f"--devices: {options.devices} is not between 0 and {MOST_DEVICES}")
     try:
-        server = Server(options.socket, Machine(options.devices), answer)
+        server = Server(options.socket, Machine(options.devices, options.memory), answer)
     except OSError as error:
         print(f"cuvet.device: cannot make the socket {options.socket}: {error.strerror or error}", file=sys.stderr)
         return 2

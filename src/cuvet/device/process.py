@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from cuvet.device.runtime.registration import Registry
 
 
+HOST = -1
+"""What pinned memory of the host is taken from, beside the devices from 0 on."""
+
+
 @dataclass(slots=True, eq=False)
 class Array:
     """What a CUDA array holds: rows of ``row_bytes`` bytes, in memory at ``address``."""
@@ -40,12 +44,11 @@ class ClientProcess:
     pid: int
     model: Model
     handles: Handles
+    machine: Machine
     device_memory: Arena = field(default_factory=lambda: Arena(host=False))
     host_memory: Arena = field(default_factory=lambda: Arena(host=True))
-    sizes: dict[int, int] = field(default_factory=dict)
-    """Bytes asked for, by address of the allocation."""
-    allocated: int = 0
-    """Sum of them. It stands for every device: which one an allocation is on, the model knows."""
+    sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Bytes asked for, and what they are taken from (a device, or HOST), by address of the allocation or handle of physical memory."""
     threads: dict[int, Thread] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     arrays: dict[int, Array] = field(default_factory=dict)
@@ -97,10 +100,11 @@ class Thread:
 
 
 class Machine:
-    """``devices`` emulated GPUs and the processes that use them."""
+    """``devices`` emulated GPUs of ``memory`` bytes each, and the processes that use them."""
 
-    def __init__(self, devices: int) -> None:
+    def __init__(self, devices: int, memory: int = TOTAL_MEMORY) -> None:
         self.devices = devices
+        self.memory = memory
         self._processes: dict[tuple[int, int], ClientProcess] = {}
         self._numbers = itertools.count()
 
@@ -116,14 +120,19 @@ class Machine:
         return thread
 
     def _new_process(self, pid: int, parent: ClientProcess | None) -> ClientProcess:
-        model = parent.model.forked() if parent else Model(self.devices, memory=TOTAL_MEMORY, complete=True)
+        model = parent.model.forked() if parent else Model(self.devices, memory=self.memory, complete=True)
         counted = parent is not None and parent.registry is not None and parent.registry.initialised
-        return ClientProcess(pid, model, Handles(next(self._numbers)), counted_before_fork=counted)
+        return ClientProcess(pid, model, Handles(next(self._numbers)), self, counted_before_fork=counted)
+
+    def left(self, heap: int) -> int:
+        """Bytes of a device's memory that no process holds. Pinned memory of the host, HOST, has as many again."""
+        living = (process for process in self._processes.values() if _exists(process))
+        return self.memory - sum(size for process in living for size, of in process.sizes.values() if of == heap)
 
     def _forget_ended(self) -> None:
         """A process whose threads all closed their connections may call again from another thread, as long as it exists."""
         for key, process in list(self._processes.items()):
-            if not process.threads and not Path(f"/proc/{process.pid}").exists():
+            if not process.threads and not _exists(process):
                 del self._processes[key]
 
     def ended(self, thread: Thread) -> None:
@@ -131,3 +140,7 @@ class Machine:
         threads = thread.process.threads
         if threads.get(thread.number) is thread:
             del threads[thread.number]
+
+
+def _exists(process: ClientProcess) -> bool:
+    return Path(f"/proc/{process.pid}").exists()

@@ -19,13 +19,23 @@ _START_S = 30.0
 
 
 @contextmanager
-def emulated_device(devices: int, environment: Mapping[str, str], *, crashes: bool) -> Iterator[Path]:
-    """The Unix socket on which a device process answers, until the end of the block. ``crashes``: it raises signals where hardware
-    dies of them."""
+def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool) -> Iterator[Path]:
+    """The Unix socket on which a device process answers, until the end of the block. ``memory``: bytes of each device. ``crashes``:
+    it raises signals where hardware dies of them."""
     with tempfile.TemporaryDirectory(prefix="cuvet-") as directory:
         path = Path(directory) / "device"
         process = subprocess.Popen(
-            [sys.executable, "-m", "cuvet.device", "--socket", str(path), "--devices", str(devices)],
+            [
+                sys.executable,
+                "-m",
+                "cuvet.device",
+                "--socket",
+                path,
+                "--devices",
+                str(devices),
+                "--memory",
+                str(memory),
+            ],
             env={
                 **environment,
                 "PYTHONPATH": _with_cuvet(environment.get("PYTHONPATH")),

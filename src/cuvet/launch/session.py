@@ -15,8 +15,9 @@ import msgspec
 
 from cuvet import CuvetError, cudnn_log, driver_log, reports
 from cuvet.analysis import Analysis, Meta
+from cuvet.doctor.machine import Machine
 from cuvet.findings import Report
-from cuvet.launch import driver, environment, program, progress, trace
+from cuvet.launch import driver, environment, host_memory, program, progress, trace
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.emulated import emulated_device
 from cuvet.launch.live import Live
@@ -59,6 +60,8 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
     if args.devices is not None and not emulated:
         raise CuvetError("--devices is for the emulated device: add --device emulated")
+    if args.device_memory is not None and not emulated:
+        raise CuvetError("--device-memory is for the emulated device: add --device emulated")
     if args.driver_log and emulated:
         raise CuvetError("--driver-log is for a real GPU: the emulated device writes no log")
     with _device(emulated, args, own) as socket:
@@ -114,7 +117,8 @@ def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> It
     if not emulated:
         yield None
         return
-    with emulated_device(args.devices or 1, own, crashes=args.emulate_crashes) as socket:
+    memory = args.device_memory or host_memory.for_device(Machine())
+    with emulated_device(args.devices or 1, memory, own, crashes=args.emulate_crashes) as socket:
         yield socket
 
 

@@ -119,7 +119,7 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
         if role.verb is Verb.QUERIES:
             return of_query(model, call, role)
         if role.verb is Verb.ALLOCATES and _bytes(call, role) > model.memory:
-            return (OUT_OF_MEMORY,)
+            return (OUT_OF_MEMORY,) if _on_device(role) else (SUCCESS, OUT_OF_MEMORY)
     if model.graphs_allocate and _moves_graph_memory(model, call):
         return (SUCCESS, INVALID_VALUE, CRASH) if entry_point.name in _UNIFIED else (SUCCESS, INVALID_VALUE)
     special = STATUSES.get(entry_point.name)
@@ -129,6 +129,11 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
     if context is not None and context.launched and _waits(entry_point):
         return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
+
+
+def _on_device(role: Role) -> bool:
+    """Whether what the call allocates is memory of a device alone: neither pinned nor managed memory, nor addresses without memory."""
+    return role.kind is Kind.MEMORY and role.variant != "managed"
 
 
 def of_late_fault(model: Model, call: Call) -> tuple[int, ...]:

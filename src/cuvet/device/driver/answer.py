@@ -10,7 +10,7 @@ from types import ModuleType
 
 from cuvet.catalog import EntryPoint, Kind, Parameter, Verb
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.device import facts, status
 from cuvet.device.driver import (
     array,
     context,
@@ -36,7 +36,9 @@ from cuvet.device.invocation import MOST_ARRAY, BadAddress, Invocation, read, re
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
 from cuvet.model import Call, Outcome
+from cuvet.model.ledger import BACKED
 from cuvet.rules.rule import CRASH
+from cuvet.sizes import binary_size
 
 Handler = Callable[[Invocation], int | Steps[int]]
 
@@ -103,12 +105,23 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
     if result == status.SUCCESS:
         invocation.outputs.update(prediction.outputs)
         result = yield from _perform(invocation, handler)
+    if result == status.OUT_OF_MEMORY:
+        yield from _say_full(invocation)
     model.observe(call, Outcome(result, invocation.outputs if result == status.SUCCESS else {}))
     if result == status.SUCCESS:
         yield from _clean_up(invocation)
         fault.keep(invocation)
         result = fault.shown(invocation)
     return result
+
+
+def _say_full(invocation: Invocation) -> Steps[None]:
+    """The GPU that is emulated would have had more memory than this host gives: tell the user how to have it."""
+    memory = invocation.process.machine.memory
+    allocates = any(role.verb is Verb.ALLOCATES for role in invocation.entry_point.roles)
+    if memory < facts.TOTAL_MEMORY and (allocates or invocation.entry_point.name in BACKED):
+        has = f"the emulated device has {binary_size(memory)} of memory"
+        yield from tell(invocation.process, f"{has}, too little for this program; --device-memory SIZE gives it more")
 
 
 def _perform(invocation: Invocation, handler: Handler) -> Steps[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
+from cuvet.device.driver.memory import free, reserve
 from cuvet.device.invocation import Invocation, write
 from cuvet.device.process import Array
 from cuvet.device.protocol import Steps
@@ -34,7 +35,7 @@ def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[int]:
     height = call.member(descriptor, "Height")
     depth = call.member(descriptor, "Depth") if deep else 0
     row_bytes = width * element * channels
-    address = yield from call.process.device_memory.allocate(row_bytes * max(height, 1) * max(depth, 1))
+    address = yield from reserve(call, row_bytes * max(height, 1) * max(depth, 1))
     if not address:
         return status.OUT_OF_MEMORY
     data = call.call.inputs[call.entry_point.index[descriptor]]
@@ -47,7 +48,7 @@ def cuArrayDestroy(call: Invocation) -> Steps[int]:
     array = call.process.arrays.pop(call["hArray"], None)
     if array is None:
         return status.INVALID_HANDLE
-    yield from call.process.device_memory.free(array.address)
+    yield from free(call, array.address)
     return status.SUCCESS
 
 

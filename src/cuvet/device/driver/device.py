@@ -123,7 +123,7 @@ def cuDeviceGetUuid(call: Invocation) -> Steps[int]:
 
 
 def cuDeviceTotalMem(call: Invocation) -> int:
-    call.give("bytes", facts.TOTAL_MEMORY)
+    call.give("bytes", call.process.machine.memory)
     return status.SUCCESS
 
 

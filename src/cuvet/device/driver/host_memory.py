@@ -17,14 +17,14 @@ _ADDRESS_SPACE = 1 << 47
 
 
 def cuMemHostAlloc(call: Invocation) -> Steps[int]:
-    result = yield from allocate(call, "pp", call["bytesize"], host=True)
+    result = yield from allocate(call, "pp", call["bytesize"], pinned=True)
     address = call.outputs.get(call.entry_point.index["pp"], 0)
     call.process.attributes["host flags", address, 0] = call["Flags"] | _DEVICE_MAP
     return result
 
 
 def cuMemAllocHost(call: Invocation) -> Steps[int]:
-    result = yield from allocate(call, "pp", call["bytesize"], host=True)
+    result = yield from allocate(call, "pp", call["bytesize"], pinned=True)
     call.process.attributes["host flags", call.outputs.get(call.entry_point.index["pp"], 0), 0] = _DEVICE_MAP
     return result
 

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from cuvet.device import facts, status
+from cuvet.catalog import Kind
+from cuvet.device import status
 from cuvet.device.driver.graph import captured
 from cuvet.device.invocation import Invocation
+from cuvet.device.process import HOST
 from cuvet.device.protocol import Steps
 
 _PITCH = 512
 
 
-def reserve(call: Invocation, size: int, host: bool = False) -> Steps[int]:
-    """Address of new device memory, or of memory that the host may touch too; 0 if there is not that much left."""
+def reserve(call: Invocation, size: int, *, host: bool = False, pinned: bool = False) -> Steps[int]:
+    """Address of new memory of the current device, which the host may touch too if ``host``; of the host's own if ``pinned``. 0 if
+    there is not that much left."""
     process = call.process
-    if size > facts.TOTAL_MEMORY - process.allocated:
+    heap = HOST if pinned else call.current_device()
+    if size > process.machine.left(heap):
         return 0
-    arena = process.host_memory if host else process.device_memory
+    arena = process.host_memory if host or pinned else process.device_memory
     address = yield from arena.allocate(size)
     if address:
-        process.allocated += size
-        process.sizes[address] = size
+        process.sizes[address] = size, heap
     return address
 
 
-def allocate(call: Invocation, parameter: str, size: int, host: bool = False) -> Steps[int]:
+def allocate(call: Invocation, parameter: str, size: int, *, host: bool = False, pinned: bool = False) -> Steps[int]:
     """Reserve memory and give its address through the parameter."""
     if size == 0 or not call[parameter]:
         return status.INVALID_VALUE
-    address = yield from reserve(call, size, host)
+    address = yield from reserve(call, size, host=host, pinned=pinned)
     if not address:
         return status.OUT_OF_MEMORY
     call.give(parameter, address)
@@ -37,7 +40,7 @@ def allocate(call: Invocation, parameter: str, size: int, host: bool = False) ->
 def free(call: Invocation, address: int) -> Steps[bool]:
     """False if nothing was allocated there."""
     process = call.process
-    process.allocated -= process.sizes.pop(address, 0)
+    process.sizes.pop(address, None)
     return (yield from process.device_memory.free(address)) or (yield from process.host_memory.free(address))
 
 
@@ -49,6 +52,11 @@ def free_ended(call: Invocation) -> Steps[None]:
         known = [found for found in (device, host) if found is not None and found.handle == address]
         if known and not any(found.alive for found in known):
             yield from free(call, address)
+    for handle, array in list(call.process.arrays.items()):
+        made = model.find(Kind.ARRAY, handle)
+        if made is not None and not made.alive:
+            del call.process.arrays[handle]
+            yield from free(call, array.address)
 
 
 def cuMemAlloc(call: Invocation) -> Steps[int]:
@@ -71,7 +79,7 @@ def cuMemAllocAsync(call: Invocation) -> Steps[int]:
 
 def cuMemAllocFromPoolAsync(call: Invocation) -> Steps[int]:
     host = ("pool of host memory", call["pool"], 0) in call.process.attributes
-    return (yield from allocate(call, "dptr", call["bytesize"], host))
+    return (yield from allocate(call, "dptr", call["bytesize"], host=host))
 
 
 def cuMemFree(call: Invocation) -> Steps[int]:
@@ -96,8 +104,9 @@ def cuMemFreeAsync(call: Invocation) -> Steps[int]:
 
 
 def cuMemGetInfo(call: Invocation) -> int:
-    call.give("free", facts.TOTAL_MEMORY - call.process.allocated)
-    call.give("total", facts.TOTAL_MEMORY)
+    machine = call.process.machine
+    call.give("free", machine.left(call.current_device()))
+    call.give("total", machine.memory)
     return status.SUCCESS
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from cuvet.catalog import Kind
-from cuvet.device import facts, status
+from cuvet.catalog import driver as catalog
+from cuvet.device import status
 from cuvet.device.invocation import Invocation, write
+from cuvet.device.process import HOST
 from cuvet.device.protocol import Steps
 
 GRANULARITY = 2 << 20
@@ -35,14 +37,26 @@ def cuMemCreate(call: Invocation) -> int:
     size = call["size"]
     if not size or size % GRANULARITY or call["flags"]:
         return status.INVALID_VALUE
-    if size > facts.TOTAL_MEMORY - call.process.allocated:
+    device = catalog().enumerations["CUmemLocationType"]["CU_MEM_LOCATION_TYPE_DEVICE"]
+    heap = call.member("prop", "location.id") if call.member("prop", "location.type") == device else HOST
+    if size > call.process.machine.left(heap):
         return status.OUT_OF_MEMORY
-    call.issue("handle", Kind.MEMORY_HANDLE)
+    call.process.sizes[call.issue("handle", Kind.MEMORY_HANDLE)] = size, heap
     return status.SUCCESS
 
 
 def cuMemRelease(call: Invocation) -> int:
+    handle = call.model.find(Kind.MEMORY_HANDLE, call["handle"])
+    if handle is not None and handle.references <= 1:
+        _give_back(call, call["handle"])
     return status.SUCCESS if call["handle"] else status.INVALID_VALUE
+
+
+def _give_back(call: Invocation, handle: int) -> None:
+    """Physical memory that was released is held until the last mapping of it ends."""
+    mappings = (held for (noun, _, _), held in call.process.attributes.items() if noun == "mapping")
+    if handle not in mappings:
+        call.process.sizes.pop(handle, None)
 
 
 def cuMemMap(call: Invocation) -> int:
@@ -55,6 +69,9 @@ def cuMemMap(call: Invocation) -> int:
 
 def cuMemUnmap(call: Invocation) -> int:
     mapped = call.process.attributes.pop(("mapping", call["ptr"], 0), 0)
+    handle = call.model.find(Kind.MEMORY_HANDLE, mapped)
+    if handle is None or not handle.alive:
+        _give_back(call, mapped)
     return status.SUCCESS if mapped and call["size"] else status.INVALID_VALUE
 
 

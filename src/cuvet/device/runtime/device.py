@@ -295,7 +295,7 @@ def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[int]:
             put(member, b"".join(facts.named(name).to_bytes(width, "little") for name in names))
     put("name", facts.FACTS.name.encode())
     put("uuid", facts.uuid(device))
-    put("totalGlobalMem", facts.TOTAL_MEMORY.to_bytes(8, "little"))
+    put("totalGlobalMem", call.process.machine.memory.to_bytes(8, "little"))
     put("pciBusID", (facts.attribute(device, _pci_bus()) or 0).to_bytes(4, "little"))
     yield from write(call["prop"], bytes(data))
     return 0

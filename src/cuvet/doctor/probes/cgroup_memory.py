@@ -37,7 +37,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield unknown(f"{_CGROUP if total else '/proc/meminfo'} cannot be read", *_LOOKED_AT)
         return
     total_bytes = int(total[1]) << 10
-    limit = min(_limits(machine), key=lambda each: each.headroom_bytes, default=None)
+    limit = min(limits(machine), key=lambda each: each.headroom_bytes, default=None)
     if limit is None or limit.limit_bytes >= total_bytes:
         yield healthy("no limit below the machine's memory", *_LOOKED_AT)
         return
@@ -62,7 +62,7 @@ def _gib(size: int) -> str:
     return f"{size / GIB:.1f} GiB"
 
 
-def _limits(machine: Machine) -> Iterator[Limit]:
+def limits(machine: Machine) -> Iterator[Limit]:
     """Of the process's cgroup and of those that it is in."""
     for line in (machine.read_text(_CGROUP) or "").splitlines():
         number, controllers, path = line.split(":", 2)
