@@ -2,6 +2,9 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+extern "C" CUresult cuProfilerStart();  // cudaProfiler.h is in no wheel
+extern "C" CUresult cuProfilerStop();
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -524,6 +527,97 @@ static unsigned at(const unsigned char* memory, size_t offset) {
     return word;
 }
 
+__constant__ float table[300];
+extern "C" __global__ void shared_kernel(float* x) {
+    __shared__ float s[250];
+    s[threadIdx.x] = x[threadIdx.x] + table[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+extern "C" __global__ void local_kernel(int* x) {
+    int a[1000];
+    for (int i = 0; i < 1000; ++i) a[i] = x[i];
+    x[threadIdx.x] = a[x[threadIdx.x] % 1000];
+}
+extern "C" __global__ void __launch_bounds__(128) bounded_kernel(float* x) { x[threadIdx.x] = 0; }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) cluster_kernel(float* x) { x[threadIdx.x] = 0; }
+static const char* const memory_ptx = R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .b8 k[1000];
+.const .align 8 .f64 two[2][5];
+.shared .align 16 .b8 common[64];
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry s(.param .u64 p) { .reg .b64 %a; .shared .align 4 .b8 m[801]; .shared .f64 d; mov.u64 %a, m; ret; }
+.visible .entry l(.param .u64 p) .maxntid 64, 1, 1 { .reg .b64 %a; .local .align 8 .b8 d[4000]; mov.u64 %a, common; ret; }
+)";
+
+static int attribute_of(CUfunction function, CUfunction_attribute attribute) {
+    int value = -77;
+    OK(cuFuncGetAttribute(&value, attribute, function));
+    return value;
+}
+
+static int set_to(CUfunction function, CUfunction_attribute attribute, int value) {
+    OK(cuFuncSetAttribute(function, attribute, value));
+    return attribute_of(function, attribute);
+}
+
+// As an H200 answers.
+static void function_attributes() {
+    cudaFuncAttributes shared, local, bounded, cluster;
+    OK(cudaFuncGetAttributes(&shared, shared_kernel));
+    OK(cudaFuncGetAttributes(&local, local_kernel));
+    OK(cudaFuncGetAttributes(&bounded, bounded_kernel));
+    OK(cudaFuncGetAttributes(&cluster, cluster_kernel));
+    CHECK(shared.sharedSizeBytes == 1000 && shared.maxDynamicSharedSizeBytes == 48152 && shared.localSizeBytes == 0);
+    CHECK(local.localSizeBytes == 4000 && local.sharedSizeBytes == 0 && local.maxDynamicSharedSizeBytes == 49152);
+    CHECK(shared.constSizeBytes >= 1200 && local.constSizeBytes == shared.constSizeBytes);
+    CHECK(shared.numRegs > 0 && shared.ptxVersion == 90 && shared.binaryVersion == 90);
+    CHECK(bounded.maxThreadsPerBlock == 128 && shared.maxThreadsPerBlock == 1024);
+    CHECK(cluster.clusterDimMustBeSet && cluster.requiredClusterWidth == 2 && cluster.requiredClusterDepth == 1);
+    CHECK(!shared.clusterDimMustBeSet && shared.requiredClusterWidth == 0);
+    CUmodule module;
+    CUfunction s, l;
+    OK(cuModuleLoadData(&module, memory_ptx));
+    OK(cuModuleGetFunction(&s, module, "s"));
+    OK(cuModuleGetFunction(&l, module, "l"));
+    CHECK(attribute_of(s, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) == 816 && attribute_of(s, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES) == 1080);
+    CHECK(attribute_of(l, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) == 64 && attribute_of(l, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) == 4000);
+    CHECK(attribute_of(s, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) == 0 && attribute_of(l, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) == 64);
+    CHECK(attribute_of(s, CU_FUNC_ATTRIBUTE_PTX_VERSION) == 80 && attribute_of(s, CU_FUNC_ATTRIBUTE_BINARY_VERSION) == 90);
+    CHECK(set_to(s, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 25) == 25);
+    CHECK(cuFuncSetAttribute(s, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 101) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(set_to(s, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1) == -1);
+    CHECK(set_to(s, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2) == 2 && set_to(s, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, -1) == 1);
+    CHECK(cuFuncSetAttribute(s, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, -1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuFuncSetAttribute(s, static_cast<CUfunction_attribute>(17), 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuFuncGetAttribute(nullptr, CU_FUNC_ATTRIBUTE_NUM_REGS, s) == CUDA_ERROR_INVALID_VALUE);
+}
+
+// As an H200 answers.
+static void small_questions() {
+    CHECK(cuProfilerStart() == CUDA_ERROR_NOT_INITIALIZED);
+    OK(cuInit(0));
+    CHECK(cuProfilerStart() == CUDA_ERROR_INVALID_CONTEXT && cuProfilerStop() == CUDA_ERROR_INVALID_CONTEXT);
+    OK(cudaFree(nullptr));
+    OK(cuProfilerStop());
+    OK(cuProfilerStart());
+    OK(cuProfilerStart());
+    OK(cuProfilerStop());
+    CUfunc_cache cache;
+    OK(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1));
+    CHECK(cuCtxSetCacheConfig(static_cast<CUfunc_cache>(4)) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuCtxGetCacheConfig(&cache));
+    CHECK(cache == CU_FUNC_CACHE_PREFER_L1);
+    CUdeviceptr memory = 77;
+    OK(cuMemAllocAsync(&memory, 0, nullptr));
+    CHECK(memory == 0);
+    OK(cuMemFreeAsync(memory, nullptr));
+    CHECK(cuMemAlloc(&memory, 0) == CUDA_ERROR_INVALID_VALUE);
+}
+
 // What is set and never written takes next to no memory, and reads as it was set.
 static void large_fills() {
     constexpr size_t bytes = 4ull << 30, odd = 5;
@@ -634,7 +728,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

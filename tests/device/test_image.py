@@ -19,6 +19,16 @@ extern "C" __global__ void first(char a, double b, int* c, short d) { c[0] = a +
 extern "C" __global__ void second() {}
 __device__ int table[100];
 extern "C" __global__ void third(float* out) { out[0] = table[threadIdx.x]; }
+extern "C" __global__ void __launch_bounds__(128) fourth(int* x) {
+    __shared__ int s[100];
+    int a[500];
+    for (int i = 0; i < 500; ++i) a[i] = x[i];
+    s[threadIdx.x] = a[x[threadIdx.x]];
+    __syncthreads();
+    x[0] = s[threadIdx.x ^ 1];
+}
+__constant__ int constants[30];
+extern "C" __global__ void __cluster_dims__(2, 3, 1) fifth(int* x) { x[0] = constants[threadIdx.x]; }
 """
 PTX = ".version 8.0\n.target sm_90\n.address_size 64\n"
 PARAMETERS = (KernelParameter(0, 1), KernelParameter(8, 8), KernelParameter(16, 8), KernelParameter(24, 2))
@@ -35,10 +45,14 @@ def test_cubin(tmp_path: Path) -> None:
     data = compiled(tmp_path, "cubin", "-arch=sm_90")
     code = cubin.parse(data)
     assert code.arch == 90
-    assert set(code.kernels) == {"first", "second", "third"}
+    assert set(code.kernels) == {"first", "second", "third", "fourth", "fifth"}
     assert code.kernels["first"].parameters == PARAMETERS
     assert code.kernels["second"].parameters == ()
     assert code.kernels["first"].registers > 0
+    fourth, fifth = code.kernels["fourth"], code.kernels["fifth"]
+    assert (fourth.static_shared, fourth.local, fourth.max_threads, fourth.cluster) == (400, 2000, 128, (0, 0, 0))
+    assert (fifth.static_shared, fifth.local, fifth.max_threads, fifth.cluster) == (0, 0, 1024, (2, 3, 1))
+    assert code.constant == 120
     assert code.variables["table"] == 400
     assert describe(data).target == "sm_90"
     assert not describe(data).reason
@@ -53,6 +67,9 @@ def test_ptx(tmp_path: Path) -> None:
     assert code.arch == 90
     assert code.kernels["first"].parameters == PARAMETERS
     assert code.variables["table"] == 400
+    fourth = code.kernels["fourth"]
+    assert (fourth.static_shared, fourth.local, fourth.max_threads) == (400, 2000, 128)
+    assert (code.kernels["first"].static_shared, code.kernels["first"].local, code.constant) == (0, 0, 120)
     described = describe(data)
     assert (described.kind, described.target, described.reason) == ("ptx", "sm_90", "")
 

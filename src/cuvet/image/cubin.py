@@ -16,6 +16,12 @@ _ENTRY = 0x10
 _WORD, _SIZED = (1, 2, 3), 4
 """Formats of a .nv.info attribute: a value in the header, or bytes after it."""
 _PARAMETER, _PARAMETER_V2, _PARAMETER_BYTES, _REGISTERS = 0x17, 0x45, 0x19, 0x2F
+_MAX_THREADS, _REQUIRED_THREADS, _FRAME, _CLUSTER = 0x05, 0x10, 0x11, 0x3D
+_SHARED, _SHARED_RESERVED, _CONSTANT = ".nv.shared.", ".nv.shared.reserved.0", ".nv.constant3"
+"""Sections: of each kernel with static shared memory, of what the system takes of every block's, and of a module's constants."""
+_RESERVED_BYTES = 1024
+"""Of each block's shared memory, from compute capability 8.0 on (CUDA C++ Programming Guide, "Compute Capabilities"). Kernels' sections
+have them in front; as a kernel's own count only those behind."""
 _ARCH_SPECIFIC = {7: 0x800, 8: 0x8}
 """In an ELF header's flags, per ABI version: the code is for sm_90a, not sm_90 (LLVM's ELF.h: EF_CUDA_ACCELERATORS)."""
 _COMPATIBILITY_ARCH_SPECIFIC = 9
@@ -31,22 +37,27 @@ class KernelParameter:
 
 @dataclass(slots=True)
 class KernelInfo:
-    """A kernel. ``parameters`` in order; ``static_shared`` bytes of shared memory that every block uses."""
+    """A kernel. ``parameters`` in order; ``static_shared`` bytes of shared memory that every block uses, ``local`` bytes of local memory
+    that every thread uses. ``cluster``: blocks of a cluster along x, y and z, 0 if it does not say. ``registers`` are 0 if not known."""
 
     name: str
     parameters: tuple[KernelParameter, ...] = ()
     registers: int = 0
     static_shared: int = 0
     max_threads: int = 1024
+    local: int = 0
+    cluster: tuple[int, int, int] = (0, 0, 0)
 
 
 @dataclass(slots=True)
 class DeviceCode:
-    """What a cubin or a PTX text holds. ``arch`` is 90 for sm_90; ``variables`` maps global names to bytes."""
+    """What a cubin or a PTX text holds. ``arch`` is 90 for sm_90; ``variables`` maps global names to bytes; ``constant``: bytes of all that
+    are in constant memory."""
 
     arch: int
     kernels: dict[str, KernelInfo] = field(default_factory=dict)
     variables: dict[str, int] = field(default_factory=dict)
+    constant: int = 0
 
 
 def architecture(machine_flags: int, abi_version: int) -> int:
@@ -92,22 +103,44 @@ def parse(data: bytes) -> DeviceCode:
     for symbol in symbols:
         if symbol.type == _OBJECT and symbol.section and symbol.name:
             code.variables[symbol.name] = symbol.size
+    reserved = _RESERVED_BYTES if file.section(_SHARED_RESERVED) else 0
     for section in file.sections:
-        _read_section(section, code, symbols)
+        _read_section(section, code, symbols, reserved)
     return code
 
 
-def _read_section(section: elf.Section, code: DeviceCode, symbols: tuple[elf.Symbol, ...]) -> None:
-    prefix, _, kernel_name = section.name.partition(".nv.info.")
-    kernel = code.kernels.get(kernel_name) if not prefix else None
-    if kernel is not None:
-        kernel.parameters = _parameters(section.data)
+def _read_section(section: elf.Section, code: DeviceCode, symbols: tuple[elf.Symbol, ...], reserved: int) -> None:
+    """``reserved``: bytes of shared memory that no kernel's own are."""
+    if section.name == _CONSTANT:
+        code.constant = section.size
     elif section.name == ".nv.info":
-        for attribute, value in _attributes(section.data):
-            if attribute == _REGISTERS and len(value) == 8:
-                index, registers = struct.unpack("<II", value)
-                if index < len(symbols) and symbols[index].name in code.kernels:
-                    code.kernels[symbols[index].name].registers = registers
+        _read_all_kernels(section, code, symbols)
+    elif kernel := code.kernels.get(section.name.removeprefix(".nv.info.")):
+        _read_kernel(section, kernel)
+    elif kernel := code.kernels.get(section.name.removeprefix(_SHARED)):
+        kernel.static_shared = max(section.size - reserved, 0)
+
+
+def _read_all_kernels(section: elf.Section, code: DeviceCode, symbols: tuple[elf.Symbol, ...]) -> None:
+    for attribute, value in _attributes(section.data):
+        if attribute in (_REGISTERS, _FRAME) and len(value) == 8:
+            index, number = struct.unpack("<II", value)
+            kernel = code.kernels.get(symbols[index].name) if index < len(symbols) else None
+            if kernel is not None and attribute == _REGISTERS:
+                kernel.registers = number
+            elif kernel is not None:
+                kernel.local = number
+
+
+def _read_kernel(section: elf.Section, kernel: KernelInfo) -> None:
+    kernel.parameters = _parameters(section.data)
+    for attribute, value in _attributes(section.data):
+        if attribute in (_MAX_THREADS, _REQUIRED_THREADS, _CLUSTER) and len(value) == 12:
+            x, y, z = struct.unpack("<III", value)
+            if attribute == _CLUSTER:
+                kernel.cluster = x, y, z
+            else:
+                kernel.max_threads = x * y * z
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:

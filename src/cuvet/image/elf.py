@@ -21,12 +21,13 @@ _NAMES_ELSEWHERE = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``contents`` is empty for sections that take no room in the file; ``offset`` is where they are in it."""
+    """``contents`` is empty for sections that take no room in the file; ``offset`` is where they are in it. ``size``: bytes in memory."""
 
     name: str
     type: int
     link: int
     offset: int
+    size: int
     contents: Source
 
     @property
@@ -106,7 +107,8 @@ def parse(file: bytes | Source) -> Elf:
     table = _contents(source, rows[names_index])
     names = _texts(table.read(0, table.size), [row[0] for row in rows])
     sections = tuple(
-        Section(name, row[1], row[6], row[4], _contents(source, row)) for name, row in zip(names, rows, strict=True)
+        Section(name, row[1], row[6], row[4], row[5], _contents(source, row))
+        for name, row in zip(names, rows, strict=True)
     )
     return Elf(kind, machine, ident[8], flags, sections)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import prod
 
 from cuvet.image.cubin import DeviceCode, KernelInfo, KernelParameter
 from cuvet.image.errors import ImageError
@@ -16,9 +17,14 @@ _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\w*)(?:\s+\.ptr(?:\s+\.\w+)*(?:\s+\d+)?)?\s+[\w$%]+\s*(?:\[(?P<count>\d+)\])?"
 )
 _VARIABLE = re.compile(
-    r"^[ \t]*(?:\.visible\s+)?\.(?:global|const)\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)\s+([\w$%]+)(?:\[(\d*)\])?",
+    r"^[ \t]*(?:\.visible\s+)?\.(global|const|shared)\s+(?:\.align\s+(\d{1,9})\s+)?\.([a-z]\d{1,4})\s+([\w$%]+)((?:\s*\[\d{0,12}\])*)",
     re.MULTILINE,
 )
+_IN_BODY = re.compile(
+    r"\.(shared|local)\s+(?:\.align\s+(\d{1,9})\s+)?\.([a-z]\d{1,4})\s+[\w$%]+((?:\s*\[\d{1,12}\])*)\s*;"
+)
+_NAME = re.compile(r"[\w$%]+")
+_BRACE = re.compile(r"[{}]")
 _MAX_THREADS = re.compile(r"\.(?:maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
 _KERNEL = re.compile(r"\.entry\s+([\w$%]+)")
 _ADDRESS_SIZE = re.compile(r"(?:^|(?<=\s))\.address_size\s+(\d{1,3})", re.MULTILINE)
@@ -89,15 +95,70 @@ def parse(text: str) -> DeviceCode:
         raise ImageError("the PTX has characters that are not text")
     code = DeviceCode(header(text).arch)
     _check_instructions(plain)
+    shared = _read_variables(plain, code)
+    bodies = _bodies(plain)
     for entry in _ENTRY.finditer(plain):
-        kernel = KernelInfo(entry[1], _parameters(entry[2] or ""), registers=32)
+        kernel = KernelInfo(
+            entry[1],
+            _parameters(entry[2] or ""),
+        )
         limit = _MAX_THREADS.search(entry[3])
         if limit:
             kernel.max_threads = int(limit[1]) * int(limit[2] or 1) * int(limit[3] or 1)
         code.kernels[kernel.name] = kernel
-    for kind, name, count in _VARIABLE.findall(_outside_bodies(plain)):
-        code.variables[name] = _type_bytes(kind) * int(count or 1)
+        _count_memory(kernel, bodies.get(entry.end(), ""), shared)
     return code
+
+
+def _read_variables(plain: str, code: DeviceCode) -> list[tuple[str, int, int]]:
+    """Note the module's variables; those in shared memory are returned (name, bytes, alignment)."""
+    shared: list[tuple[str, int, int]] = []
+    for space, align, kind, name, extents in _VARIABLE.findall(_outside_bodies(plain)):
+        size = _array_bytes(kind, extents)
+        if space == "shared":
+            shared.append((name, size, int(align or _type_bytes(kind))))
+            continue
+        code.variables[name] = size
+        if space == "const":
+            code.constant = _behind(code.constant, size, int(align or _type_bytes(kind)))
+    return shared
+
+
+def _bodies(plain: str) -> dict[int, str]:
+    """What stands in braces that are in no others, by where it begins."""
+    found, depth, start = {}, 0, 0
+    for brace in _BRACE.finditer(plain):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 1 and brace[0] == "{":
+            start = brace.start()
+        elif depth == 0:
+            found[start] = plain[start : brace.end()]
+    return found
+
+
+def _count_memory(kernel: KernelInfo, body: str, shared: list[tuple[str, int, int]]) -> None:
+    """What the kernel declares, and the module's ``shared`` variables (name, bytes, alignment) that it names. What functions declare
+    that it calls is not counted."""
+    for space, align, kind, extents in _IN_BODY.findall(body):
+        size, alignment = _array_bytes(kind, extents), int(align or _type_bytes(kind))
+        if space == "shared":
+            kernel.static_shared = _behind(kernel.static_shared, size, alignment)
+        else:
+            kernel.local = _behind(kernel.local, size, alignment)
+    named = set(_NAME.findall(body)) if shared else set()
+    for name, size, alignment in shared:
+        if name in named:
+            kernel.static_shared = _behind(kernel.static_shared, size, alignment)
+
+
+def _behind(end: int, size: int, alignment: int) -> int:
+    """Where something ends that is laid behind ``end``."""
+    return -(-end // max(alignment, 1)) * max(alignment, 1) + size
+
+
+def _array_bytes(kind: str, extents: str) -> int:
+    """Of an array's type and its ``[4][8]``; an extent that is missing counts once."""
+    return _type_bytes(kind) * prod(int(extent) for extent in re.findall(r"\d+", extents))
 
 
 def _type_bytes(name: str) -> int:

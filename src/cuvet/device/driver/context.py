@@ -119,15 +119,18 @@ def cuCtxSetLimit(call: Invocation) -> int:
 
 
 def cuCtxGetCacheConfig(call: Invocation) -> int:
-    call.give("pconfig", 0)
+    context = call.model.current_handle(call.call)
+    call.give("pconfig", call.process.attributes.get(("cache configuration", context, 0), 0))
     return status.SUCCESS
 
 
 def cuCtxSetCacheConfig(call: Invocation) -> int:
+    call.process.attributes["cache configuration", call.model.current_handle(call.call), 0] = call["config"]
     return status.SUCCESS
 
 
 def cuCtxGetSharedMemConfig(call: Invocation) -> int:
+    """Whatever was set (NVIDIA H200, driver 580.159, CUDA 13.0)."""
     call.give("pConfig", catalog().enumerations["CUsharedconfig"]["CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE"])
     return status.SUCCESS
 

@@ -227,6 +227,14 @@ def cuModuleGetLoadingMode(call: Invocation) -> int:
     return status.SUCCESS
 
 
+def cuProfilerStart(call: Invocation) -> int:
+    """There is nothing to profile; starting twice, and stopping without a start, succeed (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+    return status.SUCCESS
+
+
+cuProfilerStop = cuProfilerStart
+
+
 def cuThreadExchangeStreamCaptureMode(call: Invocation) -> Steps[int]:
     key = ("capture mode", call.thread.number, 0)
     attributes = call.process.attributes

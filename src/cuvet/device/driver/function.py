@@ -32,6 +32,10 @@ class Kernel:
 
     info: KernelInfo
     owner: int
+    contents: DeviceCode
+    """What it was found in."""
+    attributes: dict[int, int] = field(default_factory=dict)
+    """What the program set."""
     program: Program | None = None
     ways: dict[object, tuple[Way, ...]] = field(default_factory=dict)
     """What its launches do, by what they were given."""
@@ -48,22 +52,34 @@ def dynamic_limit(kernel: Kernel) -> int:
 
 
 _ATTRIBUTE = "CU_FUNC_ATTRIBUTE_"
+_AXES = ("WIDTH", "HEIGHT", "DEPTH")
+_USUAL_REGISTERS = 32
+"""Of a kernel that is there as PTX only: how many it would have, ptxas decides, which does not run here."""
+
+
+_NEWEST = catalog().enumerations["CUfunction_attribute"][_ATTRIBUTE + "CLUSTER_SCHEDULING_POLICY_PREFERENCE"]
+"""Of this device's driver; headers have more."""
 
 
 def _attribute(kernel: Kernel, number: int) -> int | None:
+    """As an H200 answered (driver 580.159, CUDA 13.0) about kernels whose images say the same. Each has all of its module's constants."""
     info = kernel.info
     values = {
         "MAX_THREADS_PER_BLOCK": min(info.max_threads, facts.named("MAX_THREADS_PER_BLOCK")),
         "SHARED_SIZE_BYTES": info.static_shared,
-        "NUM_REGS": info.registers,
-        "PTX_VERSION": _sm(),
+        "CONST_SIZE_BYTES": kernel.contents.constant,
+        "LOCAL_SIZE_BYTES": info.local,
+        "NUM_REGS": info.registers or _USUAL_REGISTERS,
+        "PTX_VERSION": kernel.contents.arch,
         "BINARY_VERSION": _sm(),
         "MAX_DYNAMIC_SHARED_SIZE_BYTES": dynamic_limit(kernel),
         "PREFERRED_SHARED_MEMORY_CARVEOUT": -1,
+        "CLUSTER_SIZE_MUST_BE_SET": int(any(info.cluster)),
+        **{f"REQUIRED_CLUSTER_{axis}": size for axis, size in zip(_AXES, info.cluster, strict=True)},
     }
     for name, value in catalog().enumerations["CUfunction_attribute"].items():
-        if value == number:
-            return values.get(name.removeprefix(_ATTRIBUTE), 0)
+        if value == number <= _NEWEST:
+            return kernel.attributes.get(number, values.get(name.removeprefix(_ATTRIBUTE), 0))
     return None
 
 
@@ -77,7 +93,7 @@ def _get_attribute(call: Invocation, parameter: str) -> int:
     if kernel is None:
         return status.INVALID_HANDLE
     value = _attribute(kernel, call["attrib"])
-    if value is None:
+    if value is None or not call["pi"]:
         return status.INVALID_VALUE
     call.give("pi", value)
     return status.SUCCESS
@@ -95,12 +111,24 @@ def _set_attribute(call: Invocation, parameter: str, value: int) -> int:
     kernel = call.process.kernels.get(call[parameter])
     if kernel is None:
         return status.INVALID_HANDLE
-    names = catalog().enumerations["CUfunction_attribute"]
-    if call["attrib"] == names[_ATTRIBUTE + "MAX_DYNAMIC_SHARED_SIZE_BYTES"]:
-        if not 0 <= value <= facts.named("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - kernel.info.static_shared:
-            return status.INVALID_VALUE
+    names = {number: name for name, number in catalog().enumerations["CUfunction_attribute"].items()}
+    name = names.get(call["attrib"], "").removeprefix(_ATTRIBUTE)
+    if name == "NON_PORTABLE_CLUSTER_SIZE_ALLOWED":
+        value = int(value != 0)
+    least, most = _settable(kernel).get(name, (0, (1 << 31) - 1))
+    if call["attrib"] > _NEWEST or not least <= value <= most:
+        return status.INVALID_VALUE
+    if name == "MAX_DYNAMIC_SHARED_SIZE_BYTES":
         kernel.dynamic_shared = value
+    else:
+        kernel.attributes[call["attrib"]] = value
     return status.SUCCESS
+
+
+def _settable(kernel: Kernel) -> dict[str, tuple[int, int]]:
+    """The least and the largest value of attributes that not any natural number fits (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+    dynamic = facts.named("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - kernel.info.static_shared
+    return {"MAX_DYNAMIC_SHARED_SIZE_BYTES": (0, dynamic), "PREFERRED_SHARED_MEMORY_CARVEOUT": (-1, 100)}
 
 
 def cuFuncSetAttribute(call: Invocation) -> int:

@@ -205,7 +205,8 @@ def _handle(call: Invocation, code: Code, owner: int, kind: Kind, name: str) -> 
     handle = code.handles.get(name)
     if handle is None:
         handle = code.handles[name] = call.process.handles.issue(kind)
-        call.process.kernels[handle] = Kernel(code.contents.kernels[name], owner, code.program)
+        kernel = Kernel(code.contents.kernels[name], owner, code.contents, program=code.program)
+        call.process.kernels[handle] = kernel
     return handle
 
 

@@ -74,11 +74,18 @@ def cuMemAllocManaged(call: Invocation) -> Steps[int]:
 
 
 def cuMemAllocAsync(call: Invocation) -> Steps[int]:
-    return (yield from allocate(call, "dptr", call["bytesize"]))
+    return (yield from _in_order(call, host=False))
 
 
 def cuMemAllocFromPoolAsync(call: Invocation) -> Steps[int]:
-    host = ("pool of host memory", call["pool"], 0) in call.process.attributes
+    return (yield from _in_order(call, host=("pool of host memory", call["pool"], 0) in call.process.attributes))
+
+
+def _in_order(call: Invocation, host: bool) -> Steps[int]:
+    """Stream-ordered memory; of no bytes it is NULL (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+    if call["dptr"] and not call["bytesize"]:
+        call.give("dptr", 0)
+        return status.SUCCESS
     return (yield from allocate(call, "dptr", call["bytesize"], host=host))
 
 

@@ -154,6 +154,12 @@ _FUNCTION_ATTRIBUTES = {
     "cacheModeCA": "CACHE_MODE_CA",
     "maxDynamicSharedSizeBytes": "MAX_DYNAMIC_SHARED_SIZE_BYTES",
     "preferredShmemCarveout": "PREFERRED_SHARED_MEMORY_CARVEOUT",
+    "clusterDimMustBeSet": "CLUSTER_SIZE_MUST_BE_SET",
+    "requiredClusterWidth": "REQUIRED_CLUSTER_WIDTH",
+    "requiredClusterHeight": "REQUIRED_CLUSTER_HEIGHT",
+    "requiredClusterDepth": "REQUIRED_CLUSTER_DEPTH",
+    "clusterSchedulingPolicyPreference": "CLUSTER_SCHEDULING_POLICY_PREFERENCE",
+    "nonPortableClusterSizeAllowed": "NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
 }
 
 
