@@ -38,6 +38,7 @@ from cuvet.rules.library_handle.creation_failed import kind_not_made
 from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
 from cuvet.rules.rule import Violation
+from cuvet.signals import signal_name
 
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _ORDINARY = (None, 0, NOT_READY)
@@ -293,7 +294,7 @@ class ProcessAnalysis:
 
     def _say_died(self, where: str, number: int, thread: int) -> None:
         self._say(
-            f"process {self.recording.pid} died of {_signal_name(number)} in {where} (thread {thread}): no rule says why"
+            f"process {self.recording.pid} died of {signal_name(number)} in {where} (thread {thread}): no rule says why"
         )
 
     def _report_fault(self, fault: Fault, violation: Violation) -> None:
@@ -469,10 +470,6 @@ def _is_cleaning_up(call: RecordedCall, outcome: Outcome) -> bool:
 def _plural(kind: Kind) -> str:
     noun = {Kind.MEMORY: "allocation", Kind.HOST_MEMORY: "host allocation"}.get(kind, kind.noun).replace(" ", "_")
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-
-
-def _signal_name(number: int) -> str:
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _start(path: Path) -> tuple[int, str]:

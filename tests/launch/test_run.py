@@ -85,6 +85,17 @@ def test_however_a_program_ends_its_code_is_kept_and_its_calls_are_seen(cuvet, p
     assert ran.report.stats["calls"] == (4 if way == "fork" else 3 * processes)  # cuDeviceGet only asks
 
 
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGRTMIN + 3, "SIGRTMIN+3"), (signal.SIGRTMAX, "SIGRTMAX")])
+def test_death_by_a_signal_that_python_has_no_name_for_is_reported(cuvet, program, number: int, name: str) -> None:
+    done = cuvet("run", *REAL, "--", program("ends"), "signal", number)
+    assert done.returncode == 128 + number
+    assert f"program: died of {name}\n" in done.stderr
+    (trace,) = (cuvet.tmp_path / "state" / "cuvet").iterdir()
+    again = cuvet("analyze", trace)
+    assert again.returncode == 0
+    assert f"program: died of {name}\n" in again.stderr
+
+
 def test_the_end_of_a_process_is_recorded(cuvet, program) -> None:
     ends = {}
     for way in ("return", "_exit", "exec"):

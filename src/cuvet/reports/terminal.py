@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +20,7 @@ from rich.text import Text
 from cuvet.catalog import api_of, status_name
 from cuvet.findings import Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.reports.source import excerpt
+from cuvet.signals import signal_name
 
 MANY_BYTES = 1 << 30
 """Recordings that take less are not worth a line."""
@@ -247,7 +247,7 @@ def result(finding: Finding, program: Program) -> str:
     """What the call did, in words, and whether a real GPU did it."""
     by = " on the emulated device" if program.device == "emulated" else ""
     if finding.signal is not None:
-        return f"the process died of {signal.Signals(finding.signal).name} in {finding.api}{by}"
+        return f"the process died of {signal_name(finding.signal)} in {finding.api}{by}"
     if finding.status is None:
         return f"{finding.api} had not returned when the recording ended{by}"
     name = status_name(api_of(finding.api), finding.status)
@@ -269,7 +269,7 @@ def labelled(label: str, text: str, console: Console) -> None:
 def _summary(report: Report, recording: str | None, kept: int) -> Iterable[Text | str]:
     yield totals(report)
     if report.program.signal is not None:
-        yield f"program: died of {signal.Signals(report.program.signal).name}"
+        yield f"program: died of {signal_name(report.program.signal)}"
     elif report.program.exit_code:
         yield f"program: exit code {report.program.exit_code}"
     for sentence in report.not_checked:

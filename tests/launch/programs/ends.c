@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
     if (!strcmp(way, "_exit")) _exit(7);
     if (!strcmp(way, "abort")) abort();
     if (!strcmp(way, "kill")) kill(getpid(), SIGKILL);
+    if (!strcmp(way, "signal")) kill(getpid(), atoi(argv[2]));
     if (!strcmp(way, "segv")) *(volatile int *)1 = 0;
     if (!strcmp(way, "exec")) execv(argv[0], (char *[]){argv[0], "_exit", NULL});
     if (!strcmp(way, "fork")) {
