@@ -19,14 +19,14 @@
 
 #include "entry_points.h"
 #include "libraries.h"
+#include "own_files.h"
 
 namespace cuvet {
 
 namespace {
 
 constexpr uint64_t DEFAULT_LIMIT = uint64_t{4} << 30;
-constexpr uint32_t TAIL = 64;   // of each chunk, kept for the note that the limit was reached
-constexpr int LOWEST_FD = 700;  // out of the way of programs that count on small numbers
+constexpr uint32_t TAIL = 64;  // of each chunk, kept for the note that the limit was reached
 
 enum End : uint32_t { END_UNSEEN, END_EXIT, END_EXEC };
 
@@ -60,21 +60,23 @@ struct FileHeader {
     std::atomic<uint32_t> gpus;
     std::atomic<int32_t> driver_version;
     uint64_t process_start;  // field 22 of /proc/self/stat: with the pid it names the process, across exec
-    uint8_t padding[256 - 160];
+    std::atomic<uint32_t> stop_error;
+    uint32_t reserved;
+    std::atomic<uint64_t> stopped;
+    uint8_t padding[256 - 176];
     char driver[1024];
     char executable[1024];
     GpuFacts gpu[MOST_GPUS];
 };
 static_assert(offsetof(FileHeader, newest_clock) == 104);
 static_assert(offsetof(FileHeader, gpus) == 144);
+static_assert(offsetof(FileHeader, stopped) == 168);
 static_assert(offsetof(FileHeader, driver) == 256);
 static_assert(offsetof(FileHeader, gpu) == 2304);
 static_assert(sizeof(FileHeader) <= HEADER_BYTES);
 
 FileHeader* header;
-int file = -1;
-dev_t file_device;
-ino_t file_inode;
+Descriptor file;
 char file_path[PATH_MAX];
 uint64_t limit;
 std::atomic<bool> limit_reached;
@@ -141,33 +143,41 @@ void mark_replaced(const char* directory, uint64_t start) {
         if (pread(old, &old_start, 8, offsetof(FileHeader, process_start)) == 8 && old_start == start &&
             pread(old, &end, 4, offsetof(FileHeader, end)) == 4 && end == END_UNSEEN) {
             end = END_EXEC;
-            if (pwrite(old, &end, 4, offsetof(FileHeader, end)) != 4) end = END_UNSEEN;
+            write_at(old, &end, 4, offsetof(FileHeader, end));
         }
         close(old);
     }
     closedir(entries);
 }
 
+bool may_grow_to(uint64_t bytes) {
+    rlimit largest;
+    return getrlimit(RLIMIT_FSIZE, &largest) != 0 || largest.rlim_cur == RLIM_INFINITY || bytes <= largest.rlim_cur;
+}
+
 // Writes zeros, so that touching the mapping cannot fail later for want of space. (fallocate would do so too, but
-// leaves the pages to be read from disk: measured on ext4, 120 instead of 25 µs a chunk.)
-bool allocate(uint64_t offset, uint64_t bytes) {
+// leaves the pages to be read from disk: measured on ext4, 120 instead of 25 µs a chunk.) Returns 0 or an errno.
+int allocate(uint64_t offset, uint64_t bytes) {
     static char zeros[CHUNK_BYTES];
-    return pwrite(file, zeros, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+    if (!may_grow_to(offset + bytes)) return EFBIG;
+    const int error = write_at(file.number, zeros, bytes, offset);
+    if (error)  // what little was left belongs to others
+        fallocate(file.number, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(bytes));
+    return error;
 }
 
-// glibc has a symbol for fstat since 2.33 only. The kernel fills the same structure.
-bool describe(int descriptor, struct stat* status) { return syscall(SYS_fstat, descriptor, status) == 0; }
-
-// The program may have closed our descriptor, and may own its number now.
-bool file_is_ours() {
-    struct stat status;
-    return file >= 0 && describe(file, &status) && status.st_dev == file_device && status.st_ino == file_inode;
-}
-
-bool file_is_open() {
-    if (file_is_ours()) return true;
-    file = open(file_path, O_RDWR | O_CLOEXEC);
-    return file_is_ours();
+// Opens the file again if the program has closed it. Returns 0 or an errno.
+int open_again() {
+    if (is_ours(file)) return 0;
+    Descriptor again = keep(open(file_path, O_RDWR | O_CLOEXEC));
+    if (again.number < 0) return errno;
+    const bool same = again.device == file.device && again.inode == file.inode;
+    if (same)
+        file = again;
+    else
+        close_ours(&again);
+    return same ? 0 : ESTALE;
 }
 
 // Bytes before the offset that must be mapped with it: pages may be larger than the file's header.
@@ -175,7 +185,7 @@ uint64_t bytes_before(uint64_t offset) { return offset % static_cast<uint64_t>(s
 
 void* map(uint64_t offset, uint64_t bytes) {
     const uint64_t before = bytes_before(offset);
-    void* memory = mmap(nullptr, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file,
+    void* memory = mmap(nullptr, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.number,
                         static_cast<off_t>(offset - before));
     return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory) + before;
 }
@@ -185,7 +195,6 @@ void unmap(ChunkHeader* chunk) {
     munmap(reinterpret_cast<char*>(chunk) - before, before + CHUNK_BYTES);
 }
 
-// Never past the limit: the kernel may send SIGXFSZ there.
 bool claim_place(uint64_t* offset) {
     const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES : 0;
     uint64_t place = header->chunks.load(std::memory_order_relaxed);
@@ -196,14 +205,32 @@ bool claim_place(uint64_t* offset) {
     return false;
 }
 
+// Nothing more is stored. `error`: why, an errno; 0: the limit that cuvet was given.
+void stop_recording(int error) {
+    if (limit_reached.exchange(true)) return;
+    sample_clock();
+    header->stop_error.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
+    header->stopped.store(ticks(), std::memory_order_release);
+}
+
+// One thread at a time: two would open the file twice.
+int make_chunk(uint64_t offset, ChunkHeader** chunk) {
+    {
+        const PoolLock lock;
+        if (const int error = open_again()) return error;
+    }
+    if (const int error = allocate(offset, CHUNK_BYTES)) return error;
+    *chunk = static_cast<ChunkHeader*>(map(offset, CHUNK_BYTES));
+    return *chunk ? 0 : errno;
+}
+
 ChunkHeader* claim_chunk(uint32_t kind, uint32_t thread) {
     const Uncancellable uncancellable;
     uint64_t offset;
     ChunkHeader* chunk = nullptr;
-    if (claim_place(&offset) && file_is_open() && allocate(offset, CHUNK_BYTES))
-        chunk = static_cast<ChunkHeader*>(map(offset, CHUNK_BYTES));
+    const int error = claim_place(&offset) ? make_chunk(offset, &chunk) : 0;
     if (!chunk) {
-        limit_reached.store(true, std::memory_order_relaxed);
+        stop_recording(error);
         return nullptr;
     }
     chunk->thread = thread;
@@ -324,10 +351,14 @@ uint64_t size_limit() {
     const char* text = getenv("CUVET_LIMIT");
     uint64_t bytes = DEFAULT_LIMIT;
     if (text) std::from_chars(text, text + strlen(text), bytes);
-    rlimit largest;  // growing past it would raise SIGXFSZ
-    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY && largest.rlim_cur < bytes)
-        bytes = largest.rlim_cur;
     return bytes;
+}
+
+// A file that has no room for its header is left empty: the report says that this process could not be recorded.
+bool make_header() {
+    if (allocate(0, HEADER_BYTES) == 0) header = static_cast<FileHeader*>(map(0, HEADER_BYTES));
+    if (!header && ftruncate(file.number, 0) != 0) return false;
+    return header != nullptr;
 }
 
 bool create_file(const char* directory) {
@@ -338,19 +369,9 @@ bool create_file(const char* directory) {
     const int length = snprintf(file_path + used, room, "/%d-%llu.cuvet", getpid(),
                                 static_cast<unsigned long long>(now_ns(CLOCK_REALTIME)));
     if (length < 0 || static_cast<size_t>(length) >= room) return false;
-    file = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0) return false;
-    const int high = fcntl(file, F_DUPFD_CLOEXEC, LOWEST_FD);
-    if (high >= 0) {
-        close(file);
-        file = high;
-    }
-    struct stat status;
-    if (!describe(file, &status) || !allocate(0, HEADER_BYTES)) return false;
-    file_device = status.st_dev;
-    file_inode = status.st_ino;
-    header = static_cast<FileHeader*>(map(0, HEADER_BYTES));
-    if (!header) return false;
+    file = keep(open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file.number < 0) return false;
+    if (!make_header()) return true;
     header->process_start = start;
     return true;
 }
@@ -366,7 +387,13 @@ bool open_recording(bool emulated, bool full) {
     if (!wants_recording()) return false;
     const char* directory = getenv("CUVET_TRACE");
     if (!create_file(directory)) {
-        dprintf(STDERR_FILENO, "cuvet: cannot record in %s: %s\n", directory, strerror(errno));
+        char line[PATH_MAX + 128];
+        const int length = snprintf(line, sizeof line, "cuvet: cannot record in %s: %s\n", directory, strerror(errno));
+        write_all(STDERR_FILENO, line, static_cast<size_t>(length) < sizeof line ? length : sizeof line - 1);
+        return false;
+    }
+    if (!header) {
+        close_ours(&file);
         return false;
     }
     limit = size_limit();
@@ -515,8 +542,7 @@ void finish_recording() {
 }
 
 void forget_recording() {
-    if (file_is_ours()) close(file);
-    file = -1;
+    close_ours(&file);
     if (header) munmap(header, HEADER_BYTES);
     header = nullptr;
     ended_threads = all_threads = nullptr;

@@ -6,7 +6,9 @@ program, and its finding is dropped and counted (``stats["contradicted"]``).
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -43,6 +45,14 @@ from cuvet.signals import signal_name
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _ORDINARY = (None, 0, NOT_READY)
 """Outcomes that are no failure."""
+_STOPPED = {
+    0: "had reached its size limit",
+    errno.EFBIG: "could not grow beyond the program's limit on the size of files (ulimit -f)",
+    errno.ENOSPC: "could not grow: the disk is full",
+    errno.EDQUOT: "could not grow: the user's disk quota is used up",
+}
+_CLOSED = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS, errno.ESTALE)
+"""Why recordings stopped growing, by errno."""
 MOST_SENTENCES = 100
 MOST_FAILURES = 10_000
 MOST_FORKS = 256
@@ -324,7 +334,7 @@ class ProcessAnalysis:
         dropped = int(recording.header["dropped"])
         if dropped:
             self._say(
-                f"{dropped} records of process {recording.pid} were dropped: its recording had reached its size limit"
+                f"{dropped} records of process {recording.pid} were dropped{_since(recording)}: {_why_stopped(recording)}"
             )
         for note in recording.notes:
             if note.code == NoteCode.BYPASSED:
@@ -470,6 +480,18 @@ def _is_cleaning_up(call: RecordedCall, outcome: Outcome) -> bool:
 def _plural(kind: Kind) -> str:
     noun = {Kind.MEMORY: "allocation", Kind.HOST_MEMORY: "host allocation"}.get(kind, kind.noun).replace(" ", "_")
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def _since(recording: Recording) -> str:
+    stop = recording.stop
+    return f", from {stop.time_ns / 1e9:.3f} s after its first call on" if stop else ""
+
+
+def _why_stopped(recording: Recording) -> str:
+    error = recording.stop.error if recording.stop else 0
+    if error in _CLOSED:
+        return f"the program closed its recording, which could not be opened again ({os.strerror(error)})"
+    return f"its recording {_STOPPED.get(error) or f'could not grow ({os.strerror(error)})'}"
 
 
 def _start(path: Path) -> tuple[int, str]:

@@ -53,15 +53,19 @@ class Entry(NamedTuple):
     lines: tuple[str, ...]
 
 
-def keep(directory: Path, environment: Mapping[str, str], processes: Iterable[int], since_ns: int) -> None:
+def keep(directory: Path, environment: Mapping[str, str], processes: Iterable[int], since_ns: int) -> str | None:
     """Copy the errors of the logs that the program wrote into the directory of its recording.
 
-    ``processes`` were recorded. A log last written before ``since_ns``, of the Unix epoch, is of another run. OSError if the copy
-    cannot be written.
+    ``processes`` were recorded. A log last written before ``since_ns``, of the Unix epoch, is of another run. A sentence if the copy
+    could not be written whole.
     """
     kept = _errors(_paths(environment.get(DESTINATION, ""), processes), since_ns)
-    if kept:
-        (directory / FILE).write_bytes(kept)
+    try:
+        if kept:
+            (directory / FILE).write_bytes(kept)
+    except OSError as error:
+        return f"{directory / FILE} could not be written whole ({error.strerror}): some words of cuDNN's log are missing"
+    return None
 
 
 def _paths(destination: str, processes: Iterable[int]) -> list[str]:

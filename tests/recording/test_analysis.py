@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections import Counter
 from pathlib import Path
@@ -290,6 +291,30 @@ def test_what_was_not_seen_is_said(tmp_path: Path) -> None:
     assert "loaded /opt/libcuda.so.1 past cuvet" in said
     assert "1000-1.cuvet: byte" in said
     assert "9-9.cuvet: byte 0: not a cuvet recording" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (0, "had reached its size limit"),
+        (errno.ENOSPC, "could not grow: the disk is full"),
+        (errno.EFBIG, "could not grow beyond the program's limit on the size of files (ulimit -f)"),
+        (errno.EIO, "could not grow (Input/output error)"),
+    ],
+)
+def test_where_and_why_a_recording_stopped_is_said(tmp_path: Path, error: int, why: str) -> None:
+    clock = ((0, 0, 1), (2_000_000, 1_000_000, 1))
+    w.write(tmp_path, [w.chunk(Thread().setup())], dropped=3, stop=(error, 1_500_000), clock=clock, newest=1)
+    (sentence,) = analyze([tmp_path]).not_checked
+    assert sentence == (
+        f"3 records of process 1000 were dropped, from 0.001 s after its first call on: its recording {why}"
+    )
+
+
+def test_a_process_that_could_not_be_recorded_is_named(tmp_path: Path) -> None:
+    (tmp_path / "77-9.cuvet").touch()
+    (sentence,) = analyze([tmp_path]).not_checked
+    assert "77-9.cuvet: empty: this process was not recorded" in sentence
 
 
 def test_a_directory_without_a_recording_is_an_error(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_claimed_chunk_that_was_not_written_is_skipped(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (b"", "byte 0: not a cuvet recording"),
+        (b"", "empty: this process was not recorded"),
         (b"\x7fELF" + b"\0" * 5000, "byte 0: not a cuvet recording"),
         (w.header()[:100], "byte 100: the file ends within its header"),
         (w.header(version=2), "byte 8: recording format 2; this cuvet reads format 1"),

@@ -94,8 +94,9 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
                 live.stop()
     meta = _ended(meta, child, ending, live, analysis)
     meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)
-    trace.write_meta(directory, meta)
-    cudnn_log.keep(directory, own, (each.recording.pid for each in analysis.processes()), started_ns)
+    notes = [trace.write_meta(directory, meta)]
+    notes.append(cudnn_log.keep(directory, own, (each.recording.pid for each in analysis.processes()), started_ns))
+    meta = msgspec.structs.replace(meta, notes=(*meta.notes, *filter(None, notes)))
     return _report(args, directory, analysis, meta, ending)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -41,9 +42,19 @@ def _bytes_on_disk(path: Path) -> int:
         return 0
 
 
-def write_meta(directory: Path, meta: Meta) -> None:
-    """Replaces ``meta.json`` at once, so that a reader sees the old one or the new one."""
+def write_meta(directory: Path, meta: Meta) -> str | None:
+    """Replaces ``meta.json`` at once, so that a reader sees the old one or the new one. A sentence if it cannot be written: the
+    program's disk may be full, and its exit code and report are worth more."""
     new = directory / ".meta.json"
-    with open(new, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-        file.write(msgspec.json.encode(meta))
-    new.replace(directory / "meta.json")
+    try:
+        with open(new, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(msgspec.json.encode(meta))
+        new.replace(directory / "meta.json")
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink()
+        return (
+            f"{directory / 'meta.json'} could not be written ({error.strerror}): "
+            "`cuvet analyze` will not know how the program ended"
+        )
+    return None

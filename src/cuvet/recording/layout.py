@@ -73,15 +73,15 @@ HEADER = np.dtype(
     {
         "names": [
             "magic", "version", "header_bytes", "chunk_bytes", "pid", "parent", "flags", "clock", "newest_sample",
-            "chunks", "end", "catalog", "calls", "dropped", "gpus", "driver_version", "process_start", "driver", "executable",
-            "gpu",
+            "chunks", "end", "catalog", "calls", "dropped", "gpus", "driver_version", "process_start", "stop_error", "stopped", "driver",
+            "executable", "gpu",
         ],
         "formats": [
             "S8", "<u4", "<u4", "<u4", "<u4", "<u4", "<u4", ("<u8", (3, 3)), "<u8",
-            "<u8", "<u4", "<u4", "<u8", "<u8", "<u4", "<i4", "<u8", "S1024", "S1024",
-            (GPU, MOST_GPUS),
+            "<u8", "<u4", "<u4", "<u8", "<u8", "<u4", "<i4", "<u8", "<u4", "<u8", "S1024",
+            "S1024", (GPU, MOST_GPUS),
         ],
-        "offsets": [0, 8, 12, 16, 20, 24, 28, 32, 104, 112, 120, 124, 128, 136, 144, 148, 152, 256, 1280, 2304],
+        "offsets": [0, 8, 12, 16, 20, 24, 28, 32, 104, 112, 120, 124, 128, 136, 144, 148, 152, 160, 168, 256, 1280, 2304],
         "itemsize": HEADER_BYTES,
     }
 )  # fmt: skip

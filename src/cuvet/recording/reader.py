@@ -45,6 +45,13 @@ class Problem(NamedTuple):
         return f"{self.path.name}: byte {self.offset}: {self.what}"
 
 
+class Stop(NamedTuple):
+    """When a recording stopped growing, and why: an errno, or 0 for its size limit."""
+
+    time_ns: int
+    error: int
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Calls of up to ``GROUP`` chunks: ``calls`` (dtype ``layout.CALL``) in file order; ``offsets`` are their places in the file."""
@@ -132,6 +139,10 @@ class Recording(SideTables):
 
     def _read_header(self) -> None:
         data = self._read(HEADER_BYTES, 0)
+        if not data:
+            raise RecordingError(
+                f"{self.path}: empty: this process was not recorded: the disk was full, or no file may grow (ulimit -f)"
+            )
         if data[: len(layout.MAGIC)] != layout.MAGIC:
             raise RecordingError(f"{self.path}: byte 0: not a cuvet recording")
         if len(data) < HEADER_BYTES:
@@ -189,6 +200,12 @@ class Recording(SideTables):
         """Compute capability of each GPU, 10 × major + minor; 0 where unknown."""
         known = min(int(self.header["gpus"]), layout.MOST_GPUS)
         return tuple(self.header["gpu"]["capability"][:known].tolist())
+
+    @property
+    def stop(self) -> Stop | None:
+        """None: it has not stopped growing."""
+        ticks = int(self.header["stopped"])
+        return Stop(self.clock.ns(ticks), int(self.header["stop_error"])) if ticks else None
 
     @property
     def driver(self) -> str:

@@ -1,0 +1,63 @@
+"""``cuvet run`` where nothing can be written: the program, its exit code and the report are kept."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REAL = ("--device", "real")
+
+
+def run_on_small_disk(cuvet, disk: Path, filled: str, *command: object) -> subprocess.CompletedProcess[str]:
+    """``cuvet run`` whose recordings go to a disk of 300 KiB; ``filled``: what a shell does there before."""
+    disk.mkdir()
+    unshare = ["unshare", "-Urm"]
+    if subprocess.run([*unshare, "mount", "-t", "tmpfs", "none", disk], check=False).returncode:
+        pytest.skip("a disk of its own needs user and mount namespaces")
+    run = shlex.join(cuvet.command("run", *REAL, "--trace", disk / "trace", "--", *command))
+    script = f"mount -t tmpfs -o size=300k none {disk}; cd {disk}; {filled}; {run}; code=$?; ls -A trace >&2; exit $code"
+    return subprocess.run(
+        [*unshare, "sh", "-c", script], env=cuvet.environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_disk_that_becomes_full_costs_neither_exit_code_nor_report(cuvet, program) -> None:
+    done = run_on_small_disk(cuvet, cuvet.tmp_path / "disk", ":", program("streams"), "3000", "5")
+    assert done.returncode == 5
+    assert "6,003 calls" in done.stderr
+    assert "its recording could not grow: the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_disk_that_the_program_fills_leaves_the_end_unsaid(cuvet, program) -> None:
+    fill = f"dd if=/dev/zero of={cuvet.tmp_path}/disk/filler bs=1k 2>/dev/null; {program('streams')} 10 5"
+    done = run_on_small_disk(cuvet, cuvet.tmp_path / "disk", ":", "sh", "-c", fill)
+    assert done.returncode == 5
+    assert "could not be written (No space left on device)" in done.stderr
+    assert "empty: this process was not recorded" in done.stderr
+    assert ".meta.json" not in done.stderr
+
+
+def test_a_disk_that_was_full_before(cuvet, program) -> None:
+    fill = "dd if=/dev/zero of=filler bs=1k 2>/dev/null"
+    done = run_on_small_disk(cuvet, cuvet.tmp_path / "disk", fill, program("streams"), "10", "5")
+    assert done.returncode == 5
+    assert "empty: this process was not recorded" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("where", ["inside", "outside"])
+def test_without_any_file_that_may_grow(cuvet, program, where: str) -> None:
+    run = shlex.join(cuvet.command("run", *REAL, "--"))
+    limited = f"ulimit -f 0; {program('streams')} 10 5"
+    script = (
+        f"{run} sh -c {shlex.quote(limited)}" if where == "inside" else f"ulimit -f 0; {run} {program('streams')} 10 5"
+    )
+    done = subprocess.run(["sh", "-c", script], env=cuvet.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    assert "empty: this process was not recorded" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert ("meta.json could not be written (File too large)" in done.stderr) == (where == "outside")
