@@ -49,6 +49,14 @@ def test_a_disk_that_was_full_before(cuvet, program) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&1 >/dev/null | exec 0<&-"])
+def test_a_report_that_nobody_can_read_leaves_the_programs_exit_code(cuvet, program, redirection: str) -> None:
+    """The stale stream is told while the program runs, and in the report."""
+    script = f"({shlex.join(cuvet.command('run', *REAL, '--', program('stale'), '1'))}; echo $? >&3) 3>code {redirection}"
+    subprocess.run(["sh", "-c", script], cwd=cuvet.tmp_path, env=cuvet.environment, check=False, timeout=120)
+    assert (cuvet.tmp_path / "code").read_text() == "0\n"
+
+
 @pytest.mark.parametrize("where", ["inside", "outside"])
 def test_without_any_file_that_may_grow(cuvet, program, where: str) -> None:
     run = shlex.join(cuvet.command("run", *REAL, "--"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from cuvet.analysis import Analysis
+from cuvet.findings import Finding
 from cuvet.launch.environment import SHIM, users_own
 from cuvet.reports import terminal
 
@@ -44,10 +45,16 @@ class Live:
             recorded = {int(path.name.partition("-")[0]) for path in self._analysis.directory.glob("*.cuvet")}
             for pid in recorded - self.environments.keys():
                 self.environments[pid] = users_own(_environment(pid))
+            self._tell(findings)
+            self._look_for_drivers(recorded)
+
+    def _tell(self, findings: list[Finding]) -> None:
+        try:
             for finding in findings:
                 if finding.severity == "error" and self._console is not None:
                     self._console.print(terminal.concise(finding), soft_wrap=True)
-            self._look_for_drivers(recorded)
+        except OSError:  # a full disk, or a pipe that nobody reads
+            self._console = None
 
     def _look_for_drivers(self, recorded: set[int]) -> None:
         for pid in _tree(self._pid):

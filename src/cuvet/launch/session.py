@@ -157,7 +157,7 @@ def _with_machine(
 def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta: Meta, ending: Ending) -> int:
     unsupported = directory / "unsupported"
     if unsupported.exists():
-        print(f"cuvet: {unsupported.read_text(errors='replace').strip()}", file=sys.stderr)
+        _tell(f"cuvet: {unsupported.read_text(errors='replace').strip()}")
         return MISUSE
     with progress.shown([directory]):
         report = analysis.report(meta, leaks=args.leaks, memory=args.memory)
@@ -165,8 +165,16 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
     try:
         reports.write(report, args, recording=recording, kept=trace.size_of_all() if args.trace is None else 0)
     except CuvetError as error:
-        print(f"cuvet: {error}; look again: cuvet analyze {shlex.quote(recording)}", file=sys.stderr)
+        _tell(f"cuvet: {error}; look again: cuvet analyze {shlex.quote(recording)}")
     return _exit_code_of(args, report, ending)
+
+
+def _tell(line: str) -> None:
+    """On stderr. If that is a full disk, or a pipe that nobody reads, nobody is told; the program's exit code is kept."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _exit_code_of(args: argparse.Namespace, report: Report, ending: Ending) -> int:

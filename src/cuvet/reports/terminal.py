@@ -42,12 +42,18 @@ _CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
 _COUNTED = ("context", "stream", "event", "thread", "process")
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """The BrokenPipeError goes to the caller: rich would end cuvet, and the program's exit code would be lost."""
+        raise
+
+
 def console(file: TextIO, color: str = "auto") -> Console:
     """A console for reports. ``color`` is auto (a terminal, and no ``NO_COLOR``), always or never."""
     width = None if file.isatty() else PLAIN_WIDTH
     if color == "auto":
-        return Console(file=file, width=width, highlight=False)
-    return Console(
+        return _Console(file=file, width=width, highlight=False)
+    return _Console(
         file=file,
         width=width,
         highlight=False,
