@@ -44,7 +44,7 @@ void say(const char* text, size_t length) {
     int written = snprintf(line, sizeof line, "cuvet: %.*s\n", static_cast<int>(length), text);
     if (written <= 0) return;
     size_t bytes = static_cast<size_t>(written) < sizeof line ? static_cast<size_t>(written) : sizeof line - 1;
-    if (write(STDERR_FILENO, line, bytes) < 0) return;
+    write_all(STDERR_FILENO, line, bytes);
 }
 
 bool unsupported_path(char (&path)[4096]) {
@@ -60,8 +60,7 @@ void note_unsupported(const uint8_t* text, size_t length) {
     if (!unsupported_path(path)) return;
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return;
-    ssize_t written = write(file, text, length);
-    if (written < 0 || static_cast<size_t>(written) < length) unlink(path);
+    if (write_all(file, text, length) != 0) unlink(path);
     close(file);
 }
 
@@ -73,8 +72,7 @@ void withdraw_unsupported() {
 // A thread's connection, and memory of it in the program's address space for the device process's use.
 struct Session {
     Connection connection;
-    pid_t process = 0;
-    bool usable = false;
+    pid_t process = 0;  // that the connection is of; 0 none yet
     uint8_t* scratch = nullptr;
 
     ~Session() {
@@ -114,30 +112,33 @@ void say_goodbye();
 
 bool connect_session(Session& session) {
     pid_t process = getpid();
-    if (session.process == process) return session.usable;
+    if (session.process == process && session.connection.is_open()) return true;
+    const bool again = session.process == process;
     session.connection.close();
     session.process = process;
     pid_t parent = caller_process.exchange(process);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
     Message hello;
     hello.put(static_cast<uint8_t>(Frame::hello));
-    hello.put(static_cast<uint8_t>(runs_host_functions()));
+    hello.put(static_cast<uint8_t>((runs_host_functions() ? 1 : 0) | (again ? 2 : 0)));
     hello.put(protocol_version);
     hello.put(static_cast<uint32_t>(parent == process ? 0 : parent));
     hello.put(static_cast<uint32_t>(process));
     hello.put(static_cast<uint32_t>(syscall(SYS_gettid)));
     hello.put(image);
-    session.usable = path != nullptr && session.connection.open(path) && session.connection.send(hello);
-    if (!session.usable) gone("cannot be reached");
+    const bool usable = path != nullptr && session.connection.open(path) && session.connection.send(hello);
     if (parent == 0)
         atexit(say_goodbye);  // the driver's own exit handler, from its first call on; a forked child has its parent's
-    return session.usable;
+    return usable;
 }
 
 uint64_t lose_session(Session& session) {
+    static constexpr char closed[] = "the program closed the emulated device's descriptor during a call, which failed";
+    if (session.connection.is_open())
+        gone("is gone");
+    else
+        say(closed, sizeof closed - 1);
     session.connection.close();
-    session.usable = false;
-    gone("is gone");
     return status_unknown;
 }
 
@@ -303,7 +304,10 @@ void say_goodbye() {
 
 uint64_t ask(Frame kind, uint32_t id, const uint64_t* words, uint32_t count, const Blob* structs, uint16_t flags) {
     Session& session = current_session();
-    if (!connect_session(session)) return status_unknown;
+    if (!connect_session(session)) {
+        gone("cannot be reached");
+        return status_unknown;
+    }
     Message request;
     request.put(static_cast<uint8_t>(kind));
     request.put(static_cast<uint8_t>(count));

@@ -1,10 +1,11 @@
 #include "wire.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
 namespace cuvet::emulated {
@@ -12,19 +13,32 @@ namespace cuvet::emulated {
 namespace {
 
 constexpr uint32_t most_bytes = 64u << 20;
-constexpr int lowest_descriptor = 512;  // out of the way of programs that close or count the low ones
 constexpr size_t header_bytes = 8;
 
-int out_of_the_way(int descriptor) {
-    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest_descriptor);
-    if (moved < 0) return descriptor;
-    ::close(descriptor);
-    return moved;
-}
+// The process's first connection: brings the others to the device process. A forked child goes on with its parent's.
+Descriptor broker;
+std::atomic<pid_t> broker_user{0};  // the process of the thread that uses it
 
-}  // namespace
+// A forked child may find a lock that a thread of its parent had.
+class BrokerLock {
+  public:
+    BrokerLock() {
+        pid_t free = 0;
+        while (!broker_user.compare_exchange_strong(free, process_)) {
+            if (free != 0 && free != process_ && broker_user.compare_exchange_strong(free, process_)) return;
+            free = 0;
+            syscall(SYS_sched_yield);
+        }
+    }
+    ~BrokerLock() { broker_user.store(0); }
+    BrokerLock(const BrokerLock&) = delete;
+    BrokerLock& operator=(const BrokerLock&) = delete;
 
-bool Connection::open(const char* path) {
+  private:
+    const pid_t process_ = getpid();
+};
+
+bool connect_broker(const char* path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (strlen(path) >= sizeof address.sun_path) {
@@ -36,17 +50,54 @@ bool Connection::open(const char* path) {
     if (descriptor < 0) return false;
     if (connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
         int error = errno;
-        ::close(descriptor);
+        close(descriptor);
         errno = error;
         return false;
     }
-    socket_ = out_of_the_way(descriptor);
-    return true;
+    broker = keep(descriptor);
+    return broker.number >= 0;
 }
 
-void Connection::close() {
-    if (socket_ >= 0) ::close(socket_);
-    socket_ = -1;
+// Sends one end of a connection. The message is sent at once or not at all.
+bool bring(int end) {
+    Message message;
+    message.put(static_cast<uint8_t>(Frame::bring));
+    message.put(uint8_t{0});
+    message.put(uint16_t{0});
+    message.put(uint32_t{0});
+    std::vector<uint8_t> bytes = message.finish();
+    iovec data{bytes.data(), bytes.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof end)] = {};
+    msghdr header{};
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof end);
+    memcpy(CMSG_DATA(rights), &end, sizeof end);
+    ssize_t sent = 0;
+    do sent = sendmsg(broker.number, &header, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent > 0;
+}
+
+}  // namespace
+
+bool Connection::open(const char* path) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    socket_ = keep(ends[0]);
+    bool brought = false;
+    {
+        BrokerLock lock;
+        brought = (is_ours(broker) || connect_broker(path)) && bring(ends[1]);
+    }
+    ::close(ends[1]);
+    if (!brought) close();
+    return brought;
 }
 
 bool Connection::send(Message& message) {
@@ -73,7 +124,8 @@ bool Connection::receive(Command& command) {
 bool Connection::send_all(const void* data, size_t size) {
     const auto* next = static_cast<const uint8_t*>(data);
     while (size > 0) {
-        ssize_t sent = ::send(socket_, next, size, MSG_NOSIGNAL);
+        if (!is_open()) return false;
+        ssize_t sent = ::send(socket_.number, next, size, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent <= 0) return false;
         next += sent;
@@ -85,7 +137,8 @@ bool Connection::send_all(const void* data, size_t size) {
 bool Connection::receive_all(void* data, size_t size) {
     auto* next = static_cast<uint8_t*>(data);
     while (size > 0) {
-        ssize_t received = recv(socket_, next, size, 0);
+        if (!is_open()) return false;
+        ssize_t received = recv(socket_.number, next, size, 0);
         if (received < 0 && errno == EINTR) continue;
         if (received <= 0) return false;
         next += received;

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "../own_files.h"
+
 namespace cuvet::emulated {
 
 constexpr uint16_t protocol_version = 1;
@@ -15,6 +17,7 @@ enum class Frame : uint8_t {
     driver_call = 0,
     runtime_call = 1,
     library_call = 2,
+    bring = 252,
     goodbye = 253,
     answer = 254,
     hello = 255
@@ -69,11 +72,15 @@ class Message {
     std::vector<uint8_t> bytes_;
 };
 
-// A connection to the device process, used by one thread. Its functions return false when the device process is gone.
+// A connection to the device process, used by one thread. Its functions return false when the device process is gone,
+// or the program has closed the connection's descriptor.
 class Connection {
   public:
+    // Through the process's first connection, which was made by path. The path may lead elsewhere by now: chroot,
+    // setuid.
     bool open(const char* path);
-    void close();
+    void close() { close_ours(&socket_); }
+    bool is_open() const { return is_ours(socket_); }
     bool send(Message& message);
     bool receive(Command& command);
 
@@ -81,7 +88,7 @@ class Connection {
     bool send_all(const void* data, size_t size);
     bool receive_all(void* data, size_t size);
 
-    int socket_ = -1;
+    Descriptor socket_;
     std::vector<uint8_t> incoming_;
 };
 

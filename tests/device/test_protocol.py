@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuvet.catalog import driver
-from cuvet.device.protocol import Answer, Command, Goodbye, Hello, Op, ProtocolError, Request, decode
+from cuvet.device.process import Machine
+from cuvet.device.protocol import Answer, Bring, Command, Goodbye, Hello, Op, ProtocolError, Request, decode
 
 from .support import Device, running_device
 
@@ -66,7 +67,7 @@ def test_any_bytes_are_decoded_or_refused(message: bytes) -> None:
         decoded = decode(message)
     except ProtocolError:
         return
-    assert isinstance(decoded, (Answer, Goodbye, Hello, Request))
+    assert isinstance(decoded, (Answer, Bring, Goodbye, Hello, Request))
 
 
 def test_a_call_is_answered_over_the_socket(device: Device) -> None:
@@ -88,11 +89,54 @@ def test_a_call_that_waits_for_its_client_does_not_stop_others(device: Device) -
         assert receive(other)[0] == Op.RETURN
 
 
+def test_a_connection_that_is_brought_is_served(device: Device) -> None:
+    with connect(device) as first, connect_through(first) as second:
+        first.close()
+        second.sendall(framed(HELLO) + framed(request("cuInit", 0)))
+        assert receive(second)[0] == Op.RETURN
+
+
+def connect_through(first: socket.socket) -> socket.socket:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(60)
+    with theirs:
+        socket.send_fds(first, [framed(struct.pack("<BBHI", 252, 0, 0, 0))], [theirs.fileno()])
+    return ours
+
+
+def test_a_thread_that_comes_again_finds_its_device_and_its_error() -> None:
+    machine = Machine(2)
+    for again, device in ((True, 1), (False, 0)):
+        thread = machine.thread(Hello(0, os.getpid(), 7, 99))
+        thread.device, thread.error = 1, 400
+        machine.ended(thread)
+        found = machine.thread(Hello(0, os.getpid(), 7, 99, again=again))
+        assert (found.device, found.error) == (device, 400 * device)
+        machine.ended(found)
+
+
+@pytest.mark.parametrize("what", ["a file", "a datagram socket"])
+def test_what_is_brought_must_be_a_connection(what: str, tmp_path: Path) -> None:
+    with running_device(tmp_path) as device:
+        with (
+            connect(device) as client,
+            open(tmp_path / "file", "w") as file,
+            socket.socket(type=socket.SOCK_DGRAM) as other,
+        ):
+            descriptor = file.fileno() if what == "a file" else other.fileno()
+            socket.send_fds(client, [framed(struct.pack("<BBHI", 252, 0, 0, 0))], [descriptor])
+            assert receive(client) == b""
+        with connect(device) as client:
+            client.sendall(framed(HELLO) + framed(request("cuInit", 0)))
+            assert receive(client)[0] == Op.RETURN
+
+
 HOSTILE = {
     "unknown kind": struct.pack("<BBHI", 77, 0, 0, 0),
     "too short": b"abc",
     "call before HELLO": request("cuInit", 0),
     "answer that nobody waits for": struct.pack("<BBHI", 254, 0, 0, 0),
+    "BRING without a socket": struct.pack("<BBHI", 252, 0, 0, 0),
     "goodbye before HELLO": struct.pack("<BBHI", 253, 0, 0, 0),
     "another version": hello(version=9),
 }

@@ -18,7 +18,9 @@ def run_on_small_disk(cuvet, disk: Path, filled: str, *command: object) -> subpr
     if subprocess.run([*unshare, "mount", "-t", "tmpfs", "none", disk], check=False).returncode:
         pytest.skip("a disk of its own needs user and mount namespaces")
     run = shlex.join(cuvet.command("run", *REAL, "--trace", disk / "trace", "--", *command))
-    script = f"mount -t tmpfs -o size=300k none {disk}; cd {disk}; {filled}; {run}; code=$?; ls -A trace >&2; exit $code"
+    script = (
+        f"mount -t tmpfs -o size=300k none {disk}; cd {disk}; {filled}; {run}; code=$?; ls -A trace >&2; exit $code"
+    )
     return subprocess.run(
         [*unshare, "sh", "-c", script], env=cuvet.environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -52,7 +54,9 @@ def test_a_disk_that_was_full_before(cuvet, program) -> None:
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&1 >/dev/null | exec 0<&-"])
 def test_a_report_that_nobody_can_read_leaves_the_programs_exit_code(cuvet, program, redirection: str) -> None:
     """The stale stream is told while the program runs, and in the report."""
-    script = f"({shlex.join(cuvet.command('run', *REAL, '--', program('stale'), '1'))}; echo $? >&3) 3>code {redirection}"
+    script = (
+        f"({shlex.join(cuvet.command('run', *REAL, '--', program('stale'), '1'))}; echo $? >&3) 3>code {redirection}"
+    )
     subprocess.run(["sh", "-c", script], cwd=cuvet.tmp_path, env=cuvet.environment, check=False, timeout=120)
     assert (cuvet.tmp_path / "code").read_text() == "0\n"
 

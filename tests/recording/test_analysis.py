@@ -296,19 +296,21 @@ def test_what_was_not_seen_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (0, "had reached its size limit"),
-        (errno.ENOSPC, "could not grow: the disk is full"),
-        (errno.EFBIG, "could not grow beyond the program's limit on the size of files (ulimit -f)"),
-        (errno.EIO, "could not grow (Input/output error)"),
+        (0, "its recording had reached its size limit"),
+        (errno.ENOSPC, "its recording could not grow: the disk is full"),
+        (errno.EFBIG, "its recording could not grow beyond the program's limit on the size of files (ulimit -f)"),
+        (errno.EIO, "its recording could not grow (Input/output error)"),
+        (
+            errno.ENOENT,
+            "the program closed its recording, which could not be opened again (No such file or directory)",
+        ),
     ],
 )
 def test_where_and_why_a_recording_stopped_is_said(tmp_path: Path, error: int, why: str) -> None:
     clock = ((0, 0, 1), (2_000_000, 1_000_000, 1))
     w.write(tmp_path, [w.chunk(Thread().setup())], dropped=3, stop=(error, 1_500_000), clock=clock, newest=1)
     (sentence,) = analyze([tmp_path]).not_checked
-    assert sentence == (
-        f"3 records of process 1000 were dropped, from 0.001 s after its first call on: its recording {why}"
-    )
+    assert sentence == (f"3 records of process 1000 were dropped, from 0.001 s after its first call on: {why}")
 
 
 def test_a_process_that_could_not_be_recorded_is_named(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 HOST = -1
 """What pinned memory of the host is taken from, beside the devices from 0 on."""
+MOST_LEFT = 1024
+"""Threads without a connection that are remembered, of each process."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +52,8 @@ class ClientProcess:
     sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Bytes asked for, and what they are taken from (a device, or HOST), by address of the allocation or handle of physical memory."""
     threads: dict[int, Thread] = field(default_factory=dict)
+    left: dict[int, Thread] = field(default_factory=dict)
+    """Threads whose connection was closed: they ended, or the program closed their descriptor and they come again."""
     timeline: Timeline = field(default_factory=Timeline)
     arrays: dict[int, Array] = field(default_factory=dict)
     code: dict[int, Code] = field(default_factory=dict)
@@ -116,7 +120,11 @@ class Machine:
             parent = self._processes.get((hello.parent, hello.image))
             self._forget_ended()
             process = self._processes[key] = self._new_process(hello.process, parent)
-        thread = process.threads[hello.thread] = Thread(process, hello.thread, host_functions=hello.host_functions)
+        before = process.threads.get(hello.thread) or process.left.pop(hello.thread, None)
+        thread = Thread(process, hello.thread, host_functions=hello.host_functions)
+        if hello.again and before is not None:
+            thread.error, thread.device = before.error, before.device
+        process.threads[hello.thread] = thread
         return thread
 
     def _new_process(self, pid: int, parent: ClientProcess | None) -> ClientProcess:
@@ -139,7 +147,10 @@ class Machine:
         """A thread's connection is closed."""
         threads = thread.process.threads
         if threads.get(thread.number) is thread:
-            del threads[thread.number]
+            left = thread.process.left
+            left[thread.number] = threads.pop(thread.number)
+            if len(left) > MOST_LEFT:
+                del left[next(iter(left))]
 
 
 def _exists(process: ClientProcess) -> bool:

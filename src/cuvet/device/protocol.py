@@ -70,13 +70,19 @@ class Answer:
 class Hello:
     """First message of a connection. ``parent`` is the process that this one was forked from after it had called CUDA, or 0.
     ``image`` tells programs apart that one process executes one after the other; a forked child has its parent's.
-    ``host_functions``: the thread runs the host functions of streams."""
+    ``host_functions``: the thread runs the host functions of streams. ``again``: it had a connection, which the program closed."""
 
     parent: int
     process: int
     thread: int
     image: int
     host_functions: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bring:
+    """The socket that comes with this message is the connection of another thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +114,18 @@ Steps = Generator[Command, Answer, Result]
 
 _HEADER = struct.Struct("<BBHI")
 _BLOB = struct.Struct("<HHI")
-_DRIVER, _RUNTIME, _LIBRARY, _GOODBYE, _ANSWER, _HELLO = 0, 1, 2, 253, 254, 255
+_DRIVER, _RUNTIME, _LIBRARY, _BRING, _GOODBYE, _ANSWER, _HELLO = 0, 1, 2, 252, 253, 254, 255
 
 
-def decode(message: bytes) -> Hello | Request | Answer | Goodbye:
+def decode(message: bytes) -> Hello | Request | Answer | Bring | Goodbye:
     """Decode what follows a message's length. ProtocolError if it is none."""
     if len(message) < _HEADER.size:
         raise ProtocolError(f"a message of {len(message)} bytes is too short")
     kind, words, flags, number = _HEADER.unpack_from(message)
     if kind == _ANSWER:
         return Answer(number, message[_HEADER.size :])
+    if kind == _BRING:
+        return Bring()
     if kind == _GOODBYE:
         return Goodbye()
     if kind == _HELLO:
@@ -133,7 +141,7 @@ def _decode_hello(message: bytes, words: int, version: int, parent: int) -> Hell
     if len(message) != _HEADER.size + 16:
         raise ProtocolError("HELLO has a wrong length")
     process, thread, image = struct.unpack_from("<IIQ", message, _HEADER.size)
-    return Hello(parent, process, thread, image, bool(words))
+    return Hello(parent, process, thread, image, bool(words & 1), bool(words & 2))
 
 
 def _decode_request(message: bytes, kind: int, words: int, flags: int, number: int) -> Request:

@@ -11,8 +11,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuvet.device.process import Machine, Thread
-from cuvet.device.protocol import MOST_BYTES, Answer, Command, Goodbye, Hello, Op, ProtocolError, Request, Steps, decode
+from cuvet.device.protocol import (
+    MOST_BYTES,
+    Answer,
+    Bring,
+    Command,
+    Goodbye,
+    Hello,
+    Op,
+    ProtocolError,
+    Request,
+    Steps,
+    decode,
+)
 
+MOST_BROUGHT = 16
 _PARENT_CHECK_S = 2.0
 
 Answerer = Callable[[Thread, Request], Steps[int]]
@@ -20,11 +33,14 @@ Answerer = Callable[[Thread, Request], Steps[int]]
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """A client thread's connection. ``calls`` are those not answered yet: a runtime call, and the driver call it is making."""
+    """A client thread's connection, or one that brings them. ``calls`` are those not answered yet: a runtime call, and the driver
+    call it is making."""
 
     socket: socket.socket
     thread: Thread | None = None
     incoming: bytearray = field(default_factory=bytearray)
+    brought: list[int] = field(default_factory=list)
+    """Descriptors that came with bytes of ``incoming``."""
     outgoing: bytearray = field(default_factory=bytearray)
     calls: list[Steps[int]] = field(default_factory=list)
 
@@ -57,8 +73,24 @@ class Server:
             client, _ = self._listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return  # whoever it was has gone again
+        self._add(client)
+
+    def _add(self, client: socket.socket) -> None:
         client.setblocking(False)
         self._selector.register(client, selectors.EVENT_READ, Connection(client))
+
+    def _add_brought(self, connection: Connection) -> None:
+        if not connection.brought:
+            raise ProtocolError("no socket comes with BRING")
+        try:
+            client = socket.socket(fileno=connection.brought[0])
+        except OSError:
+            raise ProtocolError("what comes with BRING is no socket") from None
+        connection.brought.pop(0)
+        if (client.family, client.type) != (socket.AF_UNIX, socket.SOCK_STREAM):
+            client.close()
+            raise ProtocolError("what comes with BRING is no Unix stream socket")
+        self._add(client)
 
     def _serve(self, connection: Connection, events: int) -> None:
         try:
@@ -73,7 +105,10 @@ class Server:
             self._close(connection)
 
     def _receive(self, connection: Connection) -> None:
-        received = connection.socket.recv(1 << 20)
+        received, brought, _, _ = socket.recv_fds(connection.socket, 1 << 20, 1, socket.MSG_CMSG_CLOEXEC)
+        connection.brought += brought
+        if len(connection.brought) > MOST_BROUGHT:
+            raise ProtocolError("more sockets come than are announced")
         if not received:
             raise EOFError
         incoming = connection.incoming
@@ -88,7 +123,7 @@ class Server:
             del incoming[: 4 + length]
             self._take(connection, decode(message))
 
-    def _take(self, connection: Connection, message: Hello | Request | Answer | Goodbye) -> None:
+    def _take(self, connection: Connection, message: Hello | Request | Answer | Bring | Goodbye) -> None:
         if isinstance(message, Hello):
             if connection.thread is not None:
                 raise ProtocolError("a second HELLO")
@@ -102,6 +137,8 @@ class Server:
             if connection.thread is None:
                 raise ProtocolError("GOODBYE before HELLO")
             connection.thread.process.model.shutdown()
+        elif isinstance(message, Bring):
+            self._add_brought(connection)
         else:
             if not connection.calls:
                 raise ProtocolError("an answer that nobody waits for")
@@ -130,6 +167,8 @@ class Server:
     def _close(self, connection: Connection) -> None:
         self._selector.unregister(connection.socket)
         connection.socket.close()
+        for descriptor in connection.brought:
+            os.close(descriptor)
         for steps in connection.calls:
             steps.close()
         if connection.thread is not None:
