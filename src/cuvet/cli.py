@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
 
 from cuvet import CuvetError, __version__
+from cuvet.printable import printable
 
 COMMANDS = ("run", "analyze", "check", "inspect", "doctor", "rules", "explain", "completion")
 
@@ -113,13 +114,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except CuvetError as error:
-        print(f"cuvet: {error}", file=sys.stderr)
+        print(f"cuvet: {printable(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        print(f"cuvet: {error.filename or 'cannot write'}: {error.strerror}", file=sys.stderr)
+        print(f"cuvet: {printable(str(error.filename or 'cannot write'))}: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:

@@ -134,9 +134,9 @@ def _show(found: Explanation, args: argparse.Namespace) -> None:
 
 
 def _print_json(document: object) -> None:
-    import msgspec
+    from cuvet.reports import json
 
-    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    print(json.document(document))
 
 
 def _show_rule(rule: type[Rule], args: argparse.Namespace) -> None:

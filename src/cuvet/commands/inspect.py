@@ -126,7 +126,8 @@ def _progress() -> Iterator[Callable[[str], None]]:
         return
     from rich.text import Text
 
-    from cuvet.reports.terminal import console, printable
+    from cuvet.printable import printable
+    from cuvet.reports.terminal import console
 
     with console(sys.stderr).status("reading") as status:
         yield lambda path: status.update(Text(f"reading {printable(os.path.basename(path))}"))

@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     rules = all_rules()
     if args.format == "json":
-        import msgspec
+        from cuvet.reports.json import document
 
         rows = [{"rule": r.code, "name": r.name, "severity": r.severity, "summary": r.summary} for r in rules]
-        print(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        print(document(rows))
         return 0
     from rich.text import Text
 

@@ -21,7 +21,7 @@ from cuvet.launch import driver, environment, host_memory, program, progress, tr
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.emulated import emulated_device
 from cuvet.launch.live import Live
-from cuvet.recording.sites import printable
+from cuvet.printable import printable, valid
 from cuvet.reports import terminal
 
 MISUSE = 2
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         executable = program.find(argv[0], own.get("PATH"))
         return _run(args, argv, executable, own)
     except program.CannotStart as error:
-        print(f"cuvet: {error}", file=sys.stderr)
+        print(f"cuvet: {printable(str(error))}", file=sys.stderr)
         return error.code
 
 
@@ -76,7 +76,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             driver_log=directory / driver_log.FILE if args.driver_log else None,
         )
         meta = Meta(
-            argv=tuple(map(printable, argv)),
+            argv=tuple(map(valid, argv)),
             device="emulated" if emulated else "real",
             gpus=() if emulated else found.gpus,
             driver=None if emulated else found.cuda_version,
@@ -172,7 +172,7 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
 def _tell(line: str) -> None:
     """On stderr. If that is a full disk, or a pipe that nobody reads, nobody is told; the program's exit code is kept."""
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(printable(line), file=sys.stderr, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 

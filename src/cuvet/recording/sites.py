@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cuvet import catalog
 from cuvet.findings import Frame
+from cuvet.printable import valid
 from cuvet.recording.records import Fault, SideTables, Stack
 from cuvet.recording.symbols import NativeFrame, Symbols, demangle
 
@@ -70,7 +71,7 @@ class Sites:
         caller = next(outside, None)
         if caller is not None:
             package = python_library(caller.module) if _EXTENSION.search(caller.module) else None
-            return package or printable(os.path.basename(caller.module)) or None
+            return package or valid(os.path.basename(caller.module)) or None
         return self._python_frame(*found.python[0]).module if found.python else None
 
     def is_called_by_driver(self, stack: int) -> bool:
@@ -193,17 +194,12 @@ def _without_start(frames: list[NativeFrame]) -> list[NativeFrame]:
 def _shown(frame: NativeFrame) -> Frame:
     cuda = bool(frame.file and frame.file.endswith((".cu", ".cuh")))
     return Frame(
-        function=printable(frame.function),
+        function=valid(frame.function),
         file=frame.file,
         line=frame.line,
-        module=printable(frame.module) or None,
+        module=valid(frame.module) or None,
         language="cuda" if cuda else "c++",
     )
-
-
-def printable(path: str) -> str:
-    """A path without the surrogates that stand for bytes which are not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _users_first(frames: list[Frame]) -> list[Frame]:

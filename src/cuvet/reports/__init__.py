@@ -42,7 +42,7 @@ def write(
     try:
         with open(args.output, "w", encoding="utf-8") if args.output else nullcontext(file or sys.stderr) as out:
             if args.format == "json":
-                out.write(json.render(report).decode() + "\n")
+                out.write(json.document(report) + "\n")
             elif args.format == "sarif":
                 from cuvet.reports import sarif
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from cuvet.findings import Frame
-from cuvet.reports.terminal import STYLES, console, headline, labelled, printable
+from cuvet.printable import printable
+from cuvet.reports import json
+from cuvet.reports.terminal import STYLES, console, headline, labelled
 from cuvet.source import NotChecked
 from cuvet.source.tool.fingerprints import place
 from cuvet.source.tool.lines import line_of
@@ -35,7 +36,7 @@ _HIDDEN = {
 def write(report: CheckReport, file: TextIO, form: str, color: str) -> None:
     """Write the report as terminal, concise, json, sarif or github. ``color`` is auto, always or never."""
     if form == "json":
-        file.write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
+        file.write(json.document(report) + "\n")
     elif form == "sarif":
         from cuvet.reports import sarif
 

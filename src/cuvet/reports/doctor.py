@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from cuvet.doctor.diagnosis import Diagnosis, Subject
 from cuvet.doctor.probe import Conclusion, Severity
-from cuvet.reports.terminal import STYLES, console, printable
+from cuvet.printable import printable
+from cuvet.reports import json
+from cuvet.reports.terminal import STYLES, console
 
 SCHEMA_FILE = Path(__file__).with_name("doctor.schema.json")
 _STYLES = {**STYLES, "healthy": "bold green", "unknown": "dim"}
@@ -23,7 +24,7 @@ _LONGEST_SEVERITY = max(map(len, _STYLES))
 
 def write(diagnosis: Diagnosis, file: TextIO, form: str, color: str, *, every_probe: bool) -> None:
     if form == "json":
-        file.write(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode() + "\n")
+        file.write(json.document(diagnosis) + "\n")
     else:
         render(diagnosis, console(file, color), every_probe=every_probe)
 

@@ -15,7 +15,8 @@ from cuvet.findings import Evidence
 from cuvet.knowledge.errors import integer
 from cuvet.knowledge.explanation import CauseText, ErrorText, Explanation
 from cuvet.knowledge.logs import Sighting
-from cuvet.reports.terminal import STYLES, printable
+from cuvet.printable import printable
+from cuvet.reports.terminal import STYLES
 
 SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
 _MOST_SIGHTINGS = 5

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cuvet.findings import Frame
-from cuvet.reports.terminal import printable, sentence
+from cuvet.printable import printable
+from cuvet.reports.terminal import sentence
 from cuvet.source.tool.fingerprints import place, relative
 from cuvet.source.tool.report import CheckReport
 

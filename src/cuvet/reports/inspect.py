@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
 from cuvet.image.inspection import Code, File, GpuVerdict, Inspection
-from cuvet.reports.terminal import STYLES, console, printable
+from cuvet.printable import printable
+from cuvet.reports import json
+from cuvet.reports.terminal import STYLES, console
 
 SCHEMA_FILE = Path(__file__).with_name("inspect.schema.json")
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
@@ -26,7 +27,7 @@ _MOST_DEMANGLED = 1 << 14
 
 def write(found: Inspection, file: TextIO, form: str, color: str, *, entries: bool, kernels: bool) -> None:
     if form == "json":
-        file.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+        file.write(json.document(found) + "\n")
     else:
         render(found, console(file, color), entries=entries, kernels=kernels)
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cuvet.findings import MemoryPlace, MemoryUse
+from cuvet.printable import printable
 from cuvet.reports import terminal
 from cuvet.sizes import binary_size
 
@@ -106,10 +107,10 @@ def _where(place: MemoryPlace) -> str:
     frames = terminal.located(place.site)
     where = terminal.place_of(frames) or "no stack was recorded"
     if len(frames) > 1 and frames[1].line:
-        where += terminal.printable(f", from {frames[1].function}:{frames[1].line}")
+        where += printable(f", from {frames[1].function}:{frames[1].line}")
     named = bool(frames) and os.path.basename(frames[0].module or "") == place.library
     by = f"{place.site.api} by {place.library}" if place.library and not named else place.site.api
-    return f"{where} ({terminal.printable(by)})"
+    return f"{where} ({printable(by)})"
 
 
 def _others(use: MemoryUse, shown: list[_Row], left_out: int) -> list[_Row]:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 from cuvet.findings import Finding, Frame, Report, Site, Tool
+from cuvet.reports import json
 from cuvet.reports.pages import page, sections
 from cuvet.reports.terminal import located, result, sentence
 from cuvet.rules import rule_called
@@ -86,7 +85,7 @@ def _log(
         "results": results,
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
+    return json.document(log) + "\n"
 
 
 def _rules(findings: Iterable[Finding]) -> list[type[Rule]]:

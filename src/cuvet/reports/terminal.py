@@ -12,13 +12,14 @@ import shlex
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from cuvet.catalog import api_of, status_name
 from cuvet.findings import Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
+from cuvet.printable import printable
 from cuvet.reports.source import excerpt
 from cuvet.signals import signal_name
 
@@ -43,6 +44,18 @@ _COUNTED = ("context", "stream", "event", "thread", "process")
 
 
 class _Console(Console):
+    """Prints no text as it is, whoever wrote it: what would control the terminal is escaped."""
+
+    def print(self, *things: Any, **options: Any) -> None:
+        super().print(*map(self._safe, things), **options)
+
+    def _safe(self, thing: object) -> object:
+        if isinstance(thing, str):
+            return printable(thing)
+        if not isinstance(thing, Text) or thing.plain.isprintable():
+            return thing
+        return Text.assemble(*((printable(piece.text), piece.style or "") for piece in thing.render(self)))
+
     def on_broken_pipe(self) -> None:
         """The BrokenPipeError goes to the caller: rich would end cuvet, and the program's exit code would be lost."""
         raise
@@ -134,11 +147,6 @@ def concise(finding: Finding) -> Text:
     """A finding in one line: the headline and where."""
     place = place_of(located(finding.site))
     return headline(finding).append(f" at {place}", style=_PLACE) if place else headline(finding)
-
-
-def printable(text: str) -> str:
-    """The text without characters that would control a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def located(site: Site) -> list[Frame]:

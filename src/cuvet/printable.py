@@ -1,0 +1,31 @@
+"""Text of others, made safe to show. Names and paths come out of recordings, binaries, source and logs that somebody else made.
+
+A character that is not printable (``str.isprintable``: control characters of ASCII and C1, line breaks, marks that turn the direction
+of text around, half a surrogate pair) is written as an escape. ``reports.terminal.console`` and the command line pass all text
+through here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+_IN_JSON = re.compile(r"[^\n\x20-\x7e]")
+
+
+def printable(text: str) -> str:
+    """The text in one line, without characters that would control a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_json(document: str) -> str:
+    """A JSON document with its unprintable characters, which stand in strings only, as ``\\uXXXX``. Its line breaks stay."""
+    return _IN_JSON.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], document)
+
+
+def valid(path: str) -> str:
+    """A path without the surrogates that stand for bytes which are not UTF-8, so that JSON can hold it."""
+    return os.fsencode(path).decode("utf-8", "replace")
