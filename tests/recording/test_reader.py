@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cuvet import catalog
 from cuvet.catalog import Kind
-from cuvet.recording import Recording, RecordingError
+from cuvet.recording import Recording, RecordingError, reader
 from cuvet.recording.records import Image, PythonCode, Stack, decode
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -109,6 +109,27 @@ def test_a_claimed_chunk_that_was_not_written_is_skipped(tmp_path: Path) -> None
     recording = Recording(path)
     assert calls_of(recording) == [7]
     assert recording.problems == []
+
+
+def test_a_sparse_file_takes_no_more_reading_than_a_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MOST_ABSENT", 100)
+    reads, pread = [], os.pread
+
+    def counted(descriptor: int, size: int, offset: int) -> bytes:
+        reads.append(offset)
+        return pread(descriptor, size, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    path = tmp_path / "r"
+    path.write_bytes(w.header(chunks=1 << 14) + w.chunk(w.call("cuInit", [0])))
+    os.truncate(path, 1 << 30)
+    recording = Recording(path)
+    assert calls_of(recording) == [1]
+    assert [str(problem) for problem in recording.problems] == [
+        "r: byte 6623232: 101 of the first 102 chunks were never written; what follows is not read"
+    ]
+    assert calls_of(recording) == []
+    assert len(reads) < 200
 
 
 @pytest.mark.parametrize(

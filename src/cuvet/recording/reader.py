@@ -8,7 +8,6 @@ not mapped, so that a file which shrinks meanwhile is a short read and not a SIG
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from cuvet import CuvetError
 from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
 from cuvet.recording.records import Fork, SideTables, take_side_record, text_of
+from cuvet.regular import open_regular
 
 Array = NDArray[Any]
 
@@ -30,6 +30,9 @@ GROUP = 128
 MOST_PROBLEMS = 20
 CLAIMS_IN_FLIGHT = 64
 """Chunks that threads of a killed process may have claimed and not made; more that are missing were cut off."""
+MOST_ABSENT = 1 << 16
+"""Chunks that are claimed, lie within the file and were never written. After so many, as many as fit a recording of the usual limit,
+the rest is not looked at: a sparse file can be of any length."""
 
 
 class RecordingError(CuvetError):
@@ -112,6 +115,7 @@ class Recording(SideTables):
         self._flight: dict[int, _Chunk] = {}
         self._set_aside: list[_Chunk] = []
         self._known_chunks = 0
+        self._absent = 0
         self.calls_of_thread: dict[int, int] = {}
         """How many calls each thread is known to have made, stored or not."""
         self._descriptor = -1
@@ -124,7 +128,7 @@ class Recording(SideTables):
             yield self._descriptor
             return
         try:
-            self._descriptor = _open_regular(self.path)
+            self._descriptor = open_regular(self.path)
             yield self._descriptor
         except OSError as error:
             raise RecordingError(f"{self.path}: {error.strerror}") from None
@@ -275,12 +279,16 @@ class Recording(SideTables):
             self._check_length(size, claimed, held)
             self._unread.update((chunk.index, chunk) for chunk in self._set_aside)
             self._set_aside.clear()
+        waiting = [chunk for chunk in self._unread.values() if not chunk.kind]
+        absent = self._absent + sum(not self._read_chunk_header(chunk, running) for chunk in waiting)
         for index in range(self._known_chunks, min(claimed, held)):
-            self._unread[index] = _Chunk(index)
+            chunk = self._unread[index] = _Chunk(index)
+            absent += not self._read_chunk_header(chunk, running)
+            if absent > MOST_ABSENT:
+                what = f"{absent} of the first {index + 1} chunks were never written; what follows is not read"
+                self._problem(HEADER_BYTES + index * CHUNK_BYTES, what)
+                break
         self._known_chunks = max(self._known_chunks, min(claimed, held))
-        for chunk in list(self._unread.values()):
-            if not chunk.kind:
-                self._read_chunk_header(chunk, running)
 
     def _check_length(self, size: int, claimed: int, held: int) -> None:
         """A thread that is killed, or meets the size limit, while it claims a chunk leaves a claim without a chunk."""
@@ -288,17 +296,18 @@ class Recording(SideTables):
         if claimed - held > explained and not int(self.header["dropped"]):
             self._problem(size, f"the file ends here, with {held} of its {claimed} chunks")
 
-    def _read_chunk_header(self, chunk: _Chunk, running: bool) -> None:
+    def _read_chunk_header(self, chunk: _Chunk, running: bool) -> bool:
+        """Whether the chunk has been written."""
         offset = HEADER_BYTES + chunk.index * CHUNK_BYTES
         data = self._read(CHUNK_HEADER_BYTES, offset)
         if len(data) < CHUNK_HEADER_BYTES:
-            return
+            return True
         magic, kind, thread, _ = layout.CHUNK_HEADER.unpack(data)
         if magic == layout.CHUNK_MAGIC and kind in (ChunkKind.RECORDS, ChunkKind.FLIGHT):
             chunk.kind, chunk.thread = kind, thread
             if kind == ChunkKind.FLIGHT:
                 self._flight[chunk.index] = self._unread.pop(chunk.index)
-                return
+                return True
             older = self._newest_of_thread.get(thread)
             if older is not None:
                 older.superseded = True
@@ -307,6 +316,9 @@ class Recording(SideTables):
             del self._unread[chunk.index]
             if magic or kind:
                 self._problem(offset, "a chunk does not begin as chunks do")
+            else:
+                self._absent += 1
+        return bool(magic or kind)
 
     def _read_group(self, descriptor: int, group: list[_Chunk], running: bool) -> Batch:
         data = bytearray(len(group) * CHUNK_BYTES)
@@ -374,14 +386,6 @@ class Recording(SideTables):
         ends = np.flatnonzero(np.append(calls["thread"][1:] != calls["thread"][:-1], len(calls) > 0))
         for thread, number in zip(calls["thread"][ends].tolist(), calls["number"][ends].tolist(), strict=True):
             self._count_thread(thread, number)
-
-
-def _open_regular(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(0, "not a regular file")
-    return descriptor
 
 
 def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:
