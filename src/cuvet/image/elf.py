@@ -13,6 +13,7 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE, _NO_BITS = 2, 8
+_COMPRESSED = 0x800
 _MOST_SECTIONS = 1 << 20
 _MOST_OVERLAP = 16
 _NAMES_ELSEWHERE = 0xFFFF
@@ -25,6 +26,7 @@ class Section:
 
     name: str
     type: int
+    flags: int
     link: int
     offset: int
     size: int
@@ -33,6 +35,15 @@ class Section:
     @property
     def data(self) -> bytes:
         return self.contents.read(0, self.contents.size)
+
+    @property
+    def unpacked_size(self) -> int:
+        """Bytes of the contents when they are decompressed, as they say themselves."""
+        if self.name.startswith(".zdebug_"):
+            return int.from_bytes(self.contents.read(4, 8), "big")
+        if self.flags & _COMPRESSED:
+            return int.from_bytes(self.contents.read(8, 8), "little")
+        return self.contents.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,7 @@ def parse(file: bytes | Source) -> Elf:
     table = _contents(source, rows[names_index])
     names = _texts(table.read(0, table.size), [row[0] for row in rows])
     sections = tuple(
-        Section(name, row[1], row[6], row[4], row[5], _contents(source, row))
+        Section(name, row[1], row[2], row[6], row[4], row[5], _contents(source, row))
         for name, row in zip(names, rows, strict=True)
     )
     return Elf(kind, machine, ident[8], flags, sections)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from cuvet.regular import open_regular
 
 Read = Callable[[int, int], bytes]
 """(size, offset) to the bytes there; fewer where the bytes end."""
@@ -36,11 +36,9 @@ class Source:
 def opened(path: Path) -> Iterator[Source]:
     """The regular file, read with pread and not mapped: a file that is cut meanwhile gives short reads instead of SIGBUS.
     OSError if it cannot be opened. Reading after the block raises ValueError."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        yield Source(lambda size, offset: os.pread(file.fileno(), size, offset), status.st_size)
+    with open(open_regular(path), "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        yield Source(lambda size, offset: os.pread(file.fileno(), size, offset), size)
 
 
 def of_bytes(data: bytes) -> Source:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 from symbolic.debuginfo import Archive
 from symbolic.exceptions import SymbolicError
 
+from cuvet.image.elf import Elf, parse
+from cuvet.image.errors import ImageError
+from cuvet.image.source import opened
 from cuvet.recording.records import Module
 
 MOST_DEBUG_BYTES = 96 << 20
 """Files with more DWARF than this are looked up in their symbol table: indexing a gigabyte takes minutes."""
+MOST_SYMBOL_BYTES = 256 << 20
+"""Of a larger symbol table, the rest is not read."""
+MOST_NAME_BYTES = 1 << 14
+"""Longer names are cut off, and none is demangled."""
 DEBUG_DIRECTORY = Path("/usr/lib/debug")
 
 _SYMBOL = np.dtype(
@@ -26,6 +32,7 @@ _SYMBOL = np.dtype(
 )
 _FUNCTION_TYPES = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
+_GNU_BUILD_ID = 3
 
 
 class NativeFrame(NamedTuple):
@@ -77,23 +84,26 @@ class Symbols:
 
 
 class ElfSymbols:
-    """Functions of one ELF file. A file that is missing, or is not the one that was recorded, has no names."""
+    """Functions of one ELF file. A file that is missing, or is not the one that was recorded, has no names.
+
+    The recording says which file it is, so it may be anything: all that is read of it is bounded.
+    """
 
     def __init__(self, path: str, build_id: str) -> None:
         self.path = path
-        self._usable = False
+        self._elf: Elf | None = None
         self._debug_path: str | None = None
         try:
-            if os.path.isabs(path) and os.path.isfile(path):
+            if os.path.isabs(path):
                 self._look_at(build_id)
-        except (OSError, ValueError, ELFError):  # ValueError: a name or a table that no file has
-            self._usable = False
+        except (OSError, ImageError):
+            self._elf = self._debug_path = None
 
     def _look_at(self, build_id: str) -> None:
-        with open(self.path, "rb") as file:
-            elf = ELFFile(file)
-            self._usable = not build_id or _build_id(elf) in ("", build_id)
-            self._debug_path = _debug_path(elf, self.path, build_id)
+        with opened(Path(self.path)) as source:
+            elf = parse(source)
+            if not build_id or _build_id(elf) in ("", build_id):
+                self._elf, self._debug_path = elf, _debug_path(elf, self.path, build_id)
 
     def frames(self, address: int) -> tuple[NativeFrame, ...]:
         found = self._lines.lookup(address) if self._lines else []
@@ -112,7 +122,7 @@ class ElfSymbols:
     @cached_property
     def _lines(self) -> Any:
         """A symbolic.SymCache, or None if there is no DWARF or too much of it."""
-        if not self._usable or self._debug_path is None:
+        if self._debug_path is None:
             return None
         try:
             return next(iter(Archive.open(self._debug_path).iter_objects())).make_symcache()
@@ -123,25 +133,17 @@ class ElfSymbols:
     def _table(self) -> tuple[NDArray[Any], int, int]:
         """Functions by address, and where in the file their names are."""
         empty = (np.empty(0, _SYMBOL), 0, 0)
-        if not self._usable:
+        section = self._elf and (self._elf.section(".symtab") or self._elf.section(".dynsym"))
+        if not self._elf or not section or section.link >= len(self._elf.sections):
             return empty
         try:
-            with open(self.path, "rb") as file:
-                elf = ELFFile(file)
-                section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-                if section is None or section.header["sh_type"] == "SHT_NOBITS":
-                    return empty
-                strings = elf.get_section(section.header["sh_link"]).header
-                symbols = np.fromfile(
-                    self.path,
-                    _SYMBOL,
-                    section.header["sh_size"] // _SYMBOL.itemsize,
-                    offset=section.header["sh_offset"],
-                )
-        except (OSError, ValueError, ELFError):
+            data = self._read(section.offset, min(section.contents.size, MOST_SYMBOL_BYTES))
+        except OSError:
             return empty
+        symbols = np.frombuffer(data, _SYMBOL, len(data) // _SYMBOL.itemsize)
         functions = symbols[np.isin(symbols["info"] & 15, _FUNCTION_TYPES) & (symbols["value"] != 0)]
-        return functions[np.argsort(functions["value"], kind="stable")], strings["sh_offset"], strings["sh_size"]
+        strings = self._elf.sections[section.link]
+        return functions[np.argsort(functions["value"], kind="stable")], strings.offset, strings.contents.size
 
     def _symbol(self, address: int) -> str:
         functions, strings, size = self._table
@@ -151,11 +153,16 @@ class ElfSymbols:
         found = functions[index]
         if int(found["size"]) and address >= int(found["value"]) + int(found["size"]):
             return ""
-        if int(found["name"]) >= size:
+        start = int(found["name"])
+        try:
+            name = self._read(strings + start, min(size - start, MOST_NAME_BYTES)) if start < size else b""
+        except OSError:  # it was deleted meanwhile
             return ""
-        with open(self.path, "rb") as file:
-            file.seek(strings + int(found["name"]))
-            return file.read(4096).split(b"\0", 1)[0].decode("utf-8", "replace")
+        return name.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+    def _read(self, offset: int, size: int) -> bytes:
+        with opened(Path(self.path)) as source:
+            return source.read(offset, size)
 
 
 def _nowhere(address: int) -> NativeFrame:
@@ -167,26 +174,29 @@ def _open(path: str, build_id: str) -> ElfSymbols:
     return ElfSymbols(path, build_id)
 
 
-def _build_id(elf: Any) -> str:
-    section = elf.get_section_by_name(".note.gnu.build-id")
-    if section is None:
+def _build_id(elf: Elf) -> str:
+    section = elf.section(".note.gnu.build-id")
+    note = section.data[: 1 << 10] if section is not None else b""
+    if len(note) < 16:
         return ""
-    return next((str(note["n_desc"]) for note in section.iter_notes() if note["n_type"] == "NT_GNU_BUILD_ID"), "")
+    name_bytes, id_bytes, kind = struct.unpack_from("<III", note)
+    start = 12 + (name_bytes + 3 & ~3)
+    return note[start : start + id_bytes].hex() if kind == _GNU_BUILD_ID else ""
 
 
-def _debug_path(elf: Any, path: str, build_id: str) -> str | None:
+def _debug_path(elf: Elf, path: str, build_id: str) -> str | None:
     """The file that holds the DWARF of ``path``: itself, or the separate one of its build id; None if too large or absent."""
-    if elf.get_section_by_name(".debug_info") or elf.get_section_by_name(".zdebug_info"):
+    if elf.section(".debug_info") or elf.section(".zdebug_info"):
         return path if _debug_bytes(elf) <= MOST_DEBUG_BYTES else None
     separate = DEBUG_DIRECTORY / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     if not build_id or not separate.is_file():
         return None
-    with open(separate, "rb") as file:
-        return str(separate) if _debug_bytes(ELFFile(file)) <= MOST_DEBUG_BYTES else None
+    with opened(separate) as source:
+        return str(separate) if _debug_bytes(parse(source)) <= MOST_DEBUG_BYTES else None
 
 
-def _debug_bytes(elf: Any) -> int:
-    return sum(section.header["sh_size"] for section in elf.iter_sections() if "debug_" in section.name)
+def _debug_bytes(elf: Elf) -> int:
+    return sum(section.unpacked_size for section in elf.sections if "debug_" in section.name)
 
 
 @cache
