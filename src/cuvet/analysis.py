@@ -33,6 +33,7 @@ from cuvet.recording.ordering import Ordering, is_notable
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, Image, Overlap, SeenObject
 from cuvet.recording.sites import Sites
+from cuvet.regular import read_regular
 from cuvet.rules import model_rules
 from cuvet.rules.error import explain_failure
 from cuvet.rules.exit.leak import leaks as leaks_of
@@ -57,6 +58,8 @@ MOST_SENTENCES = 100
 MOST_FAILURES = 10_000
 MOST_FORKS = 256
 MOST_GPUS = 1024
+MOST_META = 16 << 20
+"""Bytes. The arguments of a program take 2 MiB at most on Linux's default stack."""
 _NO_IMAGE = Image(0, b"", False)
 _NO_OVERLAP = Overlap(0, -1, 0)
 _KINDS = {kind.value: kind for kind in Kind}
@@ -451,7 +454,10 @@ def read_meta(directory: Path) -> Meta:
     if not directory.is_dir():
         raise CuvetError(f"{directory}: {'not a directory' if directory.exists() else 'no such directory'}")
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Meta)
+        data = read_regular(path, MOST_META + 1, follow=False)
+        if len(data) > MOST_META:
+            raise CuvetError(f"{path}: larger than any that cuvet writes")
+        return msgspec.json.decode(data, type=Meta)
     except FileNotFoundError:
         if not any(directory.glob("*.cuvet")):
             raise CuvetError(f"{directory}: no recording here") from None

@@ -27,6 +27,7 @@ import msgspec
 from cuvet.catalog import status_name
 from cuvet.driver_log import Failure
 from cuvet.findings import Finding
+from cuvet.regular import read_regular
 
 FILE = "cudnn.log"
 """In the directory of a recording: the errors of the program's log."""
@@ -100,11 +101,10 @@ def _lines(path: str, since_ns: int) -> Iterator[bytes]:
 
 def attach(directory: Path, findings: Sequence[Finding], failures: Iterable[Failure]) -> tuple[Finding, ...]:
     """The findings with what the directory's log, if there is one, says about their calls. ``failures``: of cuDNN's functions."""
-    path = directory / FILE
-    if not path.is_file():
+    try:
+        entries = list(read(read_regular(directory / FILE, MOST_KEPT, follow=False).decode("utf-8", "replace")))
+    except OSError:
         return tuple(findings)
-    with open(path, "rb") as file:
-        entries = list(read(file.read(MOST_KEPT).decode("utf-8", "replace")))
     words = _by_call(list(failures), entries)
     return tuple(
         msgspec.structs.replace(each, library_log=words.get((each.site.process, each.site.thread, each.site.call), ()))

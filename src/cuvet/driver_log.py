@@ -18,6 +18,7 @@ import msgspec
 
 from cuvet import catalog
 from cuvet.findings import Finding
+from cuvet.regular import read_regular
 
 FILE = "driver.log"
 """In the directory of a recording."""
@@ -62,11 +63,10 @@ class Said(NamedTuple):
 
 def attach(directory: Path, findings: Sequence[Finding], failures: Iterable[Failure]) -> tuple[Finding, ...]:
     """The findings with what the directory's log, if there is one, says about their calls."""
-    path = directory / FILE
-    if not path.is_file():
+    try:
+        said = read(read_regular(directory / FILE, MOST_BYTES, follow=False).decode("utf-8", "replace"))
+    except OSError:
         return tuple(findings)
-    with open(path, "rb") as file:
-        said = read(file.read(MOST_BYTES).decode("utf-8", "replace"))
     words = _by_call(list(failures), list(said))
     return tuple(
         msgspec.structs.replace(each, driver_log=words.get((each.site.process, each.site.thread, each.site.call), ()))

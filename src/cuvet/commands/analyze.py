@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from cuvet import reports
+from cuvet import CuvetError, reports
 
 NAME = "analyze"
 HELP = "Report from recordings that `cuvet run` made, here or elsewhere."
 EPILOG = """examples:
   cuvet analyze ~/.local/state/cuvet/20260101-120000-4711
   cuvet analyze --format json --output report.json DIR
+  cuvet analyze --source-root ~/src/project DIR
 """
 
 
@@ -21,6 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
     )
+    parser.add_argument(
+        "--source-root",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        help="show lines of sources below DIR only; may be repeated (default: of any source for a recording in ~/.local/state/cuvet,"
+        " below the working directory for one from elsewhere)",
+    )
     reports.add_arguments(parser, reports.REPORT_FORMATS)
 
 
@@ -28,7 +38,22 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.analysis import analyze
     from cuvet.launch.progress import shown
 
-    with shown(args.directories):
-        report = analyze(args.directories, leaks=args.leaks, memory=args.memory)
-    reports.write(report, args, recording=str(args.directories[0]))
+    with _sources(args):
+        with shown(args.directories):
+            report = analyze(args.directories, leaks=args.leaks, memory=args.memory)
+        reports.write(report, args, recording=str(args.directories[0]))
     return 0
+
+
+def _sources(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """While it is open, no source is read but those that this user wants to show to whom the report is for."""
+    from cuvet.launch import trace
+    from cuvet.reports.source import only_below
+
+    roots: list[Path] | None = args.source_root
+    for root in roots or ():
+        if not root.is_dir():
+            raise CuvetError(f"--source-root {root}: {'not a directory' if root.exists() else 'no such directory'}")
+    if roots is None and all(map(trace.made_here, args.directories)):
+        return nullcontext()
+    return only_below(roots or [Path.cwd()])

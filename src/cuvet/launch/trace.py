@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,17 @@ def make(wanted: Path | None) -> Path:
 def _home() -> Path:
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "cuvet"
+
+
+def made_here(directory: Path) -> bool:
+    """Whether a recording is one that this user's cuvet made: it stands where nobody else can put one. What is written in a
+    recording says nothing about it, since that can be copied."""
+    try:
+        status = directory.lstat()
+    except OSError:
+        return False
+    own = status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(status.st_mode) and own and directory.resolve().parent == _home().resolve()
 
 
 def size_of_all() -> int:

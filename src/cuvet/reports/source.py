@@ -1,19 +1,69 @@
-"""The source text around a call, and where in it the call's argument stands."""
+"""The source text around a call, and where in it the call's argument stands.
+
+Which file that is, the recording says. What a recording that was made elsewhere may name is told by ``only_below``.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+
+from cuvet.regular import open_regular
+from cuvet.source import SUFFIXES
 
 _LINES_BEFORE = 12
 """How far above the line in the debug information a call may begin."""
 _LINES_SHOWN = 4
-_MOST_BYTES = 16 << 20
+_MOST_CHARACTERS = 16 << 20
 
 _LAUNCH_CONFIGURATION = {1: 0, 2: 1, 4: 2, 5: 3}
 """cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream) is kernel<<<grid, block, shared, stream>>>."""
+
+
+@dataclass
+class Roots:
+    """Directories below which sources may be read, and the names of files that were not read because they are elsewhere."""
+
+    directories: tuple[Path, ...]
+    elsewhere: set[str] = field(default_factory=set)
+
+    def hold(self, file: str) -> bool:
+        """Whether a file is, links followed, a source file below one of the directories."""
+        real = Path(os.path.realpath(file))
+        if real.suffix.lower() in SUFFIXES and any(real.is_relative_to(each) for each in self.directories):
+            return True
+        self.elsewhere.add(file)
+        return False
+
+
+_roots: ContextVar[Roots | None] = ContextVar("roots", default=None)
+
+
+@contextmanager
+def only_below(directories: Sequence[Path]) -> Iterator[None]:
+    """In the block no source is read but those below these directories."""
+    token = _roots.set(Roots(tuple(Path(os.path.realpath(each)) for each in directories)))
+    try:
+        yield
+    finally:
+        _roots.reset(token)
+
+
+def sources_elsewhere() -> str:
+    """One line about the sources that ``only_below`` has kept from being read; empty if there are none."""
+    roots = _roots.get()
+    if roots is None or not roots.elsewhere:
+        return ""
+    count = len(roots.elsewhere)
+    files = "1 file" if count == 1 else f"{count:,} files"
+    below = " or ".join(map(str, roots.directories))
+    return f"sources: lines of {files} are not shown, since only sources below {below} are read (--source-root DIR for others)"
 
 
 @dataclass(frozen=True)
@@ -48,15 +98,21 @@ def excerpt(file: str, line: int, api: str, argument: int | None = None) -> Exce
     return Excerpt(first, tuple(lines[first - 1 : last]), mark if mark and mark.line <= last else None)
 
 
-@lru_cache(maxsize=64)
 def _read(file: str) -> str | None:
-    path = Path(file)
+    allowed = _roots.get()
+    if "\0" in file or (allowed is not None and not allowed.hold(file)):
+        return None
+    return _text(file)
+
+
+@lru_cache(maxsize=64)
+def _text(file: str) -> str | None:
     try:
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
-            return None
-        return path.read_text(encoding="utf-8", errors="replace").expandtabs(4)
+        with open(open_regular(file), encoding="utf-8", errors="replace") as opened:
+            text = opened.read(_MOST_CHARACTERS + 1)
     except OSError:
         return None
+    return None if len(text) > _MOST_CHARACTERS else text.expandtabs(4)
 
 
 def find_call(text: str, line: int, api: str, argument: int | None = None, comment: str = "//") -> Mark | None:

@@ -20,7 +20,7 @@ from rich.text import Text
 from cuvet.catalog import api_of, status_name
 from cuvet.findings import Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
-from cuvet.reports.source import excerpt
+from cuvet.reports.source import excerpt, sources_elsewhere
 from cuvet.signals import signal_name
 
 MANY_BYTES = 1 << 30
@@ -289,6 +289,8 @@ def _summary(report: Report, recording: str | None, kept: int) -> Iterable[Text 
     for sentence in report.not_checked:
         yield Text("not checked: ", style="bold yellow").append(printable(sentence), style="default not bold")
     yield f"device: {device(report.program)}"
+    if elsewhere := sources_elsewhere():
+        yield elsewhere
     if recording is not None:
         yield f"look again: cuvet analyze {_shell_word(recording)}"
         if kept >= MANY_BYTES:
