@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import os
 import struct
+import subprocess
+import sys
+import threading
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +20,7 @@ from symbolic.exceptions import SymbolicError
 from cuvet.image.elf import Elf, parse
 from cuvet.image.errors import ImageError
 from cuvet.image.source import opened
+from cuvet.recording import demangler
 from cuvet.recording.records import Module
 
 MOST_DEBUG_BYTES = 96 << 20
@@ -25,6 +29,8 @@ MOST_SYMBOL_BYTES = 256 << 20
 """Of a larger symbol table, the rest is not read."""
 MOST_NAME_BYTES = 1 << 14
 """Longer names are cut off, and none is demangled."""
+MOST_STARTS = 4
+"""Of the demangler: each but the first follows a name that somebody made to exhaust it."""
 DEBUG_DIRECTORY = Path("/usr/lib/debug")
 
 _SYMBOL = np.dtype(
@@ -199,29 +205,64 @@ def _debug_bytes(elf: Elf) -> int:
     return sum(section.unpacked_size for section in elf.sections if "debug_" in section.name)
 
 
-@cache
-def _demangler() -> Any:
-    try:
-        function = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
-    except (OSError, AttributeError):
-        return None
-    function.restype = ctypes.c_void_p
-    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
-    return function
+class _Demangler:
+    """The process of ``demangler.py``. It is started with the first name, and again after one that it died of."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def ask(self, symbol: str) -> str:
+        """What the name stands for; "" if it is none, or takes too much."""
+        with self._lock:
+            try:
+                return self._answer(symbol.encode() + b"\n")
+            except OSError:
+                return ""
+
+    def _answer(self, line: bytes) -> str:
+        if self._process is None and self.starts < MOST_STARTS:
+            self.starts += 1
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", demangler.__file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        if self._process is None or self._process.stdin is None or self._process.stdout is None:
+            return ""
+        try:
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = b""
+        if not answer.endswith(b"\n"):
+            self.close()
+        return answer.decode("utf-8", "replace").rstrip("\n")
+
+    def close(self) -> None:
+        """Ends the process, if there is one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+_demangler = _Demangler()
+atexit.register(_demangler.close)
 
 
 @cache
 def demangle(symbol: str) -> str:
-    """The C++ name of a mangled symbol, without parameters and return type; any other symbol as it is."""
-    if not symbol.startswith("_Z") or _demangler() is None:
+    """The C++ name of a mangled symbol, without parameters and return type; any other symbol as it is, and one that stands for more
+    than anybody reads."""
+    if not symbol.startswith("_Z") or len(symbol) >= MOST_NAME_BYTES or not symbol.isprintable():
         return symbol
-    status = ctypes.c_int()
-    address = _demangler()(symbol.encode(), None, None, ctypes.byref(status))
-    if not address:
-        return symbol
-    name = ctypes.string_at(address).decode("utf-8", "replace")
-    _free(ctypes.c_void_p(address))
-    return without_signature(name)
+    name = _demangler.ask(symbol)
+    return without_signature(name) if name else symbol
 
 
 def without_signature(function: str) -> str:
@@ -248,7 +289,3 @@ def _return_type(name: str) -> int:
         if name[place] == " " and depth == 0:
             return place + 1
     return 0
-
-
-_free = ctypes.CDLL(None).free
-_free.restype = None

@@ -21,8 +21,6 @@ from cuvet.reports.terminal import STYLES, console
 SCHEMA_FILE = Path(__file__).with_name("inspect.schema.json")
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 _OUTCOMES = {"runs": "bold green", "compiles": "bold green", "fails": STYLES["error"], "unknown": STYLES["warning"]}
-_MOST_DEMANGLED = 1 << 14
-"""Characters of a mangled name: longer ones are shown as they are."""
 
 
 def write(found: Inspection, file: TextIO, form: str, color: str, *, entries: bool, kernels: bool) -> None:
@@ -94,8 +92,7 @@ def _kernels(codes: Iterable[Code]) -> Iterator[str]:
             places.setdefault(name, {})[f"{code.arch} PTX" if code.kind == "ptx" else code.arch] = None
     yield _count(len(places), "kernel", "kernels")
     for name, archs in places.items():
-        shown = demangle(name) if len(name) <= _MOST_DEMANGLED else name
-        yield f"  {printable(shown)}  [{', '.join(archs)}]"
+        yield f"  {printable(demangle(name))}  [{', '.join(archs)}]"
 
 
 def _verdict(verdict: GpuVerdict) -> Text:
