@@ -336,3 +336,16 @@ def test_a_report_that_cannot_be_written_is_said_before_the_program_runs(cuvet, 
     assert done.returncode == 2
     assert "cannot write the report" in done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+def test_arguments_are_left_out_on_request(cuvet, program) -> None:
+    argv = [program("correct"), "17", "--password=hunter2"]
+    assert cuvet.run(REAL, argv).report.program.argv == tuple(map(str, argv))
+    ran = cuvet.run((*REAL, "--no-arguments"), argv)
+    assert (ran.code, ran.report.program.argv) == (17, (str(argv[0]),))
+    kept = [file.read_bytes() for file in ran.trace.iterdir() if file.is_file()]
+    assert len(kept) == 2
+    assert not any(b"hunter2" in data for data in kept)
+    for form in ("terminal", "json", "sarif"):
+        again = cuvet("analyze", "--format", form, ran.trace)
+        assert "hunter2" not in again.stdout + again.stderr

@@ -49,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep the recording in DIR, new or empty (default: a new directory in ~/.local/state/cuvet)",
     )
     parser.add_argument(
+        "--no-arguments",
+        action="store_true",
+        help="keep the program's arguments out of the recording and of all reports (a password, say)",
+    )
+    parser.add_argument(
         "--error-exitcode", metavar="N", type=_exit_code, help="exit with N if there is a finding of severity error"
     )
     parser.add_argument("--leaks", action="store_true", help="also report what was never freed")

@@ -76,7 +76,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             driver_log=directory / driver_log.FILE if args.driver_log else None,
         )
         meta = Meta(
-            argv=tuple(map(valid, argv)),
+            argv=tuple(map(valid, argv[:1] if args.no_arguments else argv)),
             device="emulated" if emulated else "real",
             gpus=() if emulated else found.gpus,
             driver=None if emulated else found.cuda_version,
