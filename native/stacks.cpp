@@ -65,6 +65,13 @@ int add_frame(void* context, void* argument) {
     return GO_ON;
 }
 
+int take_caller(void* context, void* argument) {
+    const uintptr_t address = get_address.load(std::memory_order_relaxed)(context);
+    if (is_own(address)) return GO_ON;
+    *static_cast<uintptr_t*>(argument) = address;
+    return STOP;
+}
+
 uint64_t mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
     return hash ^ (hash >> 29);
@@ -251,6 +258,15 @@ uint32_t capture_stack(Thread* thread) {
     if (!write_stack(thread, number, frames)) return 0;
     id->number.store(number, std::memory_order_release);
     return number;
+}
+
+const char* calling_file() {
+    const Backtrace unwind = backtrace.load(std::memory_order_acquire);
+    uintptr_t address = 0;
+    File file;
+    if (unwind) unwind(take_caller, &address);
+    if (!address || !file_at(reinterpret_cast<const void*>(address - 1), &file)) return "";
+    return *file.path ? file.path : executable();
 }
 
 bool driver_past_shim(char* path, uint64_t bytes) {

@@ -14,6 +14,9 @@ void find_unwinder();
 // impossible.
 uint32_t capture_stack(Thread* thread);
 
+// Path of the file whose code called the shim on this thread; empty if unknown.
+const char* calling_file();
+
 // Stores the modules that were loaded since the last time.
 void record_new_modules(Thread* thread);
 

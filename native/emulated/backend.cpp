@@ -14,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "../stacks.h"
 #include "host_functions.h"
 #include "memory.h"
 #include "wire.h"
@@ -54,13 +55,16 @@ bool unsupported_path(char (&path)[4096]) {
     return length > 0 && static_cast<size_t>(length) < sizeof path;
 }
 
-// The launcher finds this line and ends with exit code 2.
+// The launcher finds this line, and in the next the file whose code called, and ends with exit code 2.
 void note_unsupported(const uint8_t* text, size_t length) {
     char path[4096];
     if (!unsupported_path(path)) return;
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return;
-    if (write_all(file, text, length) != 0) unlink(path);
+    const char* caller = calling_file();
+    bool written = write_all(file, text, length) == 0 && write_all(file, "\n", 1) == 0 &&
+                   write_all(file, caller, strlen(caller)) == 0;
+    if (!written) unlink(path);
     close(file);
 }
 

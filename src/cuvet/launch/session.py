@@ -17,7 +17,7 @@ from cuvet import CuvetError, cudnn_log, driver_log, reports
 from cuvet.analysis import Analysis, Meta
 from cuvet.doctor.machine import Machine
 from cuvet.findings import Report
-from cuvet.launch import driver, environment, host_memory, program, progress, trace
+from cuvet.launch import driver, environment, host_memory, program, progress, trace, unsupported
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.emulated import emulated_device
 from cuvet.launch.live import Live
@@ -155,9 +155,9 @@ def _with_machine(
 
 
 def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta: Meta, ending: Ending) -> int:
-    unsupported = directory / "unsupported"
-    if unsupported.exists():
-        _tell(f"cuvet: {unsupported.read_text(errors='replace').strip()}")
+    refusal = unsupported.sentence(directory)
+    if refusal:
+        _tell(f"cuvet: {refusal}")
         return MISUSE
     with progress.shown([directory]):
         report = analysis.report(meta, leaks=args.leaks, memory=args.memory)

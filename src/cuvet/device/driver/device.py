@@ -8,10 +8,7 @@ from cuvet.device import facts, status
 from cuvet.device.invocation import Invocation, read, write
 from cuvet.device.protocol import Command, Op, Steps
 
-_STATIC_RUNTIME = (
-    "this program was linked with the static CUDA runtime, which accepts only NVIDIA's driver: "
-    "build with `nvcc -cudart shared`, or run on a machine with a GPU"
-)
+_REAL_RUNTIME = "NVIDIA's CUDA runtime, which accepts only NVIDIA's driver"
 _ADDRESS_NOT_FOUND, _ADDRESS_FOUND = 1, 0
 _UNSUPPORTED, _SUPPORTED = 1, 2
 
@@ -59,7 +56,7 @@ def cuGetExportTable(call: Invocation) -> Steps[int]:
     process = call.process
     if not process.unsupported and not any(call.model.objects(Kind.CONTEXT)):
         process.unsupported = True
-        yield Command(Op.MESSAGE, (_UNSUPPORTED,), _STATIC_RUNTIME.encode())
+        yield Command(Op.MESSAGE, (_UNSUPPORTED,), _REAL_RUNTIME.encode())
     return status.NOT_SUPPORTED
 
 

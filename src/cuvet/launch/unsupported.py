@@ -1,0 +1,35 @@
+"""What is said of a program that cannot work on the emulated device, because NVIDIA's own CUDA runtime is in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cuvet.recording.sites import python_library
+from cuvet.regular import read_regular
+
+FILE = "unsupported"
+"""In the directory of a recording: what the program has that does not work here, and in the next line the file that has it."""
+_MOST_BYTES = 8192
+_OWN = ("libcudart.so.12", "libcudart.so.13")
+_GPU = "or run on a machine with a GPU"
+_SHARED = "`nvcc -cudart shared` (CMake: -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared)"
+
+
+def sentence(directory: Path) -> str:
+    """Which file it is and what to do, in a line; empty if the program could work."""
+    try:
+        what, _, file = os.fsdecode(read_regular(directory / FILE, _MOST_BYTES, follow=False)).partition("\n")
+    except OSError:
+        return ""
+    name = os.path.basename(file)
+    package = python_library(file)
+    if name in _OWN:
+        return f"{file} is {what}, and an RPATH leads to it before cuvet's own: build without RPATH (RUNPATH may stay), {_GPU}"
+    if name.startswith("libcudart.so"):
+        return f"{file} is {what}, and cuvet has none of that version: build with CUDA 12 or 13, {_GPU}"
+    if "/cuda/bindings/" in file:
+        return f"cuda.bindings.runtime ({file}) contains {what}: use cuda.bindings.driver, cuda.core or Numba, {_GPU}"
+    if package is not None:
+        return f"the Python package {package} ({file}) contains {what}: run on a machine with a GPU"
+    return f"{file or 'the program'} contains {what}: link it with {_SHARED}, {_GPU}"
