@@ -65,7 +65,9 @@ def keep(directory: Path, environment: Mapping[str, str], processes: Iterable[in
         if kept:
             (directory / FILE).write_bytes(kept)
     except OSError as error:
-        return f"{directory / FILE} could not be written whole ({error.strerror}): some words of cuDNN's log are missing"
+        return (
+            f"{directory / FILE} could not be written whole ({error.strerror}): some words of cuDNN's log are missing"
+        )
     return None
 
 

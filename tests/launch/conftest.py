@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
+import pty
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 import pytest
@@ -138,6 +141,23 @@ class Cuvet:
             timeout=120,
             check=False,
         )
+
+    @contextlib.contextmanager
+    def on_terminal(self, *arguments: object) -> Iterator[tuple[subprocess.Popen[bytes], TextIO]]:
+        """``cuvet``, and the terminal that is its stderr. It is waited for at the end of the block."""
+        screen, terminal = pty.openpty()
+        process = subprocess.Popen(self.command(*arguments), stderr=terminal, env=self.environment)
+        os.close(terminal)
+        with process, open(screen, encoding="utf-8", errors="replace") as reader:
+            yield process, reader
+
+    @staticmethod
+    def rest_of(screen: TextIO) -> str:
+        """What the terminal shows until nobody writes to it any more, without its line ends."""
+        lines: list[str] = []
+        with contextlib.suppress(OSError):  # EIO: the other end is closed
+            lines.extend(line.strip() for line in screen)
+        return " ".join(lines)
 
 
 @pytest.fixture

@@ -170,5 +170,5 @@ def test_a_run_quotes_the_log(cuvet, tmp_path: Path) -> None:
     ran = cuvet.run(EMULATED, [sys.executable, script], CUDNN_LOGDEST_DBG=str(tmp_path / "cudnn-%i.log"))
     assert ran.rules == ["library-handle-null"], ran.stderr
     assert ran.report.findings[0].library_log == ("CUDNN_STATUS_BAD_PARAM; Reason: handle == nullptr",)
-    again = cuvet("analyze", ran.trace).stderr
+    again = cuvet("analyze", ran.trace).stdout
     assert "   = cuDNN: CUDNN_STATUS_BAD_PARAM; Reason: handle == nullptr\n" in again

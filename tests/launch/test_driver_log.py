@@ -124,7 +124,7 @@ def test_on_request_the_driver_s_log_is_read(cuvet, program) -> None:
     ran = cuvet.run((*REAL, "--driver-log"), [program("logs")], NULL_DRIVER_FAIL="cuStreamSynchronize=400")
     assert ran.stdout == f"{ran.trace / driver_log.FILE}\n"
     assert [each.driver_log for each in ran.report.findings] == [("The stream is no more",)]
-    assert "   = driver: The stream is no more\n" in cuvet("analyze", ran.trace).stderr
+    assert "   = driver: The stream is no more\n" in cuvet("analyze", ran.trace).stdout
 
 
 def test_without_request_the_program_s_environment_has_no_log(cuvet, program) -> None:
@@ -147,7 +147,7 @@ def test_a_recording_of_the_emulated_device_with_a_log(cuvet, runtime_program) -
     ran = cuvet.run(("--device", "emulated"), [runtime_program("mistakes"), "stale-stream"])
     log = line("CU_EVENT_RECORD: no such stream") + line("Returning 400 (CUDA_ERROR_INVALID_HANDLE) from cuEventRecord")
     (ran.trace / driver_log.FILE).write_text(log)
-    assert "   = driver: CU_EVENT_RECORD: no such stream\n" in cuvet("analyze", ran.trace).stderr
+    assert "   = driver: CU_EVENT_RECORD: no such stream\n" in cuvet("analyze", ran.trace).stdout
 
 
 def test_the_emulated_device_has_no_log(cuvet, program) -> None:

@@ -78,7 +78,7 @@ def test_the_report_for_people_and_a_later_one_say_the_same(cuvet, program, cudn
     done = cuvet("run", *EMULATED, "--trace", trace, "--", program("loads"), 1, *libraries)
     assert "machine[cudnn-mixed-versions]: " in done.stderr
     assert "   = more: cuvet explain cudnn-mixed-versions\n" in done.stderr
-    assert done.stderr.partition("look again")[0] == cuvet("analyze", trace).stderr.partition("look again")[0]
+    assert done.stderr.partition("look again")[0] == cuvet("analyze", trace).stdout
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,11 @@ def test_the_environment_is_that_of_the_process(cuvet, program, tmp_path: Path) 
     """A script may set what the driver and the loader look at."""
     script = 'LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$1" NULL_DRIVER_FAIL=cuDeviceGet=2 exec "$2" 60'
     command = ["sh", "-c", script, "sh", nvml(tmp_path, "64ull << 20"), program("stale")]
-    process = subprocess.Popen(
-        cuvet.command("run", *REAL, "--", *command), stderr=subprocess.PIPE, text=True, env=cuvet.environment
-    )
-    assert process.stderr.readline().startswith("error[CV201]")  # it runs, and cuvet has seen it
-    process.terminate()
-    assert "machine[device-memory-held]: Some GPU has 0.1 of 8.0 GiB of memory free" in process.communicate()[1]
+    with cuvet.on_terminal("run", *REAL, "--color", "never", "--", *command) as (process, screen):
+        assert "CV201" in screen.readline()  # it runs, and cuvet has seen it
+        process.terminate()
+        text = cuvet.rest_of(screen)
+    assert "machine[device-memory-held]: Some GPU has 0.1 of 8.0 GiB of memory free" in text
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_nothing_is_said_unless_asked(cuvet, runtime_program, tmp_path: Path) ->
 def test_the_terminal_says_who_held_what(cuvet, runtime_program, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     assert cuvet("run", *EMULATED, "--trace", trace, "--", runtime_program("memory"), "exhaust").returncode == 0
-    shown = cuvet("analyze", "--memory", trace).stderr
+    shown = cuvet("analyze", "--memory", trace).stdout
     rows = [" ".join(line.split()) for line in shown.splitlines() if "memory.cpp" in line]
     assert any(row.startswith("= held: 136 GiB in 34 allocations: ") for row in rows)
     assert any(row.startswith("136 GiB in 34 136 GiB in 34 ") and "in exhaust, from main:" in row for row in rows)

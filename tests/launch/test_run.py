@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import shlex
 import signal
 import stat
 import subprocess
@@ -42,18 +44,19 @@ def test_a_stale_stream_is_named_with_its_places(cuvet, program) -> None:
     assert [frame.function for frame in stream.destroyed.frames] == ["finish", "main"]
 
 
-def test_errors_are_told_while_the_program_runs(cuvet, program) -> None:
-    process = subprocess.Popen(
-        cuvet.command("run", *REAL, "--", program("stale"), "60"),
-        stderr=subprocess.PIPE,
-        text=True,
-        env=cuvet.environment,
-    )
-    line = process.stderr.readline()
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    assert line.startswith("error[CV201]: cuStreamSynchronize: stream#1")
+def test_errors_are_told_on_a_terminal_while_the_program_runs(cuvet, program) -> None:
+    with cuvet.on_terminal("run", *REAL, "--", program("stale"), "60") as (process, screen):
+        line = screen.readline()
+        process.send_signal(signal.SIGTERM)
+        assert "look again: cuvet analyze" in cuvet.rest_of(screen)
+    assert "CV201" in line
+    assert "cuStreamSynchronize: stream#1" in line
     assert "stale.c:15" in line
+
+
+def test_in_a_file_a_finding_stands_once(cuvet, program) -> None:
+    done = cuvet("run", *REAL, "--", program("stale"), "1")
+    assert done.stderr.count("error[CV201]") == 1
 
 
 def test_error_exitcode(cuvet, program) -> None:
@@ -265,6 +268,24 @@ def test_analyze_gives_the_same_report_again(cuvet, program) -> None:
     again = cuvet("analyze", "--format", "json", "--output", cuvet.tmp_path / "again.json", ran.trace)
     assert again.returncode == 0
     assert (cuvet.tmp_path / "again.json").read_bytes() == (cuvet.tmp_path / "report1.json").read_bytes()
+
+
+def test_analyze_writes_to_stdout_and_does_not_say_to_look_again(cuvet, program) -> None:
+    trace = cuvet.run(REAL, [program("stale")]).trace
+    shown = cuvet("analyze", trace)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("error[CV201]: cuStreamSynchronize: stream#1")
+    assert "look again" not in shown.stdout
+    as_json = cuvet("analyze", "--format", "json", trace)
+    assert (as_json.returncode, as_json.stderr) == (0, "")
+    assert [each["rule"] for each in json.loads(as_json.stdout)["findings"]] == ["CV201"]
+
+
+def test_analyze_into_a_closed_pipe_is_silent(cuvet, program) -> None:
+    trace = cuvet.run(REAL, [program("stale")]).trace
+    command = shlex.join(cuvet.command("analyze", trace))
+    done = subprocess.run(["bash", "-c", f"{command} | true"], capture_output=True, text=True, env=cuvet.environment)
+    assert done.stderr == ""
 
 
 def test_the_users_library_path_and_preload_are_kept(cuvet, program, null_driver: Path) -> None:

@@ -43,8 +43,6 @@ note: stream#3 (0x55d0) was created here by cudaStreamCreate, 2.5 s before
   |     ^^^^^^^^^^^^^^^^
    = because: stream#3 was destroyed by thread 72 at call #7
    = result: the process died of SIGSEGV in cudaEventRecord
-   = measured: SIGSEGV in the driver (NVIDIA H200, driver 580.159)
-   = documented: Use of the handle is undefined. (CUDA Runtime API, cudaStreamDestroy)
    = help: destroy the stream after its last use
    = repeats: 41 more like this one, in 3 processes
    = more: cuvet explain CV201
@@ -118,10 +116,25 @@ def report(folder: Path) -> Report:
     )
 
 
-def rendered(report: Report, color: str = "auto", recording: str | None = None) -> str:
+def rendered(report: Report, color: str = "auto", recording: str | None = None, verbose: bool = False) -> str:
     out = io.StringIO()
-    terminal.render(report, terminal.console(out, color), recording=recording)
+    terminal.render(report, terminal.console(out, color), recording=recording, verbose=verbose)
     return out.getvalue()
+
+
+class Screen(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def on_screen(report: Report, columns: int) -> str:
+    screen = Screen()
+    console = terminal.console(screen, "never")
+    console.width = columns
+    terminal.render(report, console, recording="/tmp/trace")
+    return screen.getvalue()
 
 
 def changed(report: Report, **fields: object) -> Report:
@@ -130,6 +143,109 @@ def changed(report: Report, **fields: object) -> Report:
 
 def test_the_whole_report(report: Report) -> None:
     assert rendered(report, recording="/tmp/trace") == EXPECTED
+
+
+def test_verbose_tells_all_that_is_known_after_the_help_once_for_each_rule(report: Report) -> None:
+    (finding,) = report.findings
+    twice = msgspec.structs.replace(report, findings=(finding, finding))
+    text = rendered(twice, verbose=True)
+    assert text.count("   = measured: SIGSEGV in the driver (NVIDIA H200, driver 580.159)\n") == 1
+    assert (
+        "   = help: destroy the stream after its last use\n   = measured: SIGSEGV in the driver (NVIDIA H200, driver 580.159)\n"
+        "   = documented: Use of the handle is undefined. (CUDA Runtime API, cudaStreamDestroy)\n   = repeats: "
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("api", "text", "source", "shown"),
+    [
+        ("cudaMemcpy", "cudaMemcpy: 1", "NVIDIA H200", True),
+        ("cudaMemcpy", "cuMemcpy and cuMemcpy2D: 1", "NVIDIA H200", True),
+        ("cuMemFree", "freed twice: 1", "CUDA Driver API, Memory Management, cuMemFree_v2", True),
+        ("cudnnCreate", "cudnnCreate: 1", "NVIDIA H200", True),
+        ("cudaMemcpy", "cuMemcpy2D: 1", "NVIDIA H200", False),
+        ("cudaMemcpy", "freed twice: 1", "CUDA Runtime API, cudaMemcpyAsync", False),
+        ("cudnnCreate", "cudaCreate: 1", "NVIDIA H200", False),
+    ],
+)
+def test_evidence_is_told_that_names_the_call(report: Report, api: str, text: str, source: str, shown: bool) -> None:
+    other = Evidence(kind="measured", text="cuMemcpy3D: 1", source="NVIDIA H200")
+    evidence = (other, Evidence(kind="measured", text=text, source=source))
+    found = rendered(changed(report, api=api, evidence=evidence))
+    assert (f"   = measured: {text} ({source})\n" in found) == shown
+    assert "cuMemcpy3D" not in found
+
+
+def many(report: Report, *rules: tuple[str, str, int]) -> Report:
+    """Each rule, with its severity, at so many places."""
+    (finding,) = report.findings
+    findings = [
+        msgspec.structs.replace(
+            finding, rule=rule, severity=severity, name=f"name-of-{rule}", message=f"{rule}, no. {n}"
+        )
+        for rule, severity, count in rules
+        for n in range(count)
+    ]
+    return msgspec.structs.replace(report, findings=tuple(findings))
+
+
+def test_of_many_findings_the_first_of_each_rule_are_shown(report: Report) -> None:
+    text = rendered(many(report, ("CV201", "error", 301), ("CV301", "warning", 3)), recording="/tmp/trace")
+    assert [text.count(f"]: cudaEventRecord: {rule}, no. ") for rule in ("CV201", "CV301")] == [5, 3]
+    assert "\n\nerror[CV201]: and 296 more at other places (name-of-CV201)\n\n301 errors, 3 warnings in " in text
+    assert "look again: cuvet analyze -v /tmp/trace\n" in text
+
+
+def test_errors_are_shown_before_warnings_and_all_keep_their_order(report: Report) -> None:
+    rules = [(f"CV{n}", "warning" if n < 105 else "error", 5) for n in range(100, 107)]
+    lines = rendered(many(report, *rules)).splitlines()
+    shown = [line.partition(": cuda")[0] for line in lines if line.endswith(f", no. 4 (name-of-{line[-6:-1]})")]
+    assert shown == ["warning[CV100]", "warning[CV101]", "error[CV105]", "error[CV106]"]
+    assert [line for line in lines if ": and " in line] == [
+        f"warning[CV{n}]: and 5 more at other places (name-of-CV{n})" for n in (102, 103, 104)
+    ]
+
+
+def test_verbose_shows_every_finding(report: Report) -> None:
+    text = rendered(many(report, ("CV201", "error", 301)), recording="/tmp/trace", verbose=True)
+    assert text.count("]: cudaEventRecord: CV201, no. ") == 301
+    assert " more at other places" not in text
+    assert "look again: cuvet analyze /tmp/trace\n" in text
+
+
+def test_on_a_terminal_lines_are_wrapped_between_words(report: Report) -> None:
+    wide = changed(report, message=f"stream#3 was already destroyed{' by somebody' * 10}")
+    lines = on_screen(wide, 60).splitlines()
+    assert [line for line in lines if len(line) > 60] == []
+    assert lines[:2] == [
+        "error[CV201]: cudaEventRecord: stream#3 was already",
+        "    destroyed by somebody by somebody by somebody by",
+    ]
+    assert " ".join(line.strip() for line in lines[:4]).endswith("by somebody (stream-use-after-destroy)")
+    assert "  --> pool.cpp:8 in Pipeline::flush()  [thread 71, call" in lines
+    assert "note: stream#3 (0x55d0) was destroyed here by" in lines
+    assert "    cudaStreamDestroy, 4.1 ms before" in lines
+
+
+def test_elsewhere_the_first_line_stays_whole(report: Report) -> None:
+    assert rendered(changed(report, message="word " * 50)).startswith(f"error[CV201]: cudaEventRecord: {'word ' * 50}")
+
+
+def test_a_place_is_never_broken(report: Report, folder: Path) -> None:
+    frame = Frame(function="f", file=str(folder / f"{'long' * 20}.cpp"), line=3)
+    assert f"{'long' * 20}.cpp:3" in on_screen(changed(report, site=site("cudaEventRecord", 1, 1, 1, frame)), 40)
+
+
+def test_the_caret_stands_under_the_argument_of_a_line_that_is_cut(report: Report, folder: Path) -> None:
+    line = "if (ready) " * 8 + 'note("\u4e16\u754c"); cudaEventRecord(event, stream);' + " // and so on" * 9
+    (folder / "pool.cpp").write_text(f"{line}\n" * 8)
+    lines = on_screen(report, 60).splitlines()
+    place = lines.index("  --> pool.cpp:8 in Pipeline::flush()  [thread 71, call")
+    source, carets = (Text(line) for line in lines[place + 2 : place + 4])
+    assert source.cell_len <= 60
+    assert "cudaEventRecord(event, stream" in source.plain
+    before = source.plain.index("stream")
+    assert carets.plain == "  | " + " " * (Text(source.plain[:before]).cell_len - 4) + "^^^^^^"
 
 
 def test_the_driver_s_words_come_after_the_result(report: Report) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " below the working directory for one from elsewhere)",
     )
     reports.add_arguments(parser, reports.REPORT_FORMATS)
+    reports.add_verbose(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     with _sources(args):
         with shown(args.directories):
             report = analyze(args.directories, leaks=args.leaks, memory=args.memory)
-        reports.write(report, args, recording=str(args.directories[0]))
+        reports.write(report, args, sys.stdout)
     return 0
 
 

@@ -86,7 +86,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         analysis = Analysis(directory)
         started_ns = time.time_ns()
         child = Child(executable.path, argv, variables)
-        live = Live(analysis, child.pid, None if _owns_stderr(args) else terminal.console(sys.stderr, args.color))
+        live = Live(analysis, child.pid, terminal.console(sys.stderr, args.color) if _tells_live(args) else None)
         try:
             ending = child.wait()
         finally:
@@ -108,9 +108,9 @@ def _notes(args: argparse.Namespace, executable: program.Executable, own: dict[s
         yield f"{environment.DRIVER_LOG} was set already: the driver's log went there, and --driver-log has not read it"
 
 
-def _owns_stderr(args: argparse.Namespace) -> bool:
-    """Whether a report that is to be parsed goes to stderr."""
-    return args.format != "terminal" and args.output is None
+def _tells_live(args: argparse.Namespace) -> bool:
+    """Whether somebody looks on: in a file each finding would stand twice, and a report that is to be parsed stands alone."""
+    return sys.stderr.isatty() and (args.format == "terminal" or args.output is not None)
 
 
 @contextmanager

@@ -25,6 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser, formats: tuple[str, ...] = FO
     add_color(parser)
 
 
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Add ``-v`` to a command that reports findings."""
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show every finding in full, and all that is known about its rule"
+    )
+
+
 def add_color(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
@@ -32,7 +39,7 @@ def add_color(parser: argparse.ArgumentParser) -> None:
 def write(
     report: Report, args: argparse.Namespace, file: TextIO | None = None, recording: str | None = None, kept: int = 0
 ) -> None:
-    """Write the report as the options of ``add_arguments`` say: to ``--output``, else to ``file`` (stderr if None).
+    """Write the report as the options of ``add_arguments`` and ``add_verbose`` say: to ``--output``, else to ``file`` (stderr if None).
 
     ``recording`` is the directory that the terminal's report names, to look at again, and ``kept`` the bytes that all
     recordings beside it take.
@@ -48,6 +55,9 @@ def write(
 
                 out.write(sarif.of_run(report, Path.cwd()))
             else:
-                terminal.render(report, terminal.console(out, args.color), recording=recording, kept=kept)
+                output = terminal.console(out, args.color)
+                terminal.render(report, output, recording=recording, kept=kept, verbose=args.verbose)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise CuvetError(f"cannot write the report to {args.output or 'the terminal'}: {error.strerror}") from error

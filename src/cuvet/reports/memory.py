@@ -41,24 +41,20 @@ def render(uses: tuple[MemoryUse, ...], console: Console) -> None:
     """A section for each kind of memory of each process."""
     several = len({use.process for use in uses}) > 1
     for use in uses:
-        _print(console, _headline(use, several))
-        for line in _table(use):
-            _print(console, line)
+        terminal.line(console, _headline(use, several))
+        for row in _table(use):
+            terminal.line(console, row)
         console.print()
     if uses:
-        _print(console, Text(f"memory not counted: {NOT_COUNTED}", style="dim"))
+        terminal.line(console, Text(f"memory not counted: {NOT_COUNTED}", style="dim"))
     else:
-        _print(console, "memory: the program allocated none that cuvet could see")
+        terminal.line(console, "memory: the program allocated none that cuvet could see")
 
 
 def held(places: Iterable[MemoryPlace]) -> Iterator[str]:
     """A line for each place, with what it holds: ``96.0 GiB in 3 allocations: main.py:12 in fill (cudaMalloc)``."""
     for row in _rows(places):
         yield f"{binary_size(row.bytes)} in {_allocations(row.count)}: {row.where}"
-
-
-def _print(console: Console, text: Text | str) -> None:
-    console.print(text, soft_wrap=True, markup=False)
 
 
 def _allocations(count: int) -> str:

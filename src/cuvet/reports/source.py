@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
+
+from rich.cells import cell_len
 
 from cuvet.regular import open_regular
 from cuvet.source import SUFFIXES
@@ -113,6 +117,33 @@ def _text(file: str) -> str | None:
     except OSError:
         return None
     return None if len(text) > _MOST_CHARACTERS else text.expandtabs(4)
+
+
+@dataclass(frozen=True)
+class Window:
+    """As much of a line as fits; what is meant stands in columns [start, end) of it, from 0."""
+
+    text: str
+    start: int
+    end: int
+
+
+def window(line: str, start: int, end: int, room: int) -> Window:
+    """The part of a line without tabs that shows its characters [start, end) in at most ``room`` columns of a terminal: the first of
+    them, if they do not fit. An ellipsis stands for what is left out, a replacement character for one that is not printable."""
+    first = max(0, start - 2 * room)  # a line can have millions of characters
+    shown = [c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[first : max(end, start + 2 * room)]]
+    at = list(accumulate(map(cell_len, shown), initial=0))
+    start, end = start - first, min(end - first, len(shown))
+    if len(shown) == len(line) and at[-1] <= room:
+        return Window("".join(shown), at[start], at[end])
+    begin = 0 if not first and at[end] < room else min(max(bisect_left(at, at[end] - room + 2), 1), start)
+    cut = begin > 0
+    last = bisect_right(at, at[begin] + room - 1 - cut) - 1
+    rest = first + last < len(line)
+    text = "…" * cut + "".join(shown[begin:last]) + "…" * rest
+    offset = cut - at[begin]
+    return Window(text, at[start] + offset, min(at[end], at[last]) + offset)
 
 
 def find_call(text: str, line: int, api: str, argument: int | None = None, comment: str = "//") -> Mark | None:

@@ -10,23 +10,27 @@ import os
 import re
 import shlex
 import textwrap
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from cuvet.catalog import api_of, status_name
-from cuvet.findings import Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
+from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
-from cuvet.reports.source import excerpt, sources_elsewhere
+from cuvet.reports.selection import fitting, select
+from cuvet.reports.source import excerpt, sources_elsewhere, window
 from cuvet.signals import signal_name
 
 MANY_BYTES = 1 << 30
 """Recordings that take less are not worth a line."""
 PLAIN_WIDTH = 110
-"""Columns when the report does not go to a terminal."""
+"""Columns of explanations and sources when the report does not go to a terminal. Other lines are not wrapped there, so that a
+search in a log finds them whole."""
 _MOST_CALLERS = 3
 _SYSTEM_FILES = ("/usr/include/", "/usr/lib/", "/include/c++/", "<frozen ")
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -76,11 +80,22 @@ def console(file: TextIO, color: str = "auto") -> Console:
     )
 
 
-def render(report: Report, console: Console, recording: str | None = None, kept: int = 0) -> None:
-    """Print every finding, then the summary. ``recording`` is the directory to look at again; ``kept`` are the bytes of
-    all recordings there, told when they are many."""
-    for finding in report.findings:
-        render_finding(finding, report.program, console)
+def render(
+    report: Report, console: Console, recording: str | None = None, kept: int = 0, verbose: bool = False
+) -> None:
+    """Print the findings, then the summary. ``recording`` is the directory to look at again; ``kept`` are the bytes of
+    all recordings there, told when they are many. ``verbose``: every finding in full, with all that is known about its rule."""
+    shown = report.findings if verbose else select(report.findings)
+    known: set[str] = set()
+    for finding in shown:
+        evidence = () if finding.rule in known else finding.evidence
+        render_finding(finding, report.program, console, evidence if verbose else fitting(finding))
+        known.add(finding.rule)
+        console.print()
+    left_out = _left_out(report.findings, shown)
+    for text in left_out:
+        line(console, text)
+    if left_out:
         console.print()
     for cause in report.machine:
         _machine(cause, console)
@@ -89,25 +104,38 @@ def render(report: Report, console: Console, recording: str | None = None, kept:
         from cuvet.reports import memory  # which is written in the words of this module
 
         memory.render(report.memory, console)
-    for line in _summary(report, recording, kept):
-        _print(console, line)
+    for each in _summary(report, recording, kept, cut=bool(left_out)):
+        line(console, each)
 
 
-def render_finding(finding: Finding, program: Program, console: Console) -> None:
+def render_finding(finding: Finding, program: Program, console: Console, evidence: Sequence[Evidence]) -> None:
+    """``evidence``: what of it is shown."""
     style = STYLES[finding.severity]
-    _print(console, headline(finding))
+    line(console, headline(finding))
     _site(finding.site, finding.argument, style, console)
     _history(finding, console)
-    for label, text in _explanation(finding, program):
+    for label, text in _explanation(finding, program, evidence):
         labelled(label, text, console)
 
 
+def _left_out(findings: Sequence[Finding], shown: Sequence[Finding]) -> list[Text]:
+    """A line for each rule with findings that are not shown."""
+    count = Counter(finding.rule for finding in findings)
+    count.subtract(finding.rule for finding in shown)
+    first = {finding.rule: finding for finding in reversed(findings)}
+    return [
+        _tag(first[rule]).append(f": and {more:,} more at other places", style="bold").append(f" ({first[rule].name})")
+        for rule, more in count.items()
+        if more
+    ]
+
+
 def _machine(cause: MachineCause, console: Console) -> None:
-    _print(
+    line(
         console, Text(f"machine[{cause.cause}]", style=STYLES["error"]).append(f": {printable(cause.verdict)}", "bold")
     )
-    for line in cause.evidence:
-        labelled("found", line, console)
+    for each in cause.evidence:
+        labelled("found", each, console)
     labelled("help", cause.mend, console)
     labelled("more", f"cuvet explain {cause.cause}", console)
 
@@ -121,7 +149,7 @@ def _history(finding: Finding, console: Console) -> None:
                 continue
             verb = next((verb for part, verb in verbs if part in site.api), usual)
             key = _call(site)
-            _print(console, _note(thing, verb, site, finding.site, again=key in shown))
+            line(console, _note(thing, verb, site, finding.site, again=key in shown))
             if key not in shown:
                 _site(site, None, _PLACE, console)
             shown.add(key)
@@ -133,9 +161,12 @@ def _call(site: Site) -> tuple[int, int, int]:
 
 def headline(finding: Finding) -> Text:
     """The first line of a finding; it makes sense alone."""
-    text = Text(f"{finding.severity}[{finding.rule}]", style=STYLES[finding.severity])
-    text.append(f": {printable(sentence(finding))}", style="bold")
+    text = _tag(finding).append(f": {printable(sentence(finding))}", style="bold")
     return text.append(f" ({finding.name})", style="not bold")
+
+
+def _tag(finding: Finding) -> Text:
+    return Text(f"{finding.severity}[{finding.rule}]", style=STYLES[finding.severity])
 
 
 def sentence(finding: Finding) -> str:
@@ -161,8 +192,26 @@ def _of_library(frame: Frame) -> bool:
     return packaged or any(part in (frame.file or "") for part in _SYSTEM_FILES)
 
 
-def _print(console: Console, text: Text | str) -> None:
-    console.print(text, soft_wrap=True, markup=False)
+def line(console: Console, text: Text | str, indent: int = 4) -> None:
+    """Print a line. On a terminal it is wrapped between words, and what does not fit is indented by so many columns."""
+    text = Text(text) if isinstance(text, str) else text
+    breaks = _breaks(text.plain, console.width, indent) if console.file.isatty() else []
+    for number, row in enumerate(text.divide(breaks)):
+        row.rstrip()
+        console.print(Text(" " * indent).append_text(row) if number else row, soft_wrap=True, markup=False)
+
+
+def _breaks(text: str, width: int, indent: int) -> list[int]:
+    """Where the rows begin, but for the first. A word that is longer than a row is left to the terminal."""
+    breaks = []
+    column = 0
+    for word in re.finditer(r"(\s*)(\S+)", text):
+        column += cell_len(word[0])
+        alone = indent + cell_len(word[2])
+        if column > width >= alone:
+            breaks.append(word.start(2))
+            column = alone
+    return breaks
 
 
 def place_of(frames: list[Frame]) -> str:
@@ -187,27 +236,30 @@ def _site(site: Site, argument: int | None, style: str, console: Console) -> Non
     where = Text("  --> ", style=_PLACE)
     where.append(place_of(frames) or "no stack was recorded")
     where.append(f"  [thread {site.thread}, call #{site.call}]", style="dim")
-    _print(console, where)
+    line(console, where, indent=6)
     if frames and frames[0].file and frames[0].line:
         _source(frames[0].file, frames[0].line, site.api, argument, style, console)
     for caller in frames[1 : 1 + _MOST_CALLERS]:
         if caller.file:
-            _print(console, Text(f"   by {place_of([caller])}", style="dim"))
+            line(console, Text(f"   by {place_of([caller])}", style="dim"), indent=6)
 
 
-def _source(file: str, line: int, api: str, argument: int | None, style: str, console: Console) -> None:
-    found = excerpt(file, line, api, argument)
+def _source(file: str, number: int, api: str, argument: int | None, style: str, console: Console) -> None:
+    found = excerpt(file, number, api, argument)
     if found is None:
         return
     gutter = len(str(found.first + len(found.lines) - 1))
     room = max(console.width - gutter - 3, 20)
-    shift = max(0, found.mark.end - room) if found.mark else 0
-    for number, text in enumerate(found.lines, found.first):
-        row = Text(f"{number:>{gutter}} | ", style=_PLACE)
-        _print(console, row.append(printable(text[shift : shift + room]), style="default"))
-        if found.mark and found.mark.line == number:
-            carets = " " * (found.mark.start - shift) + "^" * (found.mark.end - found.mark.start)
-            _print(console, Text(f"{'':>{gutter}} | ", style=_PLACE).append(carets, style=style))
+    for row, text in enumerate(found.lines, found.first):
+        mark = found.mark if found.mark and found.mark.line == row else None
+        part = window(text, mark.start if mark else 0, mark.end if mark else 0, room)
+        _row(f"{row:>{gutter}}", part.text, "default", console)
+        if mark:
+            _row(" " * gutter, " " * part.start + "^" * (part.end - part.start), style, console)
+
+
+def _row(gutter: str, text: str, style: str, console: Console) -> None:
+    console.print(Text(f"{gutter} | ", style=_PLACE).append(text, style=style), soft_wrap=True, markup=False)
 
 
 def _note(thing: ObjectReport, verb: str, site: Site, use: Site, again: bool) -> Text:
@@ -234,23 +286,23 @@ def duration(duration_ns: int) -> str:
     return f"{duration_ns} ns"
 
 
-def _explanation(finding: Finding, program: Program) -> Iterable[tuple[str, str]]:
+def _explanation(finding: Finding, program: Program, known: Sequence[Evidence]) -> Iterable[tuple[str, str]]:
     for reason in finding.because:
         yield "because", reason
     if finding.memory:
         from cuvet.reports import memory
 
-        for line in memory.held(finding.memory):
-            yield "held", line
+        for place in memory.held(finding.memory):
+            yield "held", place
     yield "result", result(finding, program)
     for message in finding.driver_log:
         yield "driver", message
     for message in finding.library_log:
         yield "cuDNN", message
-    for evidence in finding.evidence:
-        yield evidence.kind, f"{evidence.text} ({evidence.source})"
     if finding.help:
         yield "help", finding.help
+    for evidence in known:
+        yield evidence.kind, f"{evidence.text} ({evidence.source})"
     if finding.repeats > 1:
         where = f", in {finding.processes:,} processes" if finding.processes > 1 else ""
         yield "repeats", f"{finding.repeats - 1:,} more like this one{where}"
@@ -275,12 +327,13 @@ def labelled(label: str, text: str, console: Console) -> None:
     lines = textwrap.wrap(
         printable(text), max(console.width - len(prefix), 30), break_long_words=False, break_on_hyphens=False
     )
-    for number, line in enumerate(lines):
+    for number, text in enumerate(lines):
         row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
-        _print(console, row.append(line, style="default"))
+        console.print(row.append(text, style="default"), soft_wrap=True, markup=False)
 
 
-def _summary(report: Report, recording: str | None, kept: int) -> Iterable[Text | str]:
+def _summary(report: Report, recording: str | None, kept: int, cut: bool) -> Iterable[Text | str]:
+    """``cut``: not every finding is shown."""
     yield totals(report)
     if report.program.signal is not None:
         yield f"program: died of {signal_name(report.program.signal)}"
@@ -292,7 +345,7 @@ def _summary(report: Report, recording: str | None, kept: int) -> Iterable[Text 
     if elsewhere := sources_elsewhere():
         yield elsewhere
     if recording is not None:
-        yield f"look again: cuvet analyze {_shell_word(recording)}"
+        yield f"look again: cuvet analyze {'-v ' if cut else ''}{_shell_word(recording)}"
         if kept >= MANY_BYTES:
             yield f"recordings in {Path(recording).parent}: {kept / 1e9:,.1f} GB; delete those you no longer need"
 
