@@ -214,7 +214,10 @@ class ProcessAnalysis:
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
             key += (blamed.stack or blamed.thread, blamed.entry_point.id)
-        self._findings.add(key, lambda: finding(blamed, blamed.outcome or Outcome(None), violation))
+        cause = violation.cause.fold if isinstance(violation.cause, RecordedCall) else None
+        blamed.fold = self._findings.add(
+            key, lambda: finding(blamed, blamed.outcome or Outcome(None), violation), cause
+        )
 
     def _call(self, entry_point: EntryPoint, record: CallRecord) -> RecordedCall:
         missing = len(entry_point.parameters) - len(record.args)

@@ -9,7 +9,7 @@ import msgspec
 
 from cuvet import catalog
 from cuvet.catalog import EntryPoint, Kind, Verb
-from cuvet.findings import Finding, Frame, MemoryPlace, ObjectReport, Site
+from cuvet.findings import SEVERITIES, Finding, Frame, MemoryPlace, ObjectReport, Site
 from cuvet.model import Call, Object, Outcome
 from cuvet.model.ledger import Held
 from cuvet.recording.records import Fault
@@ -26,41 +26,64 @@ class RecordedCall(Call):
 
     sites: Sites | None = None
     outcome: Outcome | None = None
+    fold: Fold | None = None
+    """What was last reported of it."""
 
 
-@dataclass
-class _Fold:
+@dataclass(eq=False)
+class Fold:
+    """A finding, how often it occurred, and what followed from it. ``cause``: the one that it follows from itself."""
+
     finding: Finding
-    processes: set[int]
-    repeats: int = 1
+    cause: Fold | None = None
+    processes: set[int] = field(default_factory=set)
+    repeats: int = 0
+    consequences: list[Fold] = field(default_factory=list)
+
+    def told(self) -> Finding:
+        """The finding as it stands in the report."""
+        return msgspec.structs.replace(
+            self.finding,
+            repeats=self.repeats,
+            processes=len(self.processes),
+            consequences=tuple(each.told() for each in self.consequences),
+        )
 
 
 @dataclass
 class Findings:
     """Findings of all processes. Repeats are folded: within a process those at the same place; of other processes (workers of one
-    program) those that have the same stack and message."""
+    program) those that have the same stack and message. What follows from another is folded below that."""
 
-    _folds: list[_Fold] = field(default_factory=list)
+    _folds: list[Fold] = field(default_factory=list)
     _fresh: list[Finding] = field(default_factory=list)
-    _by_call: dict[tuple[object, ...], _Fold] = field(default_factory=dict)
-    _by_place: dict[tuple[object, ...], _Fold] = field(default_factory=dict)
+    _by_call: dict[tuple[object, ...], Fold] = field(default_factory=dict)
+    _by_place: dict[tuple[object, ...], Fold] = field(default_factory=dict)
 
-    def add(self, key: tuple[object, ...], build: Callable[[], Finding]) -> None:
-        """``key`` tells cheaply that a finding is a repeat; otherwise it is built, and may yet have the place of another."""
+    def add(self, key: tuple[object, ...], build: Callable[[], Finding], cause: Fold | None = None) -> Fold:
+        """``key`` tells cheaply that a finding is a repeat; otherwise it is built, and may yet have the place of another. ``cause``:
+        what it follows from."""
+        cause = cause.cause or cause if cause else None
+        key = (*key, cause)
         fold = self._by_call.get(key)
         if fold is None:
             new = build()
-            here = (new.rule, new.api, new.site.process, new.site.frames[:1] or new.site.thread)
-            anywhere = (new.rule, new.api, new.message, new.site.frames or here)
-            fold = self._by_place.get(here) or self._by_place.get(anywhere)
-            if fold is None:
-                fold = _Fold(new, set(), repeats=0)
-                self._folds.append(fold)
-                self._fresh.append(new)
+            here = (new.rule, new.api, new.site.process, new.site.frames[:1] or new.site.thread, cause)
+            anywhere = (new.rule, new.api, new.message, new.site.frames or here, cause)
+            fold = self._by_place.get(here) or self._by_place.get(anywhere) or self._new(new, cause)
             self._by_call[key] = self._by_place[here] = fold
             self._by_place.setdefault(anywhere, fold)
             fold.processes.add(new.site.process)
         fold.repeats += 1
+        return fold
+
+    def _new(self, finding: Finding, cause: Fold | None) -> Fold:
+        if cause and SEVERITIES.index(finding.severity) >= SEVERITIES.index(cause.finding.severity):
+            cause.consequences.append(Fold(finding, cause))
+            return cause.consequences[-1]
+        self._folds.append(Fold(finding))
+        self._fresh.append(finding)
+        return self._folds[-1]
 
     def take_fresh(self) -> list[Finding]:
         """Those found since it was last asked."""
@@ -68,10 +91,7 @@ class Findings:
         return fresh
 
     def all(self) -> tuple[Finding, ...]:
-        return tuple(
-            msgspec.structs.replace(fold.finding, repeats=fold.repeats, processes=len(fold.processes))
-            for fold in self._folds
-        )
+        return tuple(fold.told() for fold in self._folds)
 
 
 def site_of(call: Call) -> Site:

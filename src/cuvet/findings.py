@@ -6,13 +6,16 @@ generated from these types (``make generate``) into ``reports/report.schema.json
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from typing import Literal, get_args
 
 import msgspec
 
 SCHEMA = "cuvet-report/1"
 
 Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The worst first."""
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +141,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """How often this finding (same rule, same place) occurred; repeats are folded."""
     processes: int = 1
     """In how many processes it occurred, with the same message and stack; ``site`` is in the first."""
+    consequences: tuple[Finding, ...] = ()
+    """Findings that there would not be without this one: calls that failed because this one did, as they came."""
+
+
+def with_consequences(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Each finding, and after it what is told below it."""
+    for finding in findings:
+        yield finding
+        yield from finding.consequences
 
 
 class MachineCause(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cuvet.findings import Finding, Report
+from cuvet.findings import Finding, Report, with_consequences
 
 from ..corpus.expected import CHANCE, EXPECTED
 from ..corpus.facts import Fact, all_facts, calls_printed, compile_programs, source
@@ -67,7 +67,7 @@ def _run(done: Run, folder: Path, options: list[str], programs: Path, names: lis
     subprocess.run([*cuvet, *each], cwd=folder, stderr=subprocess.DEVNULL, timeout=TIMEOUT_S, check=True)
     ended = msgspec.json.decode(results.read_bytes(), type=dict[str, Ended])
     of_process = {end.pid: name for name, end in ended.items()}
-    for finding in msgspec.json.decode(report.read_bytes(), type=Report).findings:
+    for finding in with_consequences(msgspec.json.decode(report.read_bytes(), type=Report).findings):
         done.findings[of_process.get(finding.site.process) or _function(finding)].append(finding)
     done.ended.update(ended)
 

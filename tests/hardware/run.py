@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from cuvet.catalog import libraries
-from cuvet.findings import Finding, Report
+from cuvet.findings import Finding, Report, with_consequences
 from cuvet.rules import model_rules
 from cuvet.rules.programs import opened
 from cuvet.rules.rule import Example
@@ -82,7 +82,7 @@ def ends_are_known(finding: Finding) -> bool:
 
 
 def said(report: Report) -> str:
-    return ", ".join(sorted({finding.name for finding in report.findings})) or "nothing"
+    return ", ".join(sorted({finding.name for finding in with_consequences(report.findings)})) or "nothing"
 
 
 def fact_row(fact: Fact, programs: Path) -> Row:
@@ -91,10 +91,10 @@ def fact_row(fact: Fact, programs: Path) -> Row:
     signal = f"signal {checked.exit_code - 128}" if checked.exit_code > 128 else ""
     did = " ".join([*map(str, statuses), signal]).strip()
     row = Row("facts", fact.id, did, said(checked.report))
-    names = tuple(sorted({finding.name for finding in checked.report.findings}))
+    names = tuple(sorted({finding.name for finding in with_consequences(checked.report.findings)}))
     if names not in (EXPECTED[fact.id], *CHANCE.get(fact.id, ())):
         row.wrong.append(f"expected {', '.join(EXPECTED[fact.id]) or 'nothing'}")
-    for finding in checked.report.findings:
+    for finding in with_consequences(checked.report.findings):
         if finding.name in KNOWS_BOTH_ENDS and not ends_are_known(finding):
             row.wrong.append(f"{finding.name} does not say where the object was created and destroyed")
     return row
@@ -125,7 +125,7 @@ def cudnn_row(fact: str, file: Path) -> Row:
     row = Row("facts", fact, " ".join(map(str, did)) + (f" signal {died}" if died else ""), said(checked.report))
     if (did, died) != (statuses, signal):
         row.wrong.append(f"cuDNN did {statuses}, signal {signal} when it was measured")
-    if {finding.name for finding in checked.report.findings} != set(cudnn.PROGRAMS[fact][1]):
+    if {finding.name for finding in with_consequences(checked.report.findings)} != set(cudnn.PROGRAMS[fact][1]):
         row.wrong.append(f"expected {', '.join(cudnn.PROGRAMS[fact][1]) or 'nothing'}")
     return row
 
@@ -138,7 +138,7 @@ def rule_row(name: str, file: Path, example: Example) -> Row:
     checked = run_checked([sys.executable, "-m", "cuvet.rules.programs", *setup, str(file)], *options)
     reported = set()
     row = Row("rules", name, "", said(checked.report))
-    for finding in checked.report.findings:
+    for finding in with_consequences(checked.report.findings):
         line = next((frame.line for frame in finding.site.frames if frame.file == str(file)), None)
         reported.add((line, finding.severity, finding.name))
         if finding.name in KNOWS_BOTH_ENDS and not ends_are_known(finding):

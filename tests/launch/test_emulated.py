@@ -38,6 +38,26 @@ def test_a_correct_program_has_no_finding_and_the_devices_that_were_asked_for(cu
     assert ran.report.not_checked == ()
 
 
+@pytest.mark.parametrize(
+    ("mistake", "rule", "consequences"),
+    [
+        ("wait", "capture-wait", ["capture-invalidated"]),
+        ("allocate", "capture-unsafe-call", ["capture-invalidated"]),
+        ("work", "capture-wait", ["capture-invalidated", "capture-invalidated"]),
+        ("pool", "memory-use-unordered", ["memory-free-unordered"]),
+        ("free", "memory-free-unordered", []),
+    ],
+)
+def test_what_follows_from_a_mistake_is_told_below_it(
+    cuvet, runtime_program, mistake: str, rule: str, consequences: list[str]
+) -> None:
+    ran = cuvet.run(EMULATED, [runtime_program("follows"), mistake, "3"])
+    assert ran.rules == [rule]
+    (finding,) = ran.report.findings
+    assert [each.name for each in finding.consequences] == consequences
+    assert {finding.repeats, *(each.repeats for each in finding.consequences)} == {3}
+
+
 def test_auto_takes_the_emulated_device_where_there_is_no_gpu(cuvet, runtime_program, tmp_path: Path) -> None:
     ran = cuvet.run((), [runtime_program("mistakes"), "free-twice"], LD_LIBRARY_PATH=str(tmp_path))
     assert ran.rules == ["memory-free-twice"]

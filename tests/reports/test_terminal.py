@@ -255,6 +255,16 @@ def test_the_driver_s_words_come_after_the_result(report: Report) -> None:
     assert lines[place + 1] == "   = driver: \\x1b[2J"
 
 
+def test_consequences_are_told_before_the_help(report: Report) -> None:
+    (finding,) = report.findings
+    then = msgspec.structs.replace(finding, rule="CV805", name="capture-invalidated", api="cuStreamEndCapture")
+    text = rendered(changed(report, consequences=(then,) * 5))
+    line = "   = then: cuStreamEndCapture: stream#3 was already destroyed, at pool.cpp:8 in Pipeline::flush() (CV805"
+    assert text.count(line) == 3
+    assert "   = then: and 2 more that follow from it\n   = help: " in text
+    assert "\n1 error, 0 warnings in " in text
+
+
 def test_the_words_of_cudnn(report: Report) -> None:
     assert "\n   = cuDNN: CUDNN_STATUS_X; Reason: \\x1b\n" in rendered(
         changed(report, library_log=("CUDNN_STATUS_X; Reason: \x1b",))

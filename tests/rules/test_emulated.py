@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cuvet.findings import Finding, Report, Site
+from cuvet.findings import Finding, Report, Site, with_consequences
 from cuvet.rules import model_rules
 from cuvet.rules.lifecycle import DestroyTwice, ParentGone, UseAfterDestroy
 from cuvet.rules.rule import Example
@@ -73,7 +73,7 @@ def _run(folder: Path, batch: int, options: list[str]) -> dict[str, list[Finding
     command += [*options, "--output", str(report), "--trace", str(folder / "trace"), "--", sys.executable]
     subprocess.run([*command, str(Path(__file__).parent / "batch.py"), *files], check=True, timeout=300)
     found = defaultdict(list)
-    for finding in msgspec.json.decode(report.read_bytes(), type=Report).findings:
+    for finding in with_consequences(msgspec.json.decode(report.read_bytes(), type=Report).findings):
         found[_file(finding.site)].append(finding)
     return found
 

@@ -162,13 +162,14 @@ def _stack_frame(frame: Frame, site: Site, root: Path) -> Json:
 
 
 def _related(finding: Finding, root: Path) -> Json:
-    """Where the objects were created and destroyed (3.27.22)."""
+    """Where the objects were created and destroyed, and what followed (3.27.22)."""
     places = [
         (_place(site), f"{it.name} was {what} here")
         for it in finding.objects
         for site, what in ((it.created, "created"), (it.destroyed, "destroyed"))
         if site is not None
     ]
+    places += [(_place(each.site), f"then {sentence(each)}") for each in finding.consequences]
     related = [_location(frame, root, text) for frame, text in places if frame is not None]
     return {"relatedLocations": [{"id": number, **each} for number, each in enumerate(related)]} if related else {}
 

@@ -6,12 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from cuvet.findings import Evidence, Finding
+from cuvet.findings import SEVERITIES, Evidence, Finding
 
 MOST_OF_RULE = 5
 MOST = 20
 """Findings that are shown in full, of one rule and in all."""
-_WORST_FIRST = ("error", "warning", "note")
 _SUREST_FIRST = ("measured", "documented", "reported")
 
 
@@ -19,7 +18,7 @@ def select(findings: Sequence[Finding]) -> list[Finding]:
     """Those to show, in their order: the first of each rule, and errors rather than warnings."""
     shown: list[int] = []
     of_rule: Counter[str] = Counter()
-    for index in sorted(range(len(findings)), key=lambda index: _WORST_FIRST.index(findings[index].severity)):
+    for index in sorted(range(len(findings)), key=lambda index: SEVERITIES.index(findings[index].severity)):
         of_rule[findings[index].rule] += 1
         if len(shown) < MOST and of_rule[findings[index].rule] <= MOST_OF_RULE:
             shown.append(index)

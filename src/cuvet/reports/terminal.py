@@ -32,6 +32,7 @@ PLAIN_WIDTH = 110
 """Columns of explanations and sources when the report does not go to a terminal. Other lines are not wrapped there, so that a
 search in a log finds them whole."""
 _MOST_CALLERS = 3
+_MOST_CONSEQUENCES = 3
 _SYSTEM_FILES = ("/usr/include/", "/usr/lib/", "/include/c++/", "<frozen ")
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _PLACE = "blue"
@@ -299,6 +300,10 @@ def _explanation(finding: Finding, program: Program, known: Sequence[Evidence]) 
         yield "driver", message
     for message in finding.library_log:
         yield "cuDNN", message
+    for consequence in finding.consequences[:_MOST_CONSEQUENCES]:
+        yield "then", _consequence(consequence)
+    if len(finding.consequences) > _MOST_CONSEQUENCES:
+        yield "then", f"and {len(finding.consequences) - _MOST_CONSEQUENCES:,} more that follow from it"
     if finding.help:
         yield "help", finding.help
     for evidence in known:
@@ -307,6 +312,11 @@ def _explanation(finding: Finding, program: Program, known: Sequence[Evidence]) 
         where = f", in {finding.processes:,} processes" if finding.processes > 1 else ""
         yield "repeats", f"{finding.repeats - 1:,} more like this one{where}"
     yield "more", f"cuvet explain {finding.rule}"
+
+
+def _consequence(finding: Finding) -> str:
+    place = place_of(located(finding.site))
+    return f"{sentence(finding)}{', at ' if place else ''}{place} ({finding.rule} {finding.name})"
 
 
 def result(finding: Finding, program: Program) -> str:

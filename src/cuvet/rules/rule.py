@@ -55,6 +55,8 @@ class Violation:
     it is reported only when the call does not return or fails: with one of ``outcomes``, if there are any and it is not ``undefined``.
     With ``driver_only`` it is not reported when the CUDA runtime makes the call: it expects the failure and mends it.
     ``culprit`` is an earlier call at which the finding is to be reported instead of the call itself.
+    ``cause`` is an earlier call that made this one fail: if that one has a finding as severe, this is told below it, and not as a
+    finding of its own.
     ``held``, of a want of memory: what holds the memory of that kind; it is looked at when the finding is made.
     """
 
@@ -68,6 +70,7 @@ class Violation:
     only_if_failed: bool = False
     driver_only: bool = False
     culprit: Call | None = None
+    cause: Call | None = None
     held: Total | None = None
 
 

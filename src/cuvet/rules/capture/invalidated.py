@@ -131,6 +131,7 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
                 argument=argument,
                 because=(f"the capture was invalidated by {written(culprit)}, {place(culprit)}", begun(capture)),
                 outcomes=(901,),
+                cause=culprit,
                 only_if_failed=Verb.USES in {role.verb for role in call.entry_point.roles if role.kind is Kind.STREAM},
             )
             return

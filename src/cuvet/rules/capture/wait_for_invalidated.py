@@ -98,4 +98,5 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-invalidated]
             because=(begun(capture), f"it was invalidated by {place(capture.invalidated_by)}"),
             outcomes=(1,),
             only_if_failed=True,
+            cause=capture.invalidated_by,
         )

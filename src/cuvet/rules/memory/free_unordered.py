@@ -146,6 +146,7 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
                 objects=(memory, used_on) if stream is None else (memory, used_on, stream),
                 argument=given.argument,
                 because=(f"{memory.name} was last used on {used_on.name} by {place(use)}",),
+                cause=use,
             )
 
 

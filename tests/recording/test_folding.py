@@ -1,0 +1,58 @@
+"""What becomes of findings at one place, and of those that follow from others."""
+
+from __future__ import annotations
+
+from cuvet.diagnosis import Findings
+from cuvet.findings import Finding, Frame, Severity, Site
+
+
+def found(rule: str, line: int, severity: Severity = "error", process: int = 1) -> Finding:
+    frame = Frame(function="f", file="/a.cpp", line=line)
+    site = Site(api="cudaFree", call=line, process=process, thread=1, time_ns=line, frames=(frame,))
+    return Finding(rule=rule, name=rule, severity=severity, message=rule, api="cudaFree", site=site)
+
+
+def test_a_consequence_is_told_below_its_cause() -> None:
+    findings = Findings()
+    cause = findings.add(("a",), lambda: found("CV1", 1))
+    for _ in range(3):
+        findings.add(("b",), lambda: found("CV2", 2), cause)
+    (finding,) = findings.all()
+    assert [(each.rule, each.repeats) for each in finding.consequences] == [("CV2", 3)]
+    assert findings.take_fresh() == [found("CV1", 1)]
+
+
+def test_what_follows_from_a_consequence_stands_beside_it() -> None:
+    findings = Findings()
+    cause = findings.add(("a",), lambda: found("CV1", 1))
+    second = findings.add(("b",), lambda: found("CV2", 2), cause)
+    findings.add(("c",), lambda: found("CV3", 3), second)
+    (finding,) = findings.all()
+    assert [each.rule for each in finding.consequences] == ["CV2", "CV3"]
+
+
+def test_a_consequence_that_is_worse_than_its_cause_is_a_finding() -> None:
+    findings = Findings()
+    cause = findings.add(("a",), lambda: found("CV1", 1, "warning"))
+    findings.add(("b",), lambda: found("CV2", 2), cause)
+    findings.add(("c",), lambda: found("CV3", 3, "note"), cause)
+    first, second = findings.all()
+    assert [each.rule for each in first.consequences] == ["CV3"]
+    assert (second.rule, second.consequences) == ("CV2", ())
+
+
+def test_the_same_mistake_without_a_cause_is_a_finding() -> None:
+    findings = Findings()
+    cause = findings.add(("a",), lambda: found("CV1", 1))
+    findings.add(("b",), lambda: found("CV2", 2), cause)
+    findings.add(("b",), lambda: found("CV2", 2))
+    assert [(each.rule, len(each.consequences)) for each in findings.all()] == [("CV1", 1), ("CV2", 0)]
+
+
+def test_processes_with_the_same_mistake_have_its_consequences_once() -> None:
+    findings = Findings()
+    for process in (1, 2):
+        cause = findings.add(("a", process), lambda process=process: found("CV1", 1, process=process))
+        findings.add(("b", process), lambda process=process: found("CV2", 2, process=process), cause)
+    (finding,) = findings.all()
+    assert [(each.processes, each.repeats) for each in (finding, *finding.consequences)] == [(2, 2), (2, 2)]
