@@ -7,7 +7,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from cuvet import CuvetError, reports
+from cuvet import CuvetError, reports, verdict
 
 NAME = "analyze"
 HELP = "Report from recordings that `cuvet run` made, here or elsewhere."
@@ -15,6 +15,10 @@ EPILOG = """examples:
   cuvet analyze ~/.local/state/cuvet/20260101-120000-4711
   cuvet analyze --format json --output report.json DIR
   cuvet analyze --source-root ~/src/project DIR
+  cuvet analyze --fail-on error rank.*          recordings of several processes, one report
+
+exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--error-exitcode chooses another number), or the
+report cannot be written; 2 a mistake in the use of cuvet, or a directory without a recording that can be read
 """
 
 
@@ -32,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show lines of sources below DIR only; may be repeated (default: of any source for a recording in ~/.local/state/cuvet,"
         " below the working directory for one from elsewhere)",
     )
+    verdict.add_arguments(parser)
     reports.add_arguments(parser, reports.REPORT_FORMATS)
     reports.add_verbose(parser)
 
@@ -39,12 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cuvet.analysis import analyze
     from cuvet.launch.progress import shown
+    from cuvet.reports.ignored import without_ignored
 
     with _sources(args):
         with shown(args.directories):
             report = analyze(args.directories, leaks=args.leaks, memory=args.memory)
+        report = without_ignored(report)
         reports.write(report, args, sys.stdout)
-    return 0
+    return verdict.exit_code(args, report) or 0
 
 
 def _sources(args: argparse.Namespace) -> AbstractContextManager[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cuvet import reports
+from cuvet import reports, verdict
 from cuvet.sizes import bytes_of
 
 LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40
@@ -15,7 +15,20 @@ EPILOG = """examples:
   cuvet run -- ./program --its-own-options
   cuvet run --device emulated --devices 2 -- python train.py
   cuvet run --device emulated --device-memory 80GiB -- ./program
+  cuvet run --fail-on warning --require-cuda -- make test       for CI
   cuvet run --format json --output report.json --error-exitcode 3 -- make test
+  mpirun -n 4 cuvet run --trace rec.%r --output report.%r -- ./program
+
+exit codes: the program's own, and 128 + N if signal N ended it. Instead of it:
+  1 --fail-on or --require-cuda applies (--error-exitcode chooses another number);
+  2 a mistake in the use of cuvet, or a program that cannot work on the emulated device (one line says why);
+  126 the program cannot be executed; 127 it was not found
+
+in --trace and --output: %p is the process id of cuvet, %r the rank (the first that is set of RANK,
+OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID), %h the name of the host, %q{NAME} an environment variable,
+%% a percent sign
+
+a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one of its callers takes a finding back
 """
 
 
@@ -53,9 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep the program's arguments out of the recording and of all reports (a password, say)",
     )
-    parser.add_argument(
-        "--error-exitcode", metavar="N", type=_exit_code, help="exit with N if there is a finding of severity error"
-    )
+    verdict.add_arguments(parser)
     parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
     parser.add_argument(
         "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
@@ -93,9 +104,3 @@ def _device_memory(text: str) -> int:
     if not LEAST_DEVICE_MEMORY <= size <= MOST_DEVICE_MEMORY:
         raise argparse.ArgumentTypeError(f"{text} is not a size from 2MiB to 1TiB, as 8GiB")
     return size
-
-
-def _exit_code(text: str) -> int:
-    if not text.isdecimal() or int(text) > 255:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 255")
-    return int(text)

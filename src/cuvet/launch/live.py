@@ -12,6 +12,7 @@ from cuvet.analysis import Analysis
 from cuvet.findings import Finding
 from cuvet.launch.environment import SHIM, users_own
 from cuvet.reports import terminal
+from cuvet.reports.ignored import is_ignored
 
 _POLL_S = 0.2
 _FIRST_POLLS_S = (0.02, 0.05, 0.1)
@@ -51,7 +52,7 @@ class Live:
     def _tell(self, findings: list[Finding]) -> None:
         try:
             for finding in findings:
-                if finding.severity == "error" and self._console is not None:
+                if finding.severity == "error" and self._console is not None and not is_ignored(finding):
                     self._console.print(terminal.concise(finding), soft_wrap=True)
         except OSError:  # a full disk, or a pipe that nobody reads
             self._console = None

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from cuvet import CuvetError, cudnn_log, driver_log, reports
+from cuvet import CuvetError, cudnn_log, driver_log, reports, verdict
 from cuvet.analysis import Analysis, Meta
 from cuvet.doctor.machine import Machine
-from cuvet.findings import Report
-from cuvet.launch import driver, environment, host_memory, program, progress, trace, unsupported
+from cuvet.launch import driver, environment, host_memory, names, program, progress, trace, unsupported
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.emulated import emulated_device
 from cuvet.launch.live import Live
 from cuvet.printable import printable, valid
 from cuvet.reports import terminal
+from cuvet.reports.ignored import without_ignored
 
 MISUSE = 2
 
@@ -32,7 +32,10 @@ def run(args: argparse.Namespace) -> int:
     argv = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not argv:
         raise CuvetError("no program to run: say cuvet run -- PROGRAM ARGS… (see cuvet run -h)")
+    if args.trace:
+        args.trace = names.expanded(args.trace, "--trace", os.environ)
     if args.output:
+        args.output = names.expanded(args.output, "--output", os.environ)
         _require_writable(args.output)
     environment.require_shim()
     own = environment.users_own(os.environ)
@@ -160,13 +163,16 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
         _tell(f"cuvet: {refusal}")
         return MISUSE
     with progress.shown([directory]):
-        report = analysis.report(meta, leaks=args.leaks, memory=args.memory)
+        report = without_ignored(analysis.report(meta, leaks=args.leaks, memory=args.memory))
     recording = str(directory)
     try:
         reports.write(report, args, recording=recording, kept=trace.size_of_all() if args.trace is None else 0)
     except CuvetError as error:
         _tell(f"cuvet: {error}; look again: cuvet analyze {shlex.quote(recording)}")
-    return _exit_code_of(args, report, ending)
+    except BrokenPipeError:  # nobody reads it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    code = verdict.exit_code(args, report)
+    return ending.code if code is None else code
 
 
 def _tell(line: str) -> None:
@@ -175,9 +181,3 @@ def _tell(line: str) -> None:
         print(printable(line), file=sys.stderr, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-
-
-def _exit_code_of(args: argparse.Namespace, report: Report, ending: Ending) -> int:
-    if args.error_exitcode is not None and any(finding.severity == "error" for finding in report.findings):
-        return int(args.error_exitcode)
-    return ending.code

@@ -15,12 +15,22 @@ from cuvet.analysis import Meta
 
 
 def make(wanted: Path | None) -> Path:
-    """A new private directory: ``wanted``, or one named by the date and our pid. CuvetError if it holds something already."""
+    """A new private directory: ``wanted``, or one named by the date and our pid. CuvetError if it holds something already, or another
+    run has it: of several that are started at once, the one that makes ``meta.json``."""
     directory = wanted if wanted is not None else _home() / time.strftime(f"%Y%m%d-%H%M%S-{os.getpid()}")
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=wanted is not None)
         if any(directory.iterdir()):
-            raise CuvetError(f"{directory} is not empty: recordings are never overwritten, choose another --trace")
+            raise FileExistsError
+        with open(directory / "meta.json", "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(msgspec.json.encode(Meta()))
+    except FileExistsError:
+        if not directory.is_dir():
+            raise CuvetError(f"{directory} is not a directory; choose another --trace") from None
+        raise CuvetError(
+            f"{directory} is not empty: recordings are never overwritten, choose another --trace "
+            "(--trace DIR.%p or DIR.%r gives each of several processes its own)"
+        ) from None
     except OSError as error:
         raise CuvetError(f"cannot make {directory}: {error.strerror}; choose another directory with --trace") from None
     return directory.resolve()

@@ -119,6 +119,11 @@ def _text(file: str) -> str | None:
     return None if len(text) > _MOST_CHARACTERS else text.expandtabs(4)
 
 
+def source_text(file: str) -> str | None:
+    """What stands in a file that a recording names, its tabs expanded; None if it cannot be read, or may not."""
+    return _read(file)
+
+
 @dataclass(frozen=True)
 class Window:
     """As much of a line as fits; what is meant stands in columns [start, end) of it, from 0."""

@@ -379,6 +379,8 @@ def totals(report: Report) -> Text:
     text = f"{', '.join(parts)} in {_count(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")
     if calls == 0:
         text = "the program made no CUDA call that cuvet could see"
+    if ignored := report.stats.get("ignored"):
+        text += f"; not shown: {ignored:,} ignored by comments"
     return Text(text, style="bold red" if errors else "bold")
 
 

@@ -1,0 +1,44 @@
+"""Names of files with a part that differs for each process of one command line: ``report.%r.json`` under mpirun."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from cuvet import CuvetError
+
+RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+"""Variables with the number of a process among those started together: of torchrun, Open MPI, PMIx, MPICH and Slurm. The launcher that can
+stand inside another comes first: torchrun is started by srun, and not the other way round."""
+
+
+def expanded(path: Path, option: str, environment: Mapping[str, str]) -> Path:
+    """The path with %p (our process id), %r (the rank), %h (the host), %q{NAME} (a variable) and %% filled in. CuvetError if there is
+    no rank or variable, or for another letter; ``option`` is what is then named."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match["variable"]
+        if name is not None:
+            if name not in environment:
+                raise CuvetError(f"{option} {path}: %q{{{name}}}: no environment variable is called {name}")
+            return environment[name]
+        if match[0] == "%r":
+            return _rank(path, option, environment)
+        known = {"%p": str(os.getpid()), "%h": socket.gethostname(), "%%": "%"}
+        if match[0] not in known:
+            raise CuvetError(
+                f"{option} {path}: {match[0]} is not known: say %p, %r, %h or %q{{NAME}}, or %% for a percent sign"
+            )
+        return known[match[0]]
+
+    return Path(re.sub(r"%(?:q\{(?P<variable>[^{}]*)\}|.|$)", value, str(path), flags=re.S))
+
+
+def _rank(path: Path, option: str, environment: Mapping[str, str]) -> str:
+    rank = next((environment[name] for name in RANK if environment.get(name, "").isdecimal()), None)
+    if rank is None:
+        raise CuvetError(f"{option} {path}: %r is the rank, and none of {', '.join(RANK)} is set; %p is the process id")
+    return rank
