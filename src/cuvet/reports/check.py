@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from cuvet.findings import Frame
 from cuvet.printable import printable
 from cuvet.reports import json
+from cuvet.reports.source import window
 from cuvet.reports.terminal import STYLES, console, headline, labelled
 from cuvet.source import NotChecked
 from cuvet.source.tool.fingerprints import place
@@ -106,10 +106,10 @@ def _finding(finding: CheckFinding, output: Console, known: bool) -> None:
         shown = frame
     for reason in finding.because:
         labelled("because", reason, output)
-    for evidence in finding.evidence if known else ():
-        labelled(evidence.kind, f"{evidence.text} ({evidence.source})", output)
     if finding.help:
         labelled("help", finding.help, output)
+    for evidence in finding.evidence if known else ():
+        labelled(evidence.kind, f"{evidence.text} ({evidence.source})", output)
     labelled("more", f"cuvet explain {finding.rule}", output)
 
 
@@ -145,24 +145,14 @@ def _same_line(one: Frame, other: Frame) -> bool:
 def _excerpt(frame: Frame, label: str, style: str, gutter: int, output: Console, again: bool) -> None:
     """The line, what is meant in it, and what there is to say of it. With ``again`` the line stands just above."""
     line = line_of(Path(frame.file or ""), frame.line)
-    room = max(output.width - gutter - 3, 20)
-    start, end = (frame.column or 1) - 1, (frame.end_column or frame.column or 1) - 1
-    cut = max(0, start - 2 * room)  # a line can have millions of characters
-    line, start, end = line[cut : start + 2 * room], start - cut, end - cut
-    before, marked = _cells(line[:start]), _cells(line[start:end], line[:start])
-    shift = max(0, before + min(marked, room // 2) - room)
+    start, end = (len(line[: (column or 1) - 1].expandtabs(_TAB)) for column in (frame.column, frame.end_column))
+    part = window(line.expandtabs(_TAB), start, max(start + 1, end), max(output.width - gutter - 3, 20))
     if not again:
-        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line.expandtabs(_TAB))
         row = Text(f"{frame.line:>{gutter}} | ", style=_PLACE)
-        _print(output, row.append(text[shift : shift + room], style="default"))
-    carets = " " * (before - shift) + "^" * max(1, min(marked, room - (before - shift)))
+        _print(output, row.append(part.text, style="default"))
+    carets = " " * part.start + "^" * max(1, part.end - part.start)
     row = Text(f"{'':>{gutter}} | ", style=_PLACE).append(carets, style=style)
     _print(output, row.append(f" {printable(label)}" if label else "", style=style))
-
-
-def _cells(text: str, before: str = "") -> int:
-    """Columns of a terminal that the text takes behind ``before``, which stands at the line's beginning."""
-    return cell_len((before + text).expandtabs(_TAB)) - cell_len(before.expandtabs(_TAB))
 
 
 def _not_checked(report: CheckReport) -> Iterator[str]:

@@ -111,6 +111,15 @@ def test_a_comment_that_ignores_nothing_is_reported(project: Project, check: Che
     assert f"a.cu:5:44: warning: {why}\n" in done.out
 
 
+def test_a_comment_about_a_rule_that_only_a_run_can_show_is_not_reported(project: Project, check: Check) -> None:
+    comment = "// cuvet: ignore[capture-wait, memory-use-unordered, CV804] the test of a capture"
+    project.write(
+        {"a.cu": f"void f(cudaStream_t stream) {{\n    if (cudaStreamSynchronize(stream)) abort();  {comment}\n}}\n"}
+    )
+    done = check("a.cu")
+    assert (done.code, done.out) == (0, "0 errors, 0 warnings in 1 file (1 function with CUDA)\n")
+
+
 def test_one_name_of_several_can_be_unused(project: Project, check: Check) -> None:
     project.write({"a.cu": MISTAKE.replace("(stream));\n}", "(stream));  // cuvet: ignore[CV201, CV202]\n}")})
     done = check("a.cu")

@@ -102,8 +102,8 @@ error[CV201]: cudaStreamSynchronize: stream s was destroyed before this call (st
 6 |     cudaStreamSynchronize(s);
   |                           ^ 4: it is used here
    = because: stream s was destroyed in line 5
-   = documented: Undefined. (a document)
    = help: destroy it later
+   = documented: Undefined. (a document)
    = more: cuvet explain CV201
 
 1 error, 0 warnings in 1 file (1 function with CUDA)
@@ -157,7 +157,7 @@ def test_what_is_known_of_a_rule_is_told_once(project: Project) -> None:
 
 def test_wide_characters_tabs_and_control_characters(project: Project) -> None:
     project.write({"a.cu": "\n\n/* \u6f22\u5b57\t\x1b[31m */ cudaStreamCreate(&s);\n"})
-    found = msgspec.structs.replace(FINDING, path=(), objects=(), site=site("cudaStreamCreate", frame(3, 17, 33)))
+    found = msgspec.structs.replace(FINDING, path=(), objects=(), site=site("cudaStreamCreate", frame(3, 16, 32)))
     line, carets = rendered(made(found)).splitlines()[2:4]
     assert "\x1b" not in line
     assert line.index("cudaStreamCreate") + 2 == carets.index("^"), "two characters take two columns each"
