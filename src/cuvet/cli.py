@@ -7,6 +7,7 @@ import difflib
 import importlib
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
@@ -24,7 +25,13 @@ EPILOG = """examples:
   cuvet analyze DIR                 report again from a recording
   cuvet check src/                  check source code
   cuvet explain event-use-after-destroy
+
+exit codes: 0 and 1 are a command's answer (see cuvet COMMAND -h); 2 it could not do its work, and one line says why;
+130 it was interrupted; 141 nobody read what it wrote
 """
+
+UNABLE = 2
+"""The exit code of a command that could not do its work: a mistake in its use, or what it needs cannot be read or written."""
 
 
 class Command(Protocol):
@@ -106,7 +113,7 @@ def occupy_standard_streams() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``cuvet``. Returns the exit code; 2 is a mistake in the use of cuvet."""
+    """Entry point of ``cuvet``. Returns the exit code."""
     occupy_standard_streams()
     try:
         args = parse(sys.argv[1:] if argv is None else argv)
@@ -115,13 +122,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except CuvetError as error:
         print(f"cuvet: {printable(str(error))}", file=sys.stderr)
-        return 2
+        return UNABLE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 128 + signal.SIGPIPE
     except OSError as error:
         print(f"cuvet: {printable(str(error.filename or 'cannot write'))}: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return UNABLE
     except KeyboardInterrupt:
-        return 130
+        return 128 + signal.SIGINT

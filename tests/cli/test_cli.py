@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -55,7 +56,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line:
 def test_output_that_cannot_be_written_is_one_line(arguments: str) -> None:
     command = f"{sys.executable} -m cuvet {arguments}"
     full = subprocess.run(["sh", "-c", f"{command} >/dev/full"], capture_output=True, text=True)
-    assert (full.returncode, full.stderr) == (1, "cuvet: cannot write: No space left on device\n")
+    assert (full.returncode, full.stderr) == (2, "cuvet: cannot write: No space left on device\n")
     closed = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True)
     assert (closed.returncode, closed.stderr) == (0, "")
     unread = subprocess.run(
@@ -65,12 +66,14 @@ def test_output_that_cannot_be_written_is_one_line(arguments: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_an_example_and_the_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main([command, "-h"])
     out = capsys.readouterr().out
     assert exit_.value.code == 0
-    assert f"cuvet {command}" in out.split("examples:")[1]
+    examples, codes = out.split("examples:")[1].split("exit codes: ")
+    assert f"cuvet {command}" in examples
+    assert "2 " in codes
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,16 +128,30 @@ def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixtur
     assert [command for command in COMMANDS if command in script] == list(COMMANDS)
 
 
-def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("ru", ["run", "rules"]),
+        ("run --fail", ["--fail-on"]),
+        ("run --fail-on ", ["error", "warning"]),
+        ("analyze --req", ["--require-cuda"]),
+        ("analyze --verb", ["--verbose"]),
+    ],
+)
+def test_bash_completes(words: str, completed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     main(["completion", "bash"])
+    last = len(words.split(" "))
+    quoted = " ".join(f"'{word}'" for word in words.split(" "))
     script = (
         capsys.readouterr().out
-        + '\nCOMP_WORDS=(cuvet ru); COMP_CWORD=1; _shtab_cuvet; printf "%s\\n" "${COMPREPLY[@]}"\n'
+        + f"\nCOMP_WORDS=(cuvet {quoted}); COMP_CWORD={last}; _shtab_cuvet"
+        + '; printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(["bash", "--norc"], input=script, capture_output=True, text=True)
-    assert done.stdout.split() == ["run", "rules"]
+    assert done.stdout.split() == completed
 
 
 def test_a_closed_pipe_is_silent() -> None:
-    command = f"{sys.executable} -m cuvet rules | true"
-    assert subprocess.run(["bash", "-c", command], capture_output=True, text=True).stderr == ""
+    command = f"{sys.executable} -m cuvet explain --all 400 --format json | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode in (0, 128 + signal.SIGPIPE), done.stderr) == (True, "")

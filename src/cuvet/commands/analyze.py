@@ -15,10 +15,10 @@ EPILOG = """examples:
   cuvet analyze ~/.local/state/cuvet/20260101-120000-4711
   cuvet analyze --format json --output report.json DIR
   cuvet analyze --source-root ~/src/project DIR
-  cuvet analyze --fail-on error rank.*          recordings of several processes, one report
+  cuvet analyze --fail-on error rec.*           recordings of several processes, one report
 
-exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--error-exitcode chooses another number), or the
-report cannot be written; 2 a mistake in the use of cuvet, or a directory without a recording that can be read
+exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--error-exitcode chooses another number);
+2 there is no recording, the report cannot be written, or a mistake in the use of cuvet
 """
 
 

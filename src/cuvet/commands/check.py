@@ -26,7 +26,7 @@ EPILOG = """examples:
   cuvet check --fix kernels.cu
 
 exit codes: 0 no finding of severity error; 1 there is one (--error-exitcode chooses another number);
-2 a file could not be read, or a mistake in the use of cuvet
+2 a file could not be read, the report cannot be written, or a mistake in the use of cuvet
 """
 
 FOUND, UNREADABLE = 1, 2

@@ -8,6 +8,8 @@ EPILOG = """examples:
   eval "$(cuvet completion bash)"
   cuvet completion zsh > ~/.zfunc/_cuvet
   cuvet completion fish > ~/.config/fish/completions/cuvet.fish
+
+exit codes: 0 it is printed; 2 it cannot be written, or a mistake in the use of cuvet
 """
 
 

@@ -20,7 +20,7 @@ EPILOG = """examples:
   cuvet doctor -- ./program          what this program would load
   cuvet doctor -v                    every probe, and what it looked at
 
-exit codes: 0 no error was found; 1 an error was found
+exit codes: 0 no error was found; 1 an error was found; 2 a mistake in the use of cuvet, or the report cannot be written
 """
 
 

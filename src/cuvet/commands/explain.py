@@ -27,6 +27,8 @@ EPILOG = """examples:
   cuvet explain cudaErrorInvalidValue cudaHostRegister      with the function that returned it
   python train.py 2>&1 | cuvet explain -                     the errors in a log; a FILE works too
   cuvet explain stream-use-after-destroy                     a rule or a cause that cuvet named
+
+exit codes: 0 it is explained; 2 nothing is known of it, the text cannot be written, or a mistake in the use of cuvet
 """
 
 

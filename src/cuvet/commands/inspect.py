@@ -27,7 +27,8 @@ EPILOG = """examples:
   cuvet inspect --gpu this --driver this .venv/lib     on this machine
   cuvet inspect --kernels --format json torch.whl
 
-exit codes: 0 all was read; 1 a file has no code for a --gpu (not with --gpu all); 2 something could not be read
+exit codes: 0 all was read; 1 a file has no code for a --gpu (not with --gpu all); 2 something could not be read, the report
+cannot be written, or a mistake in the use of cuvet
 """
 
 UNUSABLE, UNREADABLE = 1, 2

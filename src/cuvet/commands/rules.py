@@ -11,6 +11,8 @@ HELP = "List the rules."
 EPILOG = """examples:
   cuvet rules
   cuvet rules --format json
+
+exit codes: 0 they are listed; 2 the list cannot be written, or a mistake in the use of cuvet
 """
 
 

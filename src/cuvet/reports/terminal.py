@@ -212,6 +212,8 @@ def _breaks(text: str, width: int, indent: int) -> list[int]:
         if column > width >= alone:
             breaks.append(word.start(2))
             column = alone
+        elif column > width:
+            column %= width
     return breaks
 
 
