@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cuvet.findings import Report
+    from cuvet.findings import Finding, Report
 
+LEAST = ("error", "warning")
+"""What ``--fail-on`` takes."""
 FAILED = 1
 """Without ``--error-exitcode``."""
 
@@ -16,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the three options."""
     parser.add_argument(
         "--fail-on",
-        choices=("error", "warning"),
+        choices=LEAST,
         help="exit with 1 if there is a finding of this severity or a worse one (default: error, if --error-exitcode is given)",
     )
     parser.add_argument(
@@ -26,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def exit_code_number(text: str) -> int:
+    """Of ``--error-exitcode``."""
     if not text.isdecimal() or int(text) > 255:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 255")
     return int(text)
@@ -33,15 +37,15 @@ def exit_code_number(text: str) -> int:
 
 def exit_code(args: argparse.Namespace, report: Report) -> int | None:
     """The exit code that the options ask for with this report; None if they ask for none."""
-    from cuvet.findings import SEVERITIES
-
     least = args.fail_on or ("error" if args.error_exitcode is not None else None)
-    failing = SEVERITIES[: SEVERITIES.index(least) + 1] if least else ()
-    found = any(finding.severity in failing for finding in report.findings)
-    if not found and not (args.require_cuda and saw_no_cuda(report)):
+    found = least is not None and any_as_bad(report.findings, least)
+    if not found and not (args.require_cuda and not report.stats.get("calls")):
         return None
     return FAILED if args.error_exitcode is None else int(args.error_exitcode)
 
 
-def saw_no_cuda(report: Report) -> bool:
-    return not report.stats.get("calls")
+def any_as_bad(findings: Iterable[Finding], least: str) -> bool:
+    """Whether one of them has the severity ``least`` or a worse one."""
+    from cuvet.findings import SEVERITIES
+
+    return any(SEVERITIES.index(finding.severity) <= SEVERITIES.index(least) for finding in findings)

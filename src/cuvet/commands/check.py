@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuvet import CuvetError, reports
+from cuvet import CuvetError, reports, verdict
 
 if TYPE_CHECKING:
     from cuvet.source.tool.report import CheckReport
@@ -25,11 +25,11 @@ EPILOG = """examples:
   cuvet check --baseline known.json .
   cuvet check --fix kernels.cu
 
-exit codes: 0 no finding of severity error; 1 there is one (--error-exitcode chooses another number);
+exit codes: 0 no finding of severity error; 1 there is one, or what --fail-on names (--error-exitcode chooses another number);
 2 a file could not be read, the report cannot be written, or a mistake in the use of cuvet
 """
 
-FOUND, UNREADABLE = 1, 2
+UNREADABLE = 2
 FORMATS = (*reports.REPORT_FORMATS, "concise", "github")
 
 
@@ -56,8 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", metavar="N", type=_jobs, help="processes (default: one for each processor)")
     parser.add_argument("--no-cache", action="store_true", help="do not use or keep results of earlier runs")
     parser.add_argument(
-        "--error-exitcode", metavar="N", type=_exit_code, help="exit with N if there is a finding of severity error"
+        "--fail-on",
+        choices=verdict.LEAST,
+        default="error",
+        help="exit with 1 if there is a finding of this severity or a worse one (default: error)",
     )
+    parser.add_argument("--error-exitcode", metavar="N", type=verdict.exit_code_number, help="exit with N instead of 1")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         baseline.write(todo.baseline, outcome.wanted, todo.root)
     report = session.report(todo, outcome, fixed)
     _write(report, args)
-    return _exit_code_of(report, args.error_exitcode)
+    return _exit_code_of(report, args)
 
 
 def _write(report: CheckReport, args: argparse.Namespace) -> None:
@@ -101,11 +105,12 @@ def _write(report: CheckReport, args: argparse.Namespace) -> None:
         raise CuvetError(f"cannot write the report to {args.output}: {error.strerror}") from error
 
 
-def _exit_code_of(report: CheckReport, chosen: int | None) -> int:
+def _exit_code_of(report: CheckReport, args: argparse.Namespace) -> int:
     if report.unread:
         return UNREADABLE
-    found = any(finding.severity == "error" for finding in report.findings)
-    return (FOUND if chosen is None else chosen) if found else 0
+    if not verdict.any_as_bad(report.findings, args.fail_on):
+        return 0
+    return verdict.FAILED if args.error_exitcode is None else int(args.error_exitcode)
 
 
 @contextmanager
@@ -139,10 +144,4 @@ def _path(text: str) -> Path:
 def _jobs(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 1024")
-    return int(text)
-
-
-def _exit_code(text: str) -> int:
-    if not text.isdecimal() or int(text) > 255:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 255")
     return int(text)

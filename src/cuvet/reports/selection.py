@@ -26,9 +26,9 @@ def select(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def fitting(finding: Finding) -> list[Evidence]:
-    """The surest piece of evidence that names the call at hand, in the runtime's name or the driver's; nothing if none does."""
+    """Of the evidence that names the call at hand, by its name in the runtime or the driver, the surest and shortest; else nothing."""
     name = re.sub(r"^cu(?:da)?(?=[A-Z])", "", finding.api)
     prefix = "cu(?:da)?" if name != finding.api else ""
     named = re.compile(rf"\b{prefix}{re.escape(name)}(?:_v\d+)?\b")
     fit = [each for each in finding.evidence if named.search(each.text) or named.search(each.source)]
-    return sorted(fit, key=lambda each: _SUREST_FIRST.index(each.kind))[:1]
+    return sorted(fit, key=lambda each: (_SUREST_FIRST.index(each.kind), len(each.text)))[:1]

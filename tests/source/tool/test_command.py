@@ -28,6 +28,11 @@ def test_exit_codes(project: Project, check: Check) -> None:
     assert check("--error-exitcode", "7", "bad.cu").code == 7
     assert check("--error-exitcode", "0", "bad.cu").code == 0
     assert check("--error-exitcode", "7", "good.cu").code == 0
+    project.write({"warned.cu": "void end(cudaStream_t stream) {\n    CHECK(cudaStreamDestory(stream));\n}\n"})
+    assert check("warned.cu").code == 0
+    assert check("--fail-on", "warning", "warned.cu").code == 1
+    assert check("--fail-on", "warning", "--error-exitcode", "7", "warned.cu").code == 7
+    assert check("--fail-on", "warning", "good.cu").code == 0
 
 
 def test_only_errors_count(project: Project, check: Check) -> None:

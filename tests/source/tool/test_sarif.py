@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from cuvet import reports
@@ -224,6 +225,16 @@ def test_a_run(project: Project) -> None:
     assert bare["locations"] == []
     levels = [note["level"] for note in run["invocations"][0]["toolExecutionNotifications"]]
     assert levels == ["warning", "error"]
+
+
+def test_what_follows_from_a_finding_of_a_run_is_related_to_it(project: Project) -> None:
+    report = observed()
+    finding = msgspec.structs.replace(report.findings[0], objects=(), consequences=(report.findings[0],))
+    report = msgspec.structs.replace(report, findings=(finding,))
+    (result,) = written(report, project.root / "out.sarif")["results"]
+    (related,) = result["relatedLocations"]
+    assert related["message"]["text"].startswith("then cudaStreamDestroy: ")
+    assert related["physicalLocation"]["region"]["startLine"] == 41
 
 
 def test_fingerprints_of_a_run_stay_when_lines_move(project: Project) -> None:
