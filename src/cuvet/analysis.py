@@ -11,7 +11,7 @@ import math
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -443,12 +443,25 @@ def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = 
         stats += Counter(report.stats)
     return msgspec.structs.replace(
         reports[0],
-        findings=tuple(finding for report in reports for finding in report.findings),
+        findings=_folded(finding for report in reports for finding in report.findings),
         machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
         memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,
         not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),
         stats=dict(stats),
     )
+
+
+def _folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each once that occurred in several recordings, with the same stack and message: they are of processes of one program."""
+    folded: dict[tuple[object, ...], Finding] = {}
+    for number, each in enumerate(findings):
+        key = (each.rule, each.api, each.message, each.site.frames or number)
+        if (first := folded.get(key)) is not None:
+            each = msgspec.structs.replace(
+                first, repeats=first.repeats + each.repeats, processes=first.processes + each.processes
+            )
+        folded[key] = each
+    return tuple(folded.values())
 
 
 def read_meta(directory: Path) -> Meta:

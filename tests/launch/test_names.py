@@ -82,6 +82,12 @@ def test_of_two_runs_with_one_trace_only_the_first_has_it(tmp_path: Path, monkey
     assert [path.name for path in (tmp_path / "rec").iterdir()] == ["meta.json"]
 
 
+def test_runs_that_would_have_one_name_have_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("time.strftime", lambda form: "20260101-120000-4711")
+    assert [trace.make(None).name for _ in range(2)] == ["20260101-120000-4711", "20260101-120000-4711-2"]
+
+
 def test_a_trace_that_is_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "rec").write_text("")
     with pytest.raises(CuvetError, match="rec is not a directory"):

@@ -117,6 +117,21 @@ def test_the_same_finding_in_several_processes_is_one(
     assert [(finding.repeats, finding.processes) for finding in found] == expected
 
 
+def test_the_same_finding_in_several_recordings_is_one(tmp_path: Path) -> None:
+    for rank, at in ((0, 10), (1, 10), (2, 11)):
+        t = Thread()
+        records = w.python_code(1, "/home/me/worker.py", "work") + w.stack(9, (), [(1, at)]) + t.setup()
+        records += t.create() + t.destroy() + t.synchronize(alive=False, status=400, stack=9)
+        (tmp_path / str(rank)).mkdir()
+        report(tmp_path / str(rank), records)
+    found = analyze([tmp_path / str(rank) for rank in (0, 1, 2)])
+    assert [(each.repeats, each.processes, each.site.frames[0].line) for each in found.findings] == [
+        (2, 2, 10),
+        (1, 1, 11),
+    ]
+    assert found.stats["processes"] == 3
+
+
 def test_a_rule_that_the_driver_contradicts_is_dropped_and_counted(tmp_path: Path) -> None:
     def destroy_nothing(status: int) -> bytes:
         t = Thread()

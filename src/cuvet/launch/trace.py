@@ -17,7 +17,7 @@ from cuvet.analysis import Meta
 def make(wanted: Path | None) -> Path:
     """A new private directory: ``wanted``, or one named by the date and our pid. CuvetError if it holds something already, or another
     run has it: of several that are started at once, the one that makes ``meta.json``."""
-    directory = wanted if wanted is not None else _home() / time.strftime(f"%Y%m%d-%H%M%S-{os.getpid()}")
+    directory = wanted if wanted is not None else _unused(_home() / time.strftime(f"%Y%m%d-%H%M%S-{os.getpid()}"))
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=wanted is not None)
         if any(directory.iterdir()):
@@ -34,6 +34,12 @@ def make(wanted: Path | None) -> Path:
     except OSError as error:
         raise CuvetError(f"cannot make {directory}: {error.strerror}; choose another directory with --trace") from None
     return directory.resolve()
+
+
+def _unused(directory: Path) -> Path:
+    """The directory, or one of a name like it: machines that share a home can have processes of one number."""
+    names = (directory.with_name(f"{directory.name}{after}") for after in ("", *(f"-{n}" for n in range(2, 1000))))
+    return next((name for name in names if not name.exists()), directory)
 
 
 def _home() -> Path:

@@ -14,7 +14,7 @@ from cuvet.findings import Frame
 from cuvet.printable import printable
 from cuvet.reports import json
 from cuvet.reports.source import window
-from cuvet.reports.terminal import STYLES, console, headline, labelled
+from cuvet.reports.terminal import STYLES, console, headline, labelled, line
 from cuvet.source import NotChecked
 from cuvet.source.tool.fingerprints import place
 from cuvet.source.tool.lines import line_of
@@ -66,8 +66,8 @@ def render(report: CheckReport, output: Console, *, concise: bool = False) -> No
             output, Text("error", STYLES["error"]).append(f": {printable(f'{unread.file}: {unread.why}')}", "default")
         )
     for sentence in _not_checked(report):
-        _print(output, Text("not checked", STYLES["warning"]).append(f": {printable(sentence)}", "default not bold"))
-    _print(output, _totals(report))
+        line(output, Text("not checked", STYLES["warning"]).append(f": {printable(sentence)}", "default not bold"))
+    line(output, _totals(report))
 
 
 def frame_of(ignore: Ignore) -> Frame:
@@ -93,14 +93,14 @@ def _position(frame: Frame) -> str:
 def _finding(finding: CheckFinding, output: Console, known: bool) -> None:
     """``known``: what is known about the rule is told, which is done once."""
     site = place(finding)
-    _print(output, headline(finding))
-    _print(output, _arrow(site))
+    line(output, headline(finding))
+    line(output, _arrow(site), indent=6)
     rows = _rows(finding)
     gutter = max(len(str(frame.line)) for frame, _, _ in rows)
     shown: Frame | None = None
     for number, (frame, text, style) in enumerate(rows, 1):
         if frame.file != (shown or site).file:
-            _print(output, _arrow(frame))
+            line(output, _arrow(frame), indent=6)
         label = f"{number}: {text}" if len(rows) > 1 and text else text
         _excerpt(frame, label, style, gutter, output, again=shown is not None and _same_line(shown, frame))
         shown = frame
@@ -144,9 +144,9 @@ def _same_line(one: Frame, other: Frame) -> bool:
 
 def _excerpt(frame: Frame, label: str, style: str, gutter: int, output: Console, again: bool) -> None:
     """The line, what is meant in it, and what there is to say of it. With ``again`` the line stands just above."""
-    line = line_of(Path(frame.file or ""), frame.line)
-    start, end = (len(line[: (column or 1) - 1].expandtabs(_TAB)) for column in (frame.column, frame.end_column))
-    part = window(line.expandtabs(_TAB), start, max(start + 1, end), max(output.width - gutter - 3, 20))
+    text = line_of(Path(frame.file or ""), frame.line)
+    start, end = (len(text[: (column or 1) - 1].expandtabs(_TAB)) for column in (frame.column, frame.end_column))
+    part = window(text.expandtabs(_TAB), start, max(start + 1, end), max(output.width - gutter - 3, 20))
     if not again:
         row = Text(f"{frame.line:>{gutter}} | ", style=_PLACE)
         _print(output, row.append(part.text, style="default"))

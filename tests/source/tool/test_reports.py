@@ -14,7 +14,7 @@ import pytest
 
 from cuvet.findings import Evidence, Frame, ObjectReport, Site, Step, Tool
 from cuvet.reports import check as report
-from cuvet.reports import github
+from cuvet.reports import github, terminal
 from cuvet.source import NotChecked
 from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
 
@@ -176,6 +176,21 @@ def test_a_line_of_ten_megabytes_is_cut_around_the_place(project: Project) -> No
 
 def test_a_file_that_is_gone(project: Project) -> None:
     assert "  --> a.cu:6:27 in drain\n" in rendered(made(FINDING))
+
+
+def test_on_a_terminal_the_headline_is_wrapped_between_words(project: Project) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    output = terminal.console(Screen(), "never")
+    output.width = 50
+    report.render(made(FINDING), output)
+    assert output.file.getvalue().splitlines()[:3] == [
+        "error[CV201]: cudaStreamSynchronize: stream s was",
+        "    destroyed before this call",
+        "    (stream-use-after-destroy)",
+    ]
 
 
 def test_in_a_line_each(project: Project) -> None:
