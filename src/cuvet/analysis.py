@@ -1,7 +1,8 @@
 """Recordings to findings: each call is judged by the model as it was when the call was made.
 
-The driver is the judge of the model too: where a rule says that a call must fail and it succeeded, the rule is wrong about this
-program, and its finding is dropped and counted (``stats["contradicted"]``).
+The driver is the judge of the model too: where a rule speaks against a call, and the call returned success though nothing shows
+that it can (``Rule.succeeds``), the rule is wrong about this program. Its finding is dropped and counted
+(``stats["contradicted"]``), and the model learns that what the call named is there (``Model.accept``).
 """
 
 from __future__ import annotations
@@ -187,7 +188,12 @@ class ProcessAnalysis:
         lost = model.sticky_error(call)
         if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
-        standing = [each for each in model.violations(call) if self._stands(each, outcome)]
+        found = model.violations(call)
+        for violation in found:
+            if violation.contradicted(call, outcome.status):
+                self.stats["contradicted"] += 1
+                model.accept(call, violation)
+        standing = [each for each in found if each.stands(call, outcome.status)]
         for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
             if not (violation.driver_only and site_of(call).api != call.name):
                 self._report(call, violation)
@@ -198,16 +204,6 @@ class ProcessAnalysis:
         if failure is not None:
             self._report(call, failure)
         return failure is not None
-
-    def _stands(self, violation: Violation, outcome: Outcome) -> bool:
-        """Whether a violation still holds, given what the driver did."""
-        certain = bool(violation.outcomes) and not violation.undefined
-        if violation.only_if_failed and outcome.status is not None:
-            return outcome.status != 0 and (not certain or outcome.status in violation.outcomes)
-        if outcome.status == 0 and certain and 0 not in violation.outcomes:
-            self.stats["contradicted"] += 1
-            return False
-        return True
 
     def _report(self, call: RecordedCall, violation: Violation) -> None:
         blamed = violation.culprit if isinstance(violation.culprit, RecordedCall) else call

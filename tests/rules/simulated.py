@@ -39,15 +39,6 @@ def expected(program: str) -> set[Finding]:
     }
 
 
-def stands(violation: Violation, status: int | None) -> bool:
-    """Whether a violation is reported when the call ended so."""
-    if status is None:
-        return True
-    if violation.only_if_failed:
-        return status != 0 and (violation.undefined or not violation.outcomes or status in violation.outcomes)
-    return status != 0 or not violation.outcomes or violation.undefined
-
-
 class SimulatedDriver(programs.Driver):
     """``cu`` without a library: calls go to a model."""
 
@@ -119,7 +110,7 @@ class SimulatedDriver(programs.Driver):
         prediction = self.model.predict(call)
         status = prediction.statuses[0]
         for violation in prediction.violations:
-            if stands(violation, None if status < 0 else status):
+            if violation.stands(call, None if status < 0 else status):
                 line = self._lines[(violation.culprit or call).number]
                 self.findings.add((line, violation.rule.severity, violation.rule.name))
                 self.violations.append((call, violation))

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,9 @@ def test_programs_parse_and_are_marked(rule: type[Rule]) -> None:
     assert all(not expected(example.program) for example in valid)
     for example in invalid:
         assert any((severity, name) == (rule.severity, rule.name) for _, severity, name in expected(example.program))
+
+
+@every_rule
+def test_what_is_accused_of_success_is_shown_to_succeed(rule: type[Rule]) -> None:
+    shown = rule.succeeds.values() if isinstance(rule.succeeds, Mapping) else [rule.succeeds] if rule.succeeds else []
+    assert all(each in rule.evidence and each.kind in ("measured", "documented") for each in shown)

@@ -21,6 +21,7 @@ from cuvet.model.objects import (
     Capture,
     Context,
     Graph,
+    GraphNode,
     HostMemory,
     MemoryPool,
     Object,
@@ -233,6 +234,26 @@ class Model:
             return
         for step in plan(call.entry_point):
             step(self, call, outcome)
+
+    def accept(self, call: Call, violation: Violation) -> None:
+        """The driver took a call that ``violation`` speaks against. If that is about an object which had ended, its handle
+        names another one by now, which no call showed: captured work makes nodes, and libraries make objects past the shim."""
+        dead = violation.objects[0] if violation.objects else None
+        if dead is None or dead.alive or isinstance(dead, (Allocation, HostMemory)):
+            return
+        scope = self._scope(dead.kind, self.current_context(call))
+        if self.table.find(dead.kind, dead.handle, 0, scope) is not dead:
+            return
+        found = self.table.add(type(dead), dead.kind, dead.handle, 0, scope)
+        found.context = dead.context if dead.context is not None and dead.context.alive else self.current_context(call)
+        found.device = dead.device
+        if isinstance(found, Context):
+            for thread in self.threads.values():
+                thread.stack = [found if context is dead else context for context in thread.stack]
+
+    def forget_nodes(self) -> None:
+        """Graph nodes are made from now on, or were, that no call shows: the handle of one that has ended may name one of them."""
+        self.table.forget_dead(Kind.GRAPH_NODE)
 
     def shutdown(self) -> None:
         """The process is exiting and the driver has shut down: later calls are answered CUDA_ERROR_DEINITIALIZED."""
@@ -526,11 +547,12 @@ class Model:
 
     def _seen(self, seen: SeenHandle, scope: int = 0) -> Object | None:
         """The object of the generation that the shim saw. Objects that are handed out again can get a generation here that the shim
-        does not count; what was alive for the shim is the newest then."""
+        does not count; what was alive for the shim is the newest then, and so is what the driver was seen to take (``accept``)."""
         found = self._find(seen.kind, seen.handle, seen.generation, scope)
-        if seen.alive and found is not None and not found.alive:
+        if found is not None and not found.alive:
             newest = self._find(seen.kind, seen.handle, 0, scope)
-            return newest if newest is not None and newest.alive else found
+            if newest is not None and (newest.created_by is None or (seen.alive and newest.alive)):
+                return newest
         return found
 
     def _memory_at(self, kind: Kind, address: int) -> Object | None:
@@ -618,6 +640,8 @@ class Model:
             self.freed_twice_in.discard(object)
         elif isinstance(object, Graph):
             object.original = None
+        elif isinstance(object, GraphNode) and self.live_captures:
+            self.forget_nodes()
 
     def _all_alive(self, call: Call, judged: Judged) -> bool:
         """Whether every object that the call names is known and alive."""

@@ -31,7 +31,7 @@ _TYPES = {
 }
 """CUgraphNodeType, by what entry points call such nodes: ``cuGraphAddKernelNode``, ``cuGraphKernelNodeGetParams``."""
 
-MEM_ALLOC, MEM_FREE, CONDITIONAL = 10, 11, 13
+CHILD_GRAPH, MEM_ALLOC, MEM_FREE, CONDITIONAL = 4, 10, 11, 13
 """CU_GRAPH_NODE_TYPE_…"""
 
 

@@ -16,7 +16,7 @@ Some things are not known before the call. The analysis asks about them besides 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -73,6 +73,19 @@ class Violation:
     cause: Call | None = None
     held: Total | None = None
 
+    def stands(self, call: Call, status: int | None) -> bool:
+        """Whether it still holds once the driver has answered ``call`` with ``status`` (None: it did not return). A call that returned
+        success is accused only where it was measured, or is documented, that it can (``Rule.succeeds``)."""
+        if status is None:
+            return True
+        if self.only_if_failed:
+            return status != 0 and (self.undefined or not self.outcomes or status in self.outcomes)
+        return status != 0 or 0 in self.outcomes or self.rule.can_succeed(call.name)
+
+    def contradicted(self, call: Call, status: int | None) -> bool:
+        """Whether the driver took what the violation says it does not take."""
+        return status == 0 and not self.only_if_failed and not self.stands(call, status)
+
 
 class Rule(ABC):
     """The subclass's docstring has the four headings that become its page:
@@ -88,6 +101,9 @@ class Rule(ABC):
     summary: ClassVar[str]
     help: ClassVar[str]
     evidence: ClassVar[tuple[Evidence, ...]]
+    succeeds: ClassVar[Evidence | Mapping[str, Evidence] | None] = None
+    """What shows that a call can break the rule and return success all the same: one of ``evidence``, or by entry point.
+    Where nothing does, a call that returned success is not accused."""
     VALID: ClassVar[tuple[Example, ...]]
     INVALID: ClassVar[tuple[Example, ...]]
     kinds: ClassVar[frozenset[Kind] | None] = None
@@ -114,6 +130,11 @@ class Rule(ABC):
             (cls.kinds is None or role.kind in cls.kinds) and (cls.verbs is None or role.verb in cls.verbs)
             for role in entry_point.roles
         )
+
+    @classmethod
+    def can_succeed(cls, name: str) -> bool:
+        """Whether a call of that entry point is shown to return success although it breaks the rule."""
+        return name in cls.succeeds if isinstance(cls.succeeds, Mapping) else cls.succeeds is not None
 
     @classmethod
     @abstractmethod

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.nodes import (
+    CHILD_GRAPH,
     CONDITIONAL,
     MEM_ALLOC,
     MEM_FREE,
@@ -41,6 +42,8 @@ def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         return
     graph.allocates |= node_type in (MEM_ALLOC, MEM_FREE)
     graph.conditional |= node_type == CONDITIONAL
+    if node_type in (CHILD_GRAPH, None):
+        model.forget_nodes()
     if call.name == "cuGraphAddMemFreeNode":
         graph.frees[call.arg("dptr")] = call
     if isinstance(node, GraphNode):
@@ -97,6 +100,7 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
         made.original = original
         made.unnamed_events = list(original.events)
         made.allocates, made.conditional = original.allocates, original.conditional
+        model.forget_nodes()
 
 
 @after_roles("cuGraphNodeFindInClone")

@@ -62,6 +62,7 @@ class ContextUseAfterDestroy(UseAfterDestroy):
             "context_gone_synchronize",
         ),
     )
+    succeeds = dict.fromkeys(("cuCtxSetCurrent", "cuCtxPushCurrent"), evidence[1])
     VALID = (
         Example(
             "destroyed after its last use",

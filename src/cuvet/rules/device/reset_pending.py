@@ -49,6 +49,7 @@ class DeviceResetPending(UnfinishedWork):
             "reset_with_running_kernel",
         ),
     )
+    succeeds = evidence[1]
     VALID = (
         Example(
             "waited for first",

@@ -110,6 +110,7 @@ class DeviceUseAfterReset(Rule):
             "CUDA Runtime API, Device Management, cudaDeviceReset",
         ),
     )
+    succeeds = dict.fromkeys(("cuTexObjectDestroy", "cuSurfObjectDestroy"), evidence[8])
     VALID = (
         Example(
             "everything destroyed before the reset",

@@ -44,7 +44,9 @@ class GraphEventDestroyed(Rule):
             "instantiated: SIGSEGV in the driver in four of eight calls, no error in the others; instantiated before the event was "
             "destroyed and launched after it: SIGSEGV",
         ),
+        recorded("of 29 instantiations and launches of such graphs 16 died of SIGSEGV, 9 returned no error"),
     )
+    succeeds = evidence[1]
     VALID = (
         Example(
             "event destroyed last",

@@ -20,7 +20,8 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
     keep that graph as long as they are updated.
 
     ## Limits
-    Nodes that were captured, and not added one by one, are not known.
+    Nodes that were captured, and not added one by one, are not known, and they can get the handles of nodes that ended: a call that
+    succeeds is not reported, nor is one of a node that had ended when a capture began.
     """
 
     code = "CV742"
@@ -36,6 +37,10 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
             "destroying a node of a destroyed graph: SIGSEGV in the driver, no error code",
             "graph_node_after_graph_destroy",
         ),
+        measured(
+            "made a dependency of another graph's node: CUDA_ERROR_INVALID_VALUE", "graph_node_dependency_after_destroy"
+        ),
+        measured("its type asked for: no error", "graph_node_asked_after_destroy"),
     )
     VALID = (
         Example(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.rules.evidence import measured
 from cuvet.rules.registrations import Case, RegistrationRule, unmapped_since
@@ -47,6 +47,7 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
             "register_freed_then_copy",
         ),
     )
+    succeeds: ClassVar = {"cuMemHostUnregister": evidence[1]}
     VALID = (
         Example(
             "unregistered before it is unmapped",

@@ -54,6 +54,7 @@ class LibraryHandleChangedInUse(Rule):
             "https://github.com/cupy/cupy/issues/1109",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "shared, and not changed",

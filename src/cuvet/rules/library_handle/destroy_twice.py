@@ -48,6 +48,7 @@ class LibraryHandleDestroyTwice(DestroyTwice):
             "cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy",
         ),
     )
+    succeeds = evidence[1]
     VALID = (
         Example(
             "each handle once",

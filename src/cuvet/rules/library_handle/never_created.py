@@ -55,6 +55,7 @@ class LibraryHandleNeverCreated(Rule):
             "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "handle that was made",

@@ -63,6 +63,7 @@ class LibraryHandleNotMade(Rule):
             "cuFFT API Reference, cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "made, and then used",

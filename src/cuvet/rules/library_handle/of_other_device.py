@@ -76,6 +76,7 @@ class LibraryHandleOfOtherDevice(Rule):
             "https://github.com/flashlight/flashlight/issues/73",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "its device made current",

@@ -69,6 +69,7 @@ class LibraryHandleOutlivesContext(Rule):
             "https://github.com/Cytnx-dev/Cytnx/issues/1161",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "destroyed before the reset",

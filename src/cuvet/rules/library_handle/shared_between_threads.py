@@ -73,6 +73,7 @@ class LibraryHandleSharedBetweenThreads(Rule):
         ),
         reported("a race on one cuDNN handle, mended by a pool", "https://github.com/pytorch/pytorch/pull/14861"),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "one thread after the other",

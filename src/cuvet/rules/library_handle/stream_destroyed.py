@@ -56,6 +56,7 @@ class LibraryHandleStreamDestroyed(Rule):
             "CUDA Runtime API, Stream Management, cudaStreamDestroy",
         ),
     )
+    succeeds = evidence[3]
     VALID = (
         Example(
             "stream set back before",

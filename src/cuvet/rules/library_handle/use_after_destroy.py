@@ -52,6 +52,7 @@ class LibraryHandleUseAfterDestroy(UseAfterDestroy):
             "cuFFT API Reference, cufftDestroy(), https://docs.nvidia.com/cuda/cufft/#function-cufftdestroy",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "destroyed after the last use",

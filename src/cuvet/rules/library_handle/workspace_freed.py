@@ -54,6 +54,7 @@ class LibraryHandleWorkspaceFreed(Rule):
             "cuFFT API Reference, cufftSetWorkArea(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetworkarea",
         ),
     )
+    succeeds = evidence[1]
     VALID = (
         Example(
             "freed after the handle",

@@ -58,6 +58,7 @@ class LibraryHandleWrongKind(Rule):
             "cuBLAS, cublasLtHandle_t, https://docs.nvidia.com/cuda/cublas/#cublaslthandle-t",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "cuBLAS handle for cuBLASLt",

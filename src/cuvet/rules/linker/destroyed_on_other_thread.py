@@ -41,6 +41,7 @@ class LinkerDestroyedOnOtherThread(Rule):
             "thread's linker; of more than 1000 other calls 1, and 1 that destroyed a linker twice"
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "destroyed where it was created",

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.model import Allocation
-from cuvet.rules.evidence import documented, measured
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Example, Rule, Violation
@@ -50,12 +50,14 @@ class MemoryFreeTwice(Rule):
         measured(
             "cuMemFree after cuMemFreeAsync of cuMemAlloc memory returns CUDA_SUCCESS", "freeasync_of_malloc_then_free"
         ),
+        recorded("a second cuMemFreeAsync of cuMemAlloc memory: no error"),
         documented(
             "cudaFree: if it has already been called for the pointer before, an error is returned; "
             "if the pointer is 0, no operation is performed",
             "CUDA Runtime API, Memory Management, cudaFree",
         ),
     )
+    succeeds: ClassVar = {"cuMemFree": evidence[1], "cuMemFreeAsync": evidence[2]}
     VALID = (
         Example(
             "freed once, the pointer cleared",

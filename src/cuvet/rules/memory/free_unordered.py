@@ -60,6 +60,7 @@ class MemoryFreeUnordered(Rule):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "freed on the stream of the last use",

@@ -51,6 +51,7 @@ class MemoryFreedInKernel(Rule):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "freed in stream order after the launch",

@@ -47,6 +47,7 @@ class MemoryUseUnordered(Rule):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemAllocAsync",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "ordered by an event",

@@ -40,6 +40,7 @@ class SurfaceDestroyTwice(DestroyTwice):
             "CUDA Runtime API, Surface Object Management, cudaDestroySurfaceObject",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "destroyed once",

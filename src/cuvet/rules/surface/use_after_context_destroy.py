@@ -44,6 +44,7 @@ class SurfaceUseAfterContextDestroy(ParentGone):
         measured("cuSurfObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE", "context_gone_surface_asked"),
         measured("cuSurfObjectDestroy: accepted without an error", "context_gone_surface_destroy"),
     )
+    succeeds: ClassVar = {"cuSurfObjectDestroy": evidence[2]}
     VALID = (
         Example(
             "context destroyed last",

@@ -40,6 +40,7 @@ class TextureDestroyTwice(DestroyTwice):
             "CUDA Runtime API, Texture Object Management, cudaDestroyTextureObject",
         ),
     )
+    succeeds = evidence[0]
     VALID = (
         Example(
             "destroyed once",

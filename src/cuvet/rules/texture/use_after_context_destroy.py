@@ -44,6 +44,7 @@ class TextureUseAfterContextDestroy(ParentGone):
         measured("cuTexObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE", "context_gone_texture_asked"),
         measured("cuTexObjectDestroy: accepted without an error", "context_gone_texture_destroy"),
     )
+    succeeds: ClassVar = {"cuTexObjectDestroy": evidence[2]}
     VALID = (
         Example(
             "context destroyed last",
