@@ -23,6 +23,7 @@ from cuvet.catalog import (
     driver,
     libraries,
 )
+from cuvet.catalog.answers import ANSWERS, EVERY
 from cuvet.catalog.hot import FOLLOWED
 from cuvet.recording import layout
 
@@ -35,40 +36,8 @@ HAND_WRITTEN = {"cuGetProcAddress", "cuGetProcAddress_v2"}
 # By the runtime, for all that it does.
 MOST_CALLED = ("cuCtxGetDevice", "cuDevicePrimaryCtxGetState", "cuLaunchKernel", "cuLaunchKernelEx")
 
-# Programs call these to find something out; an error is one of the answers.
-PROBING = {
-    "cuCtxGetApiVersion",
-    "cuCtxGetDevice",
-    "cuCtxGetId",
-    "cuDeviceCanAccessPeer",
-    "cuDeviceGetAttribute",
-    "cuDeviceGetExecAffinitySupport",
-    "cuDeviceGetNvSciSyncAttributes",
-    "cuDeviceGetP2PAttribute",
-    "cuDeviceGetUuid",
-    "cuFuncGetParamInfo",
-    "cuGetErrorName",
-    "cuGetErrorString",
-    "cuGetExportTable",
-    "cuGetProcAddress",
-    "cuKernelGetParamInfo",
-    "cuLibraryGetGlobal",
-    "cuLibraryGetManaged",
-    "cuLibraryGetUnifiedFunction",
-    "cuMemGetHandleForAddressRange",
-    "cuMemHostGetFlags",
-    "cuMemRangeGetAttribute",
-    "cuMemRangeGetAttributes",
-    "cuModuleGetGlobal",
-    "cuModuleGetSurfRef",
-    "cuModuleGetTexRef",
-    "cuPointerGetAttribute",
-    "cuPointerGetAttributes",
-    "cublasLtMatmulAlgoCheck",
-    "cublasLtMatmulAlgoGetHeuristic",
-    "cudnnBackendFinalize",
-    "ncclCommGetAsyncError",
-}
+# What is stored of them, and whether: see the flight recorder in FORMAT.md.
+PROBING = {name for name, statuses in ANSWERS.items() if statuses is EVERY}
 
 LIFECYCLE = {
     Verb.CREATES,

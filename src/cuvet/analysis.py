@@ -21,6 +21,7 @@ import msgspec
 
 from cuvet import CuvetError, __version__, cudnn_log, driver_log
 from cuvet.catalog import EntryPoint, Kind
+from cuvet.catalog.answers import answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_PERMITTED, NOT_READY
 from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
@@ -99,7 +100,7 @@ class ProcessAnalysis:
         self._findings = findings
         self._inherit = inherit
         self._ordering = Ordering(recording)
-        self._sites = Sites(recording)
+        self._sites = Sites(recording, recording.executable)
         self._forks: list[tuple[Fork, Model]] = []
         self._held: list[CallRecord | Fork] = []
         self._unknown: Counter[str] = Counter()
@@ -195,9 +196,20 @@ class ProcessAnalysis:
                 model.accept(call, violation)
         standing = [each for each in found if each.stands(call, outcome.status)]
         for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
-            if not (violation.driver_only and site_of(call).api != call.name):
-                self._report(call, violation)
+            answer = violation.rule.answers and self._is_answer(call, outcome)
+            if not (violation.driver_only and site_of(call).api != call.name) and not (
+                answer and self._is_of_library(call)
+            ):
+                self._report(call, violation, answer)
         return bool(standing)
+
+    def _is_answer(self, call: RecordedCall, outcome: Outcome) -> bool:
+        """Whether the program has its answer: it asked, and this is what it may be told."""
+        asked = call.site.api if call.site is not None else call.name
+        return outcome.status in answers(asked, to_library=asked == call.name and self._is_of_library(call))
+
+    def _is_of_library(self, call: RecordedCall) -> bool:
+        return self._sites.is_of_library(call.stack)
 
     def _explain(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
         failure = explain_failure(call, outcome, model)
@@ -205,14 +217,14 @@ class ProcessAnalysis:
             self._report(call, failure)
         return failure is not None
 
-    def _report(self, call: RecordedCall, violation: Violation) -> None:
+    def _report(self, call: RecordedCall, violation: Violation, answer: bool = False) -> None:
         blamed = violation.culprit if isinstance(violation.culprit, RecordedCall) else call
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
             key += (blamed.stack or blamed.thread, blamed.entry_point.id)
         cause = violation.cause.fold if isinstance(violation.cause, RecordedCall) else None
         blamed.fold = self._findings.add(
-            key, lambda: finding(blamed, blamed.outcome or Outcome(None), violation), cause
+            key, lambda: finding(blamed, blamed.outcome or Outcome(None), violation, answer=answer), cause
         )
 
     def _call(self, entry_point: EntryPoint, record: CallRecord) -> RecordedCall:

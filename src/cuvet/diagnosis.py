@@ -117,11 +117,13 @@ def at(site: Site) -> str:
     return f" at {frame.file}:{frame.line}" if frame and frame.file else ""
 
 
-def finding(call: Call, outcome: Outcome, violation: Violation) -> Finding:
-    """The finding of a violation by a call that ended so."""
+def finding(call: Call, outcome: Outcome, violation: Violation, *, answer: bool = False) -> Finding:
+    """The finding of a violation by a call that ended so. It is a note if that is an ``answer`` to the call (``catalog.answers``)."""
     site = site_of(call)
+    found = _without_call(violation, site)
     return msgspec.structs.replace(
-        _without_call(violation, site),
+        found,
+        severity="note" if answer else found.severity,
         status=outcome.status,
         signal=outcome.signal,
         argument=_users_argument(call.entry_point, violation.argument, site.api),

@@ -154,12 +154,14 @@ def header(
     gpu: Sequence[tuple[int, int]] = (),
     stop: tuple[int, int] = (0, 0),
     version: int = 1,
+    executable: str = "",
 ) -> bytes:
     samples = [*clock, (0, 0, 0), (0, 0, 0)][:3]
     data = b"CUVETREC" + struct.pack("<6I", version, HEADER_BYTES, CHUNK_BYTES, pid, parent, flags)
     data += b"".join(struct.pack("<QQQ", *sample) for sample in samples)
     data += struct.pack("<QQIIQQIi", newest, chunks, end, catalog.driver().identity, calls, dropped, gpus, 13000)
     data = data.ljust(160, b"\0") + struct.pack("<QQ", *stop)
+    data = data.ljust(1280, b"\0") + executable.encode()
     data = data.ljust(2304, b"\0") + b"".join(struct.pack("<QII", *facts, 0) for facts in gpu)
     return data.ljust(HEADER_BYTES, b"\0")
 

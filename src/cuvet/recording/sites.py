@@ -26,14 +26,18 @@ _INTERPRETER = re.compile(r"(lib)?python\d|_ctypes\.|libffi\.")
 _EXTENSION = re.compile(r"\.(cpython-[^/]*|abi3)\.so$")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
 _STANDARD_LIBRARY = re.compile(r"/lib(?:64)?/python\d+\.\d+/")
+_BINDINGS = frozenset({"cuda", "cuvet"})
+"""Packages of Python that pass on the calls of those who call them."""
 _CUVET = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 class Sites:
     """Symbolises the stacks of one process."""
 
-    def __init__(self, tables: SideTables) -> None:
+    def __init__(self, tables: SideTables, executable: str = "") -> None:
+        """``executable``: path of the program's own file; "" if it is not known."""
         self._tables = tables
+        self._executable = executable
         self._symbols = Symbols(tables.modules)
         self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
         self._apis: dict[int, str | None] = {}
@@ -66,13 +70,28 @@ class Sites:
         found = self._tables.stacks.get(stack)
         if found is None:
             return None
-        native = (a for a in found.native if not (found.python and self._of_interpreter(a)))
-        _, outside = _split(self._symbols.function(address - 1) for address in native)
-        caller = next(outside, None)
+        caller = next(self._outside(found), None)
         if caller is not None:
-            package = python_library(caller.module) if _EXTENSION.search(caller.module) else None
-            return package or valid(os.path.basename(caller.module)) or None
+            return _package(caller.module) or valid(os.path.basename(caller.module)) or None
         return self._python_frame(*found.python[0]).module if found.python else None
+
+    def is_of_library(self, stack: int) -> bool:
+        """Whether a shared library or a package of Python called CUDA on that stack, and not the program's own code. False if that is not
+        known."""
+        found = self._tables.stacks.get(stack)
+        if found is None or not self._executable:
+            return False
+        callers = (frame.module for frame in self._outside(found) if _package(frame.module) not in _BINDINGS)
+        module = next(callers, None)
+        if module is not None:
+            return bool(module) and module != self._executable
+        packages = (self._python_frame(*frame).module for frame in found.python)
+        return next((package for package in packages if package not in _BINDINGS), None) is not None
+
+    def _outside(self, stack: Stack) -> Iterator[NativeFrame]:
+        """Native frames outside of CUDA, without the interpreter's own if Python called."""
+        native = (a for a in stack.native if not (stack.python and self._of_interpreter(a)))
+        return _split(self._symbols.function(address - 1) for address in native)[1]
 
     def is_called_by_driver(self, stack: int) -> bool:
         """Whether what called CUDA on that stack was called by the driver: a host function."""
@@ -121,6 +140,11 @@ class Sites:
         return Frame(
             function=known.name, file=known.file, line=line, module=python_library(known.file), language="python"
         )
+
+
+def _package(module: str) -> str | None:
+    """The package of Python that the file is an extension module of; None if it is no such."""
+    return python_library(module) if _EXTENSION.search(module) else None
 
 
 def _split(frames: Iterable[NativeFrame]) -> tuple[str | None, Iterator[NativeFrame]]:

@@ -118,6 +118,9 @@ class Rule(ABC):
     """It is about calls of CUDA's libraries too."""
     of_process: ClassVar[bool] = False
     """It is about the state of the process: it is reported once for each."""
+    answers: ClassVar[bool] = False
+    """It is about what is refused, or is so already. Where that answers the call (``catalog.answers``), it is a note; nothing if a library
+    asked."""
     only_for_dead: ClassVar[bool] = False
     """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
 

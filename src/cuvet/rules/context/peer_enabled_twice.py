@@ -27,12 +27,13 @@ class ContextPeerEnabledTwice(Rule):
 
     ## Limits
     Libraries enable peer access too; then the call that was first is not the program's own. It need not be recorded, so that the
-    driver's status decides.
+    driver's status decides. A library that is told so is not reported: it expects the status.
     """
 
     code = "CV114"
     name = "context-peer-enabled-twice"
     severity = "note"
+    answers = True
     summary = "peer access is enabled that is enabled already"
     help = "enable peer access once for each pair of devices, or expect this status"
     entry_points = frozenset({"cuCtxEnablePeerAccess"})

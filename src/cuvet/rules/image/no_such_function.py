@@ -35,6 +35,7 @@ class ImageNoSuchFunction(Rule):
     code = "CV658"
     name = "image-no-such-function"
     severity = "note"
+    answers = True
     summary = "a function is asked for that the image does not have"
     help = 'check the name: C++ names are mangled unless the kernel is extern "C"'
     entry_points = frozenset(_OWNERS)

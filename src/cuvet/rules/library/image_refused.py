@@ -30,12 +30,15 @@ class LibraryImageRefused(Rule):
     from. With CUDA_MODULE_LOADING=EAGER the image is loaded in `cuLibraryLoadData` itself.
 
     ## Limits
-    What is wrong with the image is told only if its bytes were recorded.
+    What is wrong with the image is told only if its bytes were recorded. A question about a kernel (`cudaFuncGetAttributes`, occupancy)
+    whose answer is a refusal is a note, and nothing if a library asked. In a library that hides the names of its runtime, a question
+    and a launch look alike: such calls are listed as failed, not accused.
     """
 
     code = "CV625"
     name = "library-image-refused"
     severity = "error"
+    answers = True
     summary = "something is asked for of a library whose image the driver cannot use"
     help = "look at the image that the library was loaded from, with cuvet inspect"
     entry_points = frozenset({"cuLibraryGetKernel", "cuLibraryGetGlobal", "cuLibraryGetManaged", "cuLibraryGetModule"})
