@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "driver.h"
+#include "inputs.h"
 #include "loaded.h"
 #include "loader.h"
 #include "python_frames.h"
@@ -28,6 +29,7 @@ struct Id {
 struct Frames {
     int native;
     int python;
+    uint64_t frame_pointer;  // in the outermost native frame
     uint64_t addresses[MOST_FRAMES];
     PythonFrame code[MOST_FRAMES];
 };
@@ -37,10 +39,16 @@ struct Frames {
 using UnwindCallback = int (*)(void* context, void* argument);
 using Backtrace = int (*)(UnwindCallback callback, void* argument);
 using GetAddress = uintptr_t (*)(void* context);
+using GetRegister = uintptr_t (*)(void* context, int number);
 constexpr int GO_ON = 0, STOP = 5;
+constexpr int RBP = 6;
+constexpr uint64_t LARGEST_FRAME = 1 << 20;
 
 std::atomic<Backtrace> backtrace;
 std::atomic<GetAddress> get_address;
+std::atomic<GetRegister> get_register;
+enum Where : uint32_t { IN_FILE = 1, GENERATED };
+Table<Id> places;  // by the address that a walk ended at: whether that is in a file (Where)
 Table<Id> stack_ids;
 Table<Id> code_ids;
 Table<Id> modules;
@@ -62,6 +70,7 @@ int add_frame(void* context, void* argument) {
     if (frames->native == 0 && is_own(address)) return GO_ON;
     if (!address || frames->native == MOST_FRAMES) return STOP;
     frames->addresses[frames->native++] = address;
+    frames->frame_pointer = get_register.load(std::memory_order_relaxed)(context, RBP);
     return GO_ON;
 }
 
@@ -70,6 +79,33 @@ int take_caller(void* context, void* argument) {
     if (is_own(address)) return GO_ON;
     *static_cast<uintptr_t*>(argument) = address;
     return STOP;
+}
+
+// Of code that a runtime generated while the program ran. No file is unloaded between a call and its caller, but where
+// one was, another may be later: a stack may then end too early, no more.
+bool is_generated(uint64_t address) {
+    Id* id = places.insert(address);
+    if (!id) return false;
+    if (const uint32_t known = id->number.load(std::memory_order_relaxed)) return known == GENERATED;
+    File file;
+    const Where where = file_at(reinterpret_cast<const void*>(address), &file) ? IN_FILE : GENERATED;
+    id->number.store(where, std::memory_order_relaxed);
+    return where == GENERATED;
+}
+
+// The unwinder ends at generated code that registers no frames (mono, .NET, V8): on by frame pointers, to the first
+// address in a file.
+void walk_generated(Thread* thread, Frames* frames) {
+    uint64_t below = reinterpret_cast<uint64_t>(frames), at = frames->frame_pointer;
+    while (frames->native && frames->native < MOST_FRAMES && is_generated(frames->addresses[frames->native - 1])) {
+        if (at % 8 || at <= below || at - below > LARGEST_FRAME || !is_readable(thread, at, 16)) return;
+        uint64_t words[2];  // the caller's frame pointer, and the return address
+        memcpy(words, reinterpret_cast<const void*>(at), sizeof words);
+        if (page_of(words[1]) == 0) return;
+        frames->addresses[frames->native++] = words[1];
+        below = at;
+        at = words[0];
+    }
 }
 
 uint64_t mix(uint64_t hash, uint64_t value) {
@@ -237,9 +273,11 @@ void find_unwinder() {
     void* library = cuvet_real_dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
     const auto address = reinterpret_cast<GetAddress>(real_dlsym(library, "_Unwind_GetIP"));
+    const auto of_register = reinterpret_cast<GetRegister>(real_dlsym(library, "_Unwind_GetGR"));
     const auto found = reinterpret_cast<Backtrace>(real_dlsym(library, "_Unwind_Backtrace"));
-    if (!address || !found) return;
+    if (!address || !of_register || !found) return;
     get_address.store(address, std::memory_order_relaxed);
+    get_register.store(of_register, std::memory_order_relaxed);
     backtrace.store(found, std::memory_order_release);
 }
 
@@ -249,6 +287,7 @@ uint32_t capture_stack(Thread* thread) {
     Frames frames;
     frames.native = 0;
     unwind(add_frame, &frames);
+    walk_generated(thread, &frames);
     frames.python = python_frames(frames.code, MOST_FRAMES);
     Id* id = stack_ids.insert(hash_of(frames));
     if (!id) return 0;
@@ -277,6 +316,7 @@ bool driver_past_shim(char* path, uint64_t bytes) {
 }
 
 void forget_stacks() {
+    places.clear();
     stack_ids.clear();
     code_ids.clear();
     modules.clear();

@@ -30,6 +30,7 @@ from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Model, Outcome, SeenHandle
 from cuvet.model.precedence import Stage
 from cuvet.recording import Recording, RecordingError
+from cuvet.recording.generated_code import GeneratedCode, advice
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
 from cuvet.recording.ordering import Ordering, is_notable
 from cuvet.recording.reader import Array
@@ -86,8 +87,15 @@ class ProcessAnalysis:
     """Judges the calls of one process. ``inherit`` gives the model of the parent at the fork that made this process,
     or None if there is none (yet)."""
 
-    def __init__(self, recording: Recording, findings: Findings, inherit: Callable[[Recording], Model | None]) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        findings: Findings,
+        inherit: Callable[[Recording], Model | None],
+        generated: GeneratedCode,
+    ) -> None:
         self.recording = recording
+        self.generated = generated
         self.stats: Counter[str] = Counter()
         self.not_checked: dict[str, None] = {}
         self.failures: list[Failure] = []
@@ -100,7 +108,7 @@ class ProcessAnalysis:
         self._findings = findings
         self._inherit = inherit
         self._ordering = Ordering(recording)
-        self._sites = Sites(recording, recording.executable)
+        self._sites = Sites(recording, recording.executable, generated)
         self._forks: list[tuple[Fork, Model]] = []
         self._held: list[CallRecord | Fork] = []
         self._unknown: Counter[str] = Counter()
@@ -299,6 +307,14 @@ class ProcessAnalysis:
         self._count()
         self._say_what_was_not_seen()
 
+    def hint(self) -> str | None:
+        """What would give names to the frames that have none."""
+        return advice(self.recording.modules) if self._sites.nameless else None
+
+    def keep_names(self) -> None:
+        """Of code that is in no file, beside the recording."""
+        self.generated.keep(a - 1 for stack in self.recording.stacks.values() for a in self._sites.in_no_file(stack))
+
     def memory(self) -> tuple[MemoryUse, ...]:
         """What the process holds, and held at most."""
         return tuple(memory_used(self.recording.pid, self.model.ledger)) if self.model is not None else ()
@@ -358,11 +374,13 @@ class ProcessAnalysis:
 
 
 class Analysis:
-    """One recording directory, while it grows or afterwards."""
+    """One recording directory, while it grows or afterwards. ``since_ns``: when the run began that makes it, in nanoseconds of the Unix
+    epoch; None if that was another command's, perhaps on another machine."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, since_ns: int | None = None) -> None:
         model_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
         self.directory = directory
+        self._since_ns = since_ns
         self._findings = Findings()
         self._processes: dict[Path, ProcessAnalysis] = {}
         self._unreadable: dict[Path, str] = {}
@@ -380,7 +398,9 @@ class Analysis:
             if path in self._processes or path in self._unreadable:
                 continue
             try:
-                self._processes[path] = ProcessAnalysis(Recording(path), self._findings, self._model_at_fork)
+                recording = Recording(path)
+                generated = GeneratedCode(recording, self._since_ns)
+                self._processes[path] = ProcessAnalysis(recording, self._findings, self._model_at_fork, generated)
             except RecordingError as error:
                 if not running:
                     self._unreadable[path] = str(error)
@@ -437,6 +457,7 @@ class Analysis:
             machine=meta.machine,
             memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),
+            hints=tuple(dict.fromkeys(hint for process in self.processes() if (hint := process.hint()))),
             stats=dict(stats),
         )
 
@@ -455,6 +476,7 @@ def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = 
         machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
         memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,
         not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),
+        hints=tuple(dict.fromkeys(hint for report in reports for hint in report.hints)),
         stats=dict(stats),
     )
 

@@ -189,4 +189,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Asked for with ``--memory``."""
     not_checked: tuple[str, ...] = ()
     """What was seen and could not be judged, one sentence each."""
+    hints: tuple[str, ...] = ()
+    """What would make the next report of this program better, one sentence each."""
     stats: dict[str, int] = {}

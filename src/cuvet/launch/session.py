@@ -86,8 +86,8 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             notes=tuple(_notes(args, executable, own)),
         )
         trace.write_meta(directory, meta)
-        analysis = Analysis(directory)
         started_ns = time.time_ns()
+        analysis = Analysis(directory, since_ns=started_ns)
         child = Child(executable.path, argv, variables)
         live = Live(analysis, child.pid, terminal.console(sys.stderr, args.color) if _tells_live(args) else None)
         try:
@@ -164,6 +164,7 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
         return MISUSE
     with progress.shown([directory]):
         report = without_ignored(analysis.report(meta, leaks=args.leaks, memory=args.memory))
+    _keep_names(analysis)
     recording = str(directory)
     try:
         reports.write(report, args, recording=recording, kept=trace.size_of_all() if args.trace is None else 0)
@@ -173,6 +174,15 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     code = verdict.exit_code(args, report)
     return ending.code if code is None else code
+
+
+def _keep_names(analysis: Analysis) -> None:
+    for process in analysis.processes():
+        try:
+            process.keep_names()
+        except OSError as error:
+            kept = process.generated.kept
+            _tell(f"cuvet: {kept}: {error.strerror}; `cuvet analyze` will not have the names of generated code")
 
 
 def _tell(line: str) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from cuvet import catalog
 from cuvet.findings import Frame
 from cuvet.printable import valid
+from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.records import Fault, SideTables, Stack
-from cuvet.recording.symbols import NativeFrame, Symbols, demangle
+from cuvet.recording.symbols import STUB, NativeFrame, Symbols, demangle
 
 MOST_FRAMES = 32
 
@@ -32,13 +33,15 @@ _CUVET = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 class Sites:
-    """Symbolises the stacks of one process."""
+    """Symbolises the stacks of one process. ``generated`` names what a runtime compiled while it ran."""
 
-    def __init__(self, tables: SideTables, executable: str = "") -> None:
+    def __init__(self, tables: SideTables, executable: str = "", generated: GeneratedCode | None = None) -> None:
         """``executable``: path of the program's own file; "" if it is not known."""
         self._tables = tables
         self._executable = executable
-        self._symbols = Symbols(tables.modules)
+        self._symbols = Symbols(tables.modules, generated)
+        self.nameless = False
+        """Whether a stack that was looked up has code that is in no file and has no name."""
         self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
         self._apis: dict[int, str | None] = {}
         self._first: dict[int, int] = {}
@@ -54,6 +57,10 @@ class Sites:
             outside = Stack(tuple(a for a in found.native if not self._of_interpreter(a)), found.python)
             self._first[stack] = self._by_frames.setdefault(outside, stack)
         return self._first[stack]
+
+    def in_no_file(self, stack: Stack) -> Iterator[int]:
+        """The return addresses on a stack that are in code which was made while the program ran."""
+        return (address for address in stack.native if not self._symbols.path(address - 1))
 
     def api(self, stack: int) -> str | None:
         """The runtime API function on that stack, without looking at the rest of it; None if the driver was called directly."""
@@ -130,7 +137,9 @@ class Sites:
 
     def _frames(self, native: Iterable[NativeFrame], stack: Stack) -> tuple[Frame, ...]:
         python = [self._python_frame(code, line) for code, line in stack.python]
-        shown = [_shown(frame) for frame in _without_start(list(native))]
+        found = list(_with_names(frame for frame in native if frame.symbol != STUB))
+        self.nameless |= any(map(_is_nameless, found))
+        shown = [_shown(frame) for frame in _without_start(found)]
         return tuple([*_users_first(python), *shown][:MOST_FRAMES])
 
     def _python_frame(self, code: int, line: int) -> Frame:
@@ -200,9 +209,22 @@ def _runtime_api(name: str) -> str | None:
 def _internal(frame: NativeFrame, name: str) -> bool:
     """The runtime's own code, and the C library that it comes through (pthread_once)."""
     module = os.path.basename(frame.module)
-    return module.startswith(("libcuda.so", "libcudart.so", "libc.so", "libpthread")) or name.startswith(
-        _RUNTIME_INTERNAL
-    )
+    runtime = module.startswith(("libcuda.so", "libcudart.so", "libc.so", "libpthread"))
+    return runtime or frame.symbol == STUB or name.startswith(_RUNTIME_INTERNAL)
+
+
+def _is_nameless(frame: NativeFrame) -> bool:
+    return not (frame.symbol or frame.module) and frame.function.startswith("0x")
+
+
+def _with_names(frames: Iterable[NativeFrame]) -> Iterator[NativeFrame]:
+    """Of consecutive frames of code that is in no file and has no name, the first."""
+    before = False
+    for frame in frames:
+        nameless = _is_nameless(frame)
+        if not (nameless and before):
+            yield frame
+        before = nameless
 
 
 def _without_start(frames: list[NativeFrame]) -> list[NativeFrame]:
@@ -222,7 +244,7 @@ def _shown(frame: NativeFrame) -> Frame:
         file=frame.file,
         line=frame.line,
         module=valid(frame.module) or None,
-        language="cuda" if cuda else "c++",
+        language="cuda" if cuda else frame.language,
     )
 
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from cuvet.image.elf import Elf, parse
 from cuvet.image.errors import ImageError
 from cuvet.image.source import opened
 from cuvet.recording import demangler
+from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.records import Module
 
 MOST_DEBUG_BYTES = 96 << 20
@@ -31,6 +32,8 @@ MOST_NAME_BYTES = 1 << 14
 """Longer names are cut off, and none is demangled."""
 MOST_STARTS = 4
 """Of the demangler: each but the first follows a name that somebody made to exhaust it."""
+STUB = "<stub>"
+"""Stands for the symbol of code that a runtime made to get from one world to the other."""
 DEBUG_DIRECTORY = Path("/usr/lib/debug")
 
 _SYMBOL = np.dtype(
@@ -42,20 +45,22 @@ _GNU_BUILD_ID = 3
 
 
 class NativeFrame(NamedTuple):
-    """``symbol`` is the linker's name ("" if unknown), ``function`` what people call it."""
+    """``symbol`` is the linker's name ("" if unknown, ``STUB`` of a runtime's stub), ``function`` what people call it."""
 
     symbol: str
     function: str
     file: str | None
     line: int | None
     module: str
+    language: Literal["c++", "c#"] = "c++"
 
 
 class Symbols:
-    """Looks up the addresses of one process, given the files that were mapped into it."""
+    """Looks up the addresses of one process, given the files that were mapped into it and the names of what is in none."""
 
-    def __init__(self, modules: list[Module]) -> None:
+    def __init__(self, modules: list[Module], generated: GeneratedCode | None = None) -> None:
         self._modules = modules
+        self._generated = generated
         self._found: dict[int, tuple[NativeFrame, ...]] = {}
         self._functions: dict[int, NativeFrame] = {}
 
@@ -74,12 +79,19 @@ class Symbols:
         """The function at an address as the symbol table has it: quickly, without inlined functions, file and line."""
         if address not in self._functions:
             module = self._module_at(address)
-            self._functions[address] = module[0].function(module[1]) if module else _nowhere(address)
+            self._functions[address] = module[0].function(module[1]) if module else self._in_no_file(address)
         return self._functions[address]
 
     def _look_up(self, address: int) -> tuple[NativeFrame, ...]:
         module = self._module_at(address)
-        return module[0].frames(module[1]) if module else (_nowhere(address),)
+        return module[0].frames(module[1]) if module else (self._in_no_file(address),)
+
+    def _in_no_file(self, address: int) -> NativeFrame:
+        found = self._generated.at(address) if self._generated is not None else None
+        if found is None:
+            return NativeFrame("", f"{address:#x}", None, None, "")
+        symbol = STUB if found.stub else ""
+        return NativeFrame(symbol, found.function, None, None, found.module or "", found.language)
 
     def _module_at(self, address: int) -> tuple[ElfSymbols, int] | None:
         """The file mapped there, and the address in it."""
@@ -169,10 +181,6 @@ class ElfSymbols:
     def _read(self, offset: int, size: int) -> bytes:
         with opened(Path(self.path)) as source:
             return source.read(offset, size)
-
-
-def _nowhere(address: int) -> NativeFrame:
-    return NativeFrame("", f"{address:#x}", None, None, "")
 
 
 @cache

@@ -182,8 +182,12 @@ def concise(finding: Finding) -> Text:
 
 
 def located(site: Site) -> list[Frame]:
-    """The frames of the user's own code, innermost first; without such those that can be opened, or all."""
+    """The frames of the user's own code, innermost first; without such those that can be opened, or all. Frames of C# that cannot be
+    opened count as the user's, not what calls them: that is a runtime."""
     sourced = [f for f in site.frames if f.file and f.line]
+    managed = [f for f in site.frames if f.language == "c#"]
+    if managed and not any(f in sourced for f in managed):
+        return managed
     return [f for f in sourced if not _of_library(f)] or sourced or list(site.frames)
 
 
@@ -222,8 +226,9 @@ def place_of(frames: list[Frame]) -> str:
     if not frames:
         return ""
     frame = frames[0]
-    where = f"{_short(frame.file)}:{frame.line}" if frame.file else _short(frame.module or "?")
-    return printable(f"{where} in {_CLONE.sub('', frame.function)}")
+    where = f"{_short(frame.file)}:{frame.line}" if frame.file else _short(frame.module or "")
+    function = _CLONE.sub("", frame.function)
+    return printable(f"{where} in {function}" if where else function)
 
 
 def _short(file: str) -> str:
@@ -243,7 +248,7 @@ def _site(site: Site, argument: int | None, style: str, console: Console) -> Non
     if frames and frames[0].file and frames[0].line:
         _source(frames[0].file, frames[0].line, site.api, argument, style, console)
     for caller in frames[1 : 1 + _MOST_CALLERS]:
-        if caller.file:
+        if caller.file or caller.language == "c#":
             line(console, Text(f"   by {place_of([caller])}", style="dim"), indent=6)
 
 
@@ -353,6 +358,8 @@ def _summary(report: Report, recording: str | None, kept: int, cut: bool) -> Ite
         yield f"program: exit code {report.program.exit_code}"
     for sentence in report.not_checked:
         yield Text("not checked: ", style="bold yellow").append(printable(sentence), style="default not bold")
+    for sentence in report.hints:
+        yield Text("hint: ", style=_LABELS["help"]).append(printable(sentence), style="default not bold")
     yield f"device: {device(report.program)}"
     if elsewhere := sources_elsewhere():
         yield elsewhere
