@@ -5,6 +5,7 @@
 #include "driver.h"
 #include "inputs.h"
 #include "kernel_arguments.h"
+#include "launches.h"
 #include "liveness.h"
 #include "process.h"
 #include "stacks.h"
@@ -223,6 +224,7 @@ void Call::enter() {
     unknown_handle_ = new_object_ = first_record_ = other_stream_ = dropped_ = false;
     killed_count_ = pointer_count_ = 0;
 
+    if (entry_point_.flags & COPIES_ARGUMENTS) note_arguments();
     slot_ = fill_slot(thread_, entry_point_, words_, entered_, number_);
 
     look_at_handles();
@@ -233,6 +235,12 @@ void Call::enter() {
     if (flags_ & CALL_LIFECYCLE) explain_crash(thread_, entry_point_, words_, number_);
     if (flags_ & ~CALL_PER_THREAD || record_everything) store(NOT_RETURNED, with_stack ? capture_stack(thread_) : 0);
     for (int i = 0; i < killed_count_; i++) killed_[i].state = kill(killed_[i].object);
+}
+
+void Call::note_arguments() {
+    const uint64_t extra = entry_point_.launch_extra == NO_PARAMETER ? 0 : words_[entry_point_.launch_extra];
+    note_launch(thread_, number_, launched_function(entry_point_, words_), stream(), words_[entry_point_.kernel_params],
+                extra);
 }
 
 void Call::look_at_handles() {
@@ -398,6 +406,7 @@ void Call::finish(uint32_t status) {
     }
     if (entry_point_.flags & (LIBRARY | ENDS_CAPTURE)) finish_more(status);
     const bool failed = has_failed(status);
+    if (failed && !(entry_point_.flags & LIBRARY)) tell_launches(thread_, status, number_);
     if (record_)
         finish_record(status, failed);
     else if (!dropped_)

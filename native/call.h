@@ -32,6 +32,7 @@ class Call {
   private:
     void enter();
     void mark_recorded();
+    void note_arguments();
     void look_at_handles();
     void look_at_all(const Role& role);
     void look_at(const Role& role, uint64_t handle);

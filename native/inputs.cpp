@@ -22,15 +22,6 @@ constexpr uint32_t STORED_MAPS = 4096;
 
 uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
 
-// Works where process_vm_readv is forbidden: the kernel reads the set before it refuses what to do with it.
-bool can_be_read(uint64_t address) {
-    const int before = errno;
-    syscall(SYS_rt_sigprocmask, -1, address & ~uint64_t{7}, nullptr, 8);
-    const bool readable = errno != EFAULT;
-    errno = before;
-    return readable;
-}
-
 // Copies memory of this process that may not be readable; how many bytes could be read.
 uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes) {
     const iovec local = {to, bytes};
@@ -263,6 +254,17 @@ void write_maps(Thread* thread, uint64_t address, uint64_t size, uint64_t number
 }
 
 }  // namespace
+
+// Works where process_vm_readv is forbidden: the kernel reads the set before it refuses what to do with it. No set (0)
+// it need not read.
+bool can_be_read(uint64_t address) {
+    if (address < PAGE) return false;
+    const int before = errno;
+    syscall(SYS_rt_sigprocmask, -1, address & ~uint64_t{7}, nullptr, 8);
+    const bool readable = errno != EFAULT;
+    errno = before;
+    return readable;
+}
 
 bool probe(Thread* thread, uint64_t address, uint64_t bytes) {
     const uint64_t last = page_of(address + bytes - 1);

@@ -27,6 +27,9 @@ void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t
 // Stores what a failed load was given as its image, and the mappings around what could not be registered.
 void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);
 
+// Asks the kernel whether the page of an address can be read.
+bool can_be_read(uint64_t address);
+
 // Asks the kernel whether memory of this process can be read, and remembers the pages of which it said so.
 bool probe(Thread* thread, uint64_t address, uint64_t bytes);
 

@@ -12,10 +12,9 @@ namespace cuvet {
 
 namespace {
 
-// Where an 8-byte argument is: index << 16 | offset.
 struct Arguments {
-    std::atomic<uint32_t> known;  // count + 1
-    std::atomic<uint32_t> places[MOST_ARGUMENTS];
+    std::atomic<uint32_t> known;                   // count + 1
+    std::atomic<uint64_t> places[MOST_ARGUMENTS];  // index << 32 | offset << 16 | bytes
 };
 
 constexpr uint64_t PARAM_BUFFER_END = 0, PARAM_BUFFER_POINTER = 1;
@@ -36,11 +35,26 @@ const Arguments* arguments_of(uint64_t function) {
         return ask_driver(symbol, function, i, address_of(offset), address_of(size)) == 0;
     };
     for (uint16_t i = 0; count < MOST_ARGUMENTS && known_parameter(i); i++)
-        if (size == 8)
-            arguments->places[count++].store(uint32_t{i} << 16 | static_cast<uint16_t>(offset),
-                                             std::memory_order_relaxed);
+        if (size >= 8)
+            arguments->places[count++].store(
+                uint64_t{i} << 32 | uint64_t{static_cast<uint16_t>(offset)} << 16 | static_cast<uint16_t>(size),
+                std::memory_order_relaxed);
     arguments->known.store(count + 1, std::memory_order_release);
     return arguments;
+}
+
+uint64_t word_at(Thread* thread, uint64_t address) {
+    uint64_t value = 0;
+    if (address && is_readable(thread, address, 8)) memcpy(&value, reinterpret_cast<const void*>(address), 8);
+    return value;
+}
+
+}  // namespace
+
+uint64_t launched_function(const EntryPoint& entry_point, const uint64_t* words) {
+    for (int i = 0; i < entry_point.before_count; i++)
+        if (entry_point.roles[i].action == Action::LAUNCHES) return words[entry_point.roles[i].parameter];
+    return 0;
 }
 
 uint64_t packed_arguments(Thread* thread, uint64_t extra) {
@@ -52,19 +66,16 @@ uint64_t packed_arguments(Thread* thread, uint64_t extra) {
     return 0;
 }
 
-uint64_t word_at(Thread* thread, uint64_t address) {
-    uint64_t value = 0;
-    if (address && is_readable(thread, address, 8)) memcpy(&value, reinterpret_cast<const void*>(address), 8);
-    return value;
+int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS]) {
+    const Arguments* known = arguments_of(function);
+    const int count = known ? static_cast<int>(known->known.load(std::memory_order_acquire)) - 1 : 0;
+    for (int i = 0; i < count; i++) {
+        const uint64_t place = known->places[i].load(std::memory_order_relaxed);
+        parameters[i] = {static_cast<uint16_t>(place >> 32), static_cast<uint16_t>(place >> 16),
+                         static_cast<uint16_t>(place)};
+    }
+    return count;
 }
-
-uint64_t launched_function(const EntryPoint& entry_point, const uint64_t* words) {
-    for (int i = 0; i < entry_point.before_count; i++)
-        if (entry_point.roles[i].action == Action::LAUNCHES) return words[entry_point.roles[i].parameter];
-    return 0;
-}
-
-}  // namespace
 
 int pointer_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words,
                       uint64_t arguments[MOST_ARGUMENTS]) {
@@ -74,15 +85,14 @@ int pointer_arguments(Thread* thread, const EntryPoint& entry_point, const uint6
     if (!list && entry_point.launch_extra != NO_PARAMETER)
         packed = packed_arguments(thread, words[entry_point.launch_extra]);
     if (!function || (!list && !packed)) return 0;
-    const Arguments* known = arguments_of(function);
-    if (!known) return 0;
-    const int count = static_cast<int>(known->known.load(std::memory_order_relaxed)) - 1;
-    const uint32_t last = count ? known->places[count - 1].load(std::memory_order_relaxed) >> 16 : 0;
-    if (!count || (!packed && !is_readable(thread, list, 8 * (last + 1)))) return 0;
-    for (int i = 0; i < count; i++) {
-        const uint32_t place = known->places[i].load(std::memory_order_relaxed);
-        const uint64_t at = packed ? packed + (place & 0xffff) : reinterpret_cast<const uint64_t*>(list)[place >> 16];
-        arguments[i] = word_at(thread, at);
+    KernelParameter parameters[MOST_ARGUMENTS];
+    const int known = parameters_of(function, parameters);
+    int count = 0;
+    for (int i = 0; i < known; i++) {
+        const KernelParameter& parameter = parameters[i];
+        if (parameter.bytes != 8) continue;
+        const uint64_t place = packed ? packed + parameter.offset : word_at(thread, list + 8u * parameter.index);
+        arguments[count++] = word_at(thread, place);
     }
     return count;
 }

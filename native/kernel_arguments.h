@@ -1,4 +1,4 @@
-// The arguments of a kernel launch that may be addresses.
+// The arguments of a kernel launch that may be addresses, or hold some.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,24 @@ namespace cuvet {
 
 constexpr int MOST_ARGUMENTS = 64;
 
-// Copies the 8-byte arguments of the launched kernel; how many there are. Their places are what the driver tells of the
-// function (cuFuncGetParamInfo, cuKernelGetParamInfo), asked once; 0 if it cannot tell.
+// A parameter of a kernel that is 8 bytes or more.
+struct KernelParameter {
+    uint16_t index;
+    uint16_t offset;  // in a packed buffer of all
+    uint16_t bytes;
+};
+
+// The kernel or function that a call launches; 0 none.
+uint64_t launched_function(const EntryPoint& entry_point, const uint64_t* words);
+
+// The buffer of all arguments that a launch is given in its `extra`; 0 none.
+uint64_t packed_arguments(Thread* thread, uint64_t extra);
+
+// How many there are. They are what the driver tells of the function (cuFuncGetParamInfo, cuKernelGetParamInfo), asked
+// once; 0 if it cannot tell.
+int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS]);
+
+// Copies the 8-byte arguments of the launched kernel; how many there are.
 int pointer_arguments(Thread* thread, const EntryPoint& entry_point, const uint64_t* words,
                       uint64_t arguments[MOST_ARGUMENTS]);
 

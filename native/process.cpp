@@ -13,6 +13,7 @@
 
 #include "call.h"
 #include "driver.h"
+#include "launches.h"
 #include "python_frames.h"
 #include "stacks.h"
 #include "symbols.h"
@@ -104,6 +105,7 @@ void after_fork_in_child() {
     current_thread = nullptr;
     forget_recording();
     forget_stacks();
+    forget_launches();
     inherited = initialised;
     let_quiet_calls_pass(false);
     mode.store(Mode::UNKNOWN, std::memory_order_relaxed);

@@ -48,7 +48,9 @@ struct DebugOffsets {
 constexpr DebugOffsets OFFSETS_3_13 = {23, 29, 30, 31, 35, 37, 39, 43, 45};
 constexpr DebugOffsets OFFSETS_3_14 = {26, 32, 33, 34, 40, 42, 44, 48, 51};
 
-enum State { UNKNOWN, LOOKING, FOUND, UNSUPPORTED };
+constexpr int MOST_COMPARED = 16;
+
+enum State { UNKNOWN, LOOKING, DECIDED };
 
 std::atomic<State> state;
 Layout layout;
@@ -162,6 +164,8 @@ int instruction_offset(const char* frame, const char* code) {
 
 }  // namespace
 
+std::atomic<bool> python_found;
+
 void find_python() {
     State before = UNKNOWN;
     if (!state.compare_exchange_strong(before, LOOKING)) return;
@@ -171,11 +175,12 @@ void find_python() {
     address_to_line = reinterpret_cast<int (*)(const void*, int)>(real_dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
     code_type = real_dlsym(RTLD_DEFAULT, "PyCode_Type");
     const bool known = this_thread_state && address_to_line && code_type && choose_layout(minor_version(version));
-    state.store(known ? FOUND : UNSUPPORTED, std::memory_order_release);
+    state.store(DECIDED);
+    python_found.store(known, std::memory_order_release);
 }
 
 int python_frames(PythonFrame* frames, int most) {
-    if (state.load(std::memory_order_acquire) != FOUND) return 0;
+    if (!python_is_found()) return 0;
     int count = 0;
     const char* frame = innermost_frame();
     while (frame && count < most) {
@@ -188,6 +193,17 @@ int python_frames(PythonFrame* frames, int most) {
         frame = field<const char*>(frame, layout.frame_previous);
     }
     return count;
+}
+
+uint64_t python_position(int most) {
+    if (!python_is_found()) return 0;
+    PythonFrame frames[MOST_COMPARED];
+    const int count = python_frames(frames, most < MOST_COMPARED ? most : MOST_COMPARED);
+    uint64_t position = static_cast<uint64_t>(count) + 1;
+    for (int i = 0; i < count; i++)
+        position = (position ^ python_code_key(frames[i].code)) * 0x9E3779B97F4A7C15u +
+                   static_cast<uint64_t>(frames[i].offset);
+    return position;
 }
 
 uint32_t python_line(const PythonFrame& frame) {

@@ -2,6 +2,7 @@
 // nothing is allocated. Only the thread itself changes its frames, so this is safe even where it has released the GIL.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace cuvet {
@@ -14,8 +15,14 @@ struct PythonFrame {
 // Looks for an interpreter of a known version (CPython 3.10 to 3.14) in the process. Takes the loader's lock.
 void find_python();
 
+extern std::atomic<bool> python_found;
+inline bool python_is_found() { return python_found.load(std::memory_order_acquire); }
+
 // Innermost first; how many there are, at most `most`. 0 without an interpreter.
 int python_frames(PythonFrame* frames, int most);
+
+// A number that differs where the innermost frames, at most `most`, do. 0 without an interpreter.
+uint64_t python_position(int most);
 
 uint32_t python_line(const PythonFrame& frame);
 // Identifies a code object even if another one took its address later.

@@ -18,6 +18,7 @@
 #include <charconv>
 
 #include "entry_points.h"
+#include "inputs.h"
 #include "libraries.h"
 #include "own_files.h"
 
@@ -500,6 +501,64 @@ void write_overlap(Thread* thread, const Overlap& overlap, uint64_t number) {
     record->thread = thread->id;
     record->overlap = overlap;
     publish(thread, record, sizeof(Record), RecordType::OVERLAP, 0);
+}
+
+namespace {
+
+constexpr int MOST_RINGS = 64;
+
+struct LaunchesRecord {
+    RecordHeader header;
+    uint64_t number;
+    uint32_t thread;
+    uint32_t launching;
+    Slot slots[RING_SLOTS];
+    Launch launches[RING_SLOTS];
+    uint16_t on_host[RING_SLOTS];  // which words of a launch are addresses that the host can read
+};
+static_assert(CHUNK_HEADER_BYTES + sizeof(LaunchesRecord) + TAIL <= CHUNK_BYTES);
+
+// The other thread may be filling slots meanwhile: those that changed are left out.
+void copy_ring(Thread* other, LaunchesRecord* record) {
+    memcpy(record->slots, slot_of(other, 0), sizeof record->slots);
+    memcpy(record->launches, launch_of(other, 0), sizeof record->launches);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    for (uint32_t i = 0; i < RING_SLOTS; i++) {
+        const uint64_t number = __atomic_load_n(&slot_of(other, i)->number, __ATOMIC_RELAXED);
+        if (record->slots[i].number != number) record->slots[i].number = 0;
+    }
+}
+
+uint16_t words_on_host(const Launch& launch) {
+    uint16_t found = 0;
+    for (int i = 0; i < MOST_LAUNCH_WORDS; i++)
+        if (can_be_read(launch.words[i])) found = static_cast<uint16_t>(found | 1u << i);
+    return found;
+}
+
+}  // namespace
+
+void write_launches(Thread* thread, uint64_t number) {
+    Thread* others[MOST_RINGS];
+    int count = 0;
+    {
+        const PoolLock lock;
+        for (Thread* other = all_threads; other && count < MOST_RINGS; other = other->next) others[count++] = other;
+    }
+    for (int i = 0; i < count; i++) {
+        LaunchesRecord* record = static_cast<LaunchesRecord*>(reserve(thread, sizeof(LaunchesRecord)));
+        if (!record) return;
+        record->number = number;
+        record->thread = thread->id;
+        record->launching = others[i]->id;
+        copy_ring(others[i], record);
+        for (uint32_t slot = 0; slot < RING_SLOTS; slot++) {
+            const bool launched = record->slots[slot].number && record->launches[slot].place &&
+                                  record->launches[slot].number == static_cast<uint32_t>(record->slots[slot].number);
+            record->on_host[slot] = launched ? words_on_host(record->launches[slot]) : 0;
+        }
+        publish(thread, record, sizeof(LaunchesRecord), RecordType::LAUNCHES, 0);
+    }
 }
 
 void write_note(Thread* thread, Note note, const char* text) {

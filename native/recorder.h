@@ -33,6 +33,8 @@ enum class RecordType : uint16_t {
     NOTE,
     IMAGE,
     OVERLAP,
+    LAUNCH_PLACE,
+    LAUNCHES,
 };
 
 enum class Note : uint32_t { DRIVER_PAST_SHIM = 1, LIMIT_REACHED, INHERITED_CONTEXT };
@@ -104,6 +106,16 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == 64);
 
+constexpr int MOST_LAUNCH_WORDS = 15;
+
+// What a launch leaves beside its slot: behind the slots, as many again.
+struct Launch {
+    uint32_t place;   // see LAUNCH_PLACE; 0 none
+    uint32_t number;  // of the call, its low half: the slot is of another call if they differ
+    uint64_t words[MOST_LAUNCH_WORDS];
+};
+static_assert(sizeof(Launch) == 128);
+
 struct ChunkHeader {
     uint64_t magic_and_kind;  // stored at once
     uint32_t thread;
@@ -111,6 +123,7 @@ struct ChunkHeader {
     uint8_t padding[48];
 };
 static_assert(sizeof(ChunkHeader) == CHUNK_HEADER_BYTES);
+static_assert(CHUNK_HEADER_BYTES + RING_SLOTS * (sizeof(Slot) + sizeof(Launch)) <= CHUNK_BYTES);
 
 struct Handle;
 
@@ -205,6 +218,10 @@ inline Slot* slot_of(Thread* thread, uint64_t number) {
     return reinterpret_cast<Slot*>(thread->ring + 1) + number % RING_SLOTS;
 }
 
+inline Launch* launch_of(Thread* thread, uint64_t number) {
+    return reinterpret_cast<Launch*>(slot_of(thread, 0) + RING_SLOTS) + number % RING_SLOTS;
+}
+
 // A call that has not returned. `ticks`: when it was entered; 0 not taken.
 __attribute__((always_inline)) inline Slot* fill_slot(Thread* thread, const EntryPoint& entry_point,
                                                       const uint64_t* words, uint64_t ticks, uint64_t number) {
@@ -255,6 +272,9 @@ void release_retired(Thread* thread);
 
 // Stores the names of the libraries' entry points, once; those of the driver are stored before all calls.
 void write_library_names(Thread* thread);
+
+// Stores the flight recorders of all threads, with call `number` of this thread, which tells that launches failed.
+void write_launches(Thread* thread, uint64_t number);
 
 // Entry point of the library's call that the thread is inside; 0 none.
 uint32_t library_call_of(uint32_t thread);

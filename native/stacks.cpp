@@ -48,7 +48,8 @@ std::atomic<Backtrace> backtrace;
 std::atomic<GetAddress> get_address;
 std::atomic<GetRegister> get_register;
 enum Where : uint32_t { IN_FILE = 1, GENERATED };
-Table<Id> places;  // by the address that a walk ended at: whether that is in a file (Where)
+Table<Id> places;                           // by the address that a walk ended at: whether that is in a file (Where)
+std::atomic<GetAddress> get_stack_pointer;  // of the frame whose address get_address tells
 Table<Id> stack_ids;
 Table<Id> code_ids;
 Table<Id> modules;
@@ -106,6 +107,33 @@ void walk_generated(Thread* thread, Frames* frames) {
         below = at;
         at = words[0];
     }
+}
+
+struct Trailed {
+    Frames frames;
+    uint64_t frame;
+    Trail* trail;
+};
+
+// Ends where a return address is not where the unwinder says that the frame inside begins.
+int follow_trail(void* context, void* argument) {
+    Trailed* trailed = static_cast<Trailed*>(argument);
+    Trail* trail = trailed->trail;
+    const int before = trailed->frames.native;
+    if (add_frame(context, &trailed->frames) == STOP) return STOP;
+    if (trailed->frames.native == before) return GO_ON;
+    const uint64_t address = trailed->frames.addresses[before];
+    const uint64_t place = get_stack_pointer.load(std::memory_order_relaxed)(context) - sizeof address;
+    const uint64_t offset = (place - trailed->frame) / Trail::UNIT;
+    const bool follows = place > trailed->frame && place % Trail::UNIT == 0 && offset <= UINT16_MAX &&
+                         *reinterpret_cast<const uint64_t*>(place) == address;
+    if (!follows) {
+        trailed->frames.native = before;
+        return STOP;
+    }
+    trail->returns[trail->count] = static_cast<uint32_t>(address);
+    trail->offsets[trail->count++] = static_cast<uint16_t>(offset);
+    return trail->count < Trail::MOST ? GO_ON : STOP;
 }
 
 uint64_t mix(uint64_t hash, uint64_t value) {
@@ -243,6 +271,17 @@ bool write_stack(Thread* thread, uint32_t number, const Frames& frames) {
     return true;
 }
 
+uint32_t store_stack(Thread* thread, const Frames& frames) {
+    Id* id = stack_ids.insert(hash_of(frames));
+    if (!id) return 0;
+    if (const uint32_t known = id->number.load(std::memory_order_acquire)) return known;
+    record_new_modules(thread);
+    const uint32_t number = last_stack_id.fetch_add(1) + 1;
+    if (!write_stack(thread, number, frames)) return 0;
+    id->number.store(number, std::memory_order_release);
+    return number;
+}
+
 struct ForeignDriver {
     char* path;
     uint64_t bytes;
@@ -276,6 +315,7 @@ void find_unwinder() {
     const auto of_register = reinterpret_cast<GetRegister>(real_dlsym(library, "_Unwind_GetGR"));
     const auto found = reinterpret_cast<Backtrace>(real_dlsym(library, "_Unwind_Backtrace"));
     if (!address || !of_register || !found) return;
+    get_stack_pointer.store(reinterpret_cast<GetAddress>(real_dlsym(library, "_Unwind_GetCFA")));
     get_address.store(address, std::memory_order_relaxed);
     get_register.store(of_register, std::memory_order_relaxed);
     backtrace.store(found, std::memory_order_release);
@@ -289,14 +329,22 @@ uint32_t capture_stack(Thread* thread) {
     unwind(add_frame, &frames);
     walk_generated(thread, &frames);
     frames.python = python_frames(frames.code, MOST_FRAMES);
-    Id* id = stack_ids.insert(hash_of(frames));
-    if (!id) return 0;
-    if (const uint32_t known = id->number.load(std::memory_order_acquire)) return known;
-    record_new_modules(thread);
-    const uint32_t number = last_stack_id.fetch_add(1) + 1;
-    if (!write_stack(thread, number, frames)) return 0;
-    id->number.store(number, std::memory_order_release);
-    return number;
+    return store_stack(thread, frames);
+}
+
+uint32_t capture_trail(Thread* thread, uint64_t frame, Trail* trail) {
+    const Backtrace unwind = backtrace.load(std::memory_order_acquire);
+    trail->count = 0;
+    if (recording_is_full() || !unwind || !get_stack_pointer.load(std::memory_order_relaxed)) return 0;
+    Trailed trailed;
+    trailed.frames.native = 0;
+    trailed.frame = frame;
+    trailed.trail = trail;
+    unwind(follow_trail, &trailed);
+    if (!trail->count) return 0;
+    trailed.frames.python = python_frames(trailed.frames.code, Trail::MOST_PYTHON);
+    trail->python = python_position(Trail::MOST_PYTHON);
+    return store_stack(thread, trailed.frames);
 }
 
 const char* calling_file() {

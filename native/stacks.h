@@ -17,6 +17,32 @@ uint32_t capture_stack(Thread* thread);
 // Path of the file whose code called the shim on this thread; empty if unknown.
 const char* calling_file();
 
+// The innermost frames of a stack, and where on it the return addresses are, so that it can be told cheaply whether the
+// same stack is there again.
+struct Trail {
+    static constexpr int MOST = 10, MOST_PYTHON = 8;
+    static constexpr uint64_t UNIT = 8;
+
+    uint64_t python;         // python_position(MOST_PYTHON)
+    uint32_t returns[MOST];  // low halves
+    uint16_t offsets[MOST];  // from a frame of the shim, in units
+    uint8_t count;
+};
+
+// Stores the innermost frames of the calling thread's stack, as far as they can be compared later, and says in `trail`
+// how. `frame` is a frame address of the caller. 0 if that is impossible.
+uint32_t capture_trail(Thread* thread, uint64_t frame, Trail* trail);
+
+// Whether the thread's stack is the one that the trail was made of. Return addresses are compared outward: where one is
+// the same, the next stands where it stood.
+inline bool leads_here(const Trail& trail, uint64_t frame, uint64_t python) {
+    for (int i = 0; i < trail.count; i++)
+        if (__builtin_expect(
+                *reinterpret_cast<const uint32_t*>(frame + trail.offsets[i] * Trail::UNIT) != trail.returns[i], 0))
+            return false;
+    return trail.python == python;
+}
+
 // Stores the modules that were loaded since the last time.
 void record_new_modules(Thread* thread);
 

@@ -10,6 +10,7 @@
 #include "call.h"
 #include "driver.h"
 #include "inputs.h"
+#include "launches.h"
 #include "liveness.h"
 #include "process.h"
 #include "symbols.h"
@@ -188,12 +189,26 @@ __attribute__((always_inline)) inline uint32_t pass_answer(bool quiet, uint32_t 
     return __builtin_expect(status == 0 && is_known(kind, output), 1) ? status : look(status, arguments...);
 }
 
+// The first words of a launch, and what it leaves beside its slot.
+struct Launching {
+    uint64_t words[5];
+    uint64_t function, stream, parameters, extra;
+
+    operator const uint64_t*() const { return words; }
+};
+
+__attribute__((always_inline)) inline void note(Thread*, uint64_t, const uint64_t*) {}
+__attribute__((always_inline)) inline void note(Thread* thread, uint64_t number, const Launching& launch) {
+    note_launch(thread, number, launch.function, launch.stream, launch.parameters, launch.extra);
+}
+
 // The same for work on a stream and what orders it, which is counted and leaves a slot in the flight recorder. `first`:
 // of its words.
 template <class First, class Look, class... Arguments>
 __attribute__((always_inline)) inline uint32_t make_quietly(Thread* thread, void* function, uint32_t symbol,
                                                             const First& first, Look look, Arguments... arguments) {
     const uint64_t number = ++thread->calls;
+    note(thread, number, first);
     Slot* slot = fill_slot(thread, *symbols[symbol].entry_point, first, 0, number);
     const uint32_t status = reinterpret_cast<uint32_t (*)(Arguments...)>(function)(arguments...);
     if (thread->busy) return status;  // this is the child of a callback that forked

@@ -25,6 +25,7 @@ from cuvet.catalog import (
 )
 from cuvet.catalog.answers import ANSWERS, EVERY
 from cuvet.catalog.hot import FOLLOWED
+from cuvet.model.statuses import STICKY
 from cuvet.recording import layout
 
 OUTPUT = Path(__file__).resolve().parent.parent / "native" / "generated"
@@ -512,6 +513,23 @@ def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str
     return f"launch_is_quiet({function}, {stream})", f"are_known_to_live(function({function}), {stream})"
 
 
+def first_words(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
+    """C++ of the words that a quiet call leaves in its slot; of a launch, with what it leaves beside that."""
+    before, _ = role_lists(catalog, row)
+    first = ", ".join(words[:SLOT_WORDS])
+    if "COPIES_ARGUMENTS" not in entry_flags(row, before):
+        return f"    const uint64_t first[] = {{{first}}};\n"
+    launched = [
+        word_named(fields, words)
+        for action in ("LAUNCHES", "STREAM")
+        for fields in before
+        if fields["action"] == action
+    ]
+    places = [position_or_none(row, name) for name in ("kernelParams", "extra")]
+    given = [words[int(place)] if place.isdecimal() else "0" for place in places]
+    return f"    const Launching first = {{{{{first}}}, {', '.join([*launched, *given])}}};\n"
+
+
 def quiet_order_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:
     """The same for what orders work and names a stream, an event or one of each, as long as order does not matter."""
     before, after = role_lists(catalog, row)
@@ -592,7 +610,7 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
         answer = f"SYMBOL_{symbol}, Kind::{kind}, {output}"
         body = f"{look}    return pass_answer({quiet_answer}, {answer}, look{arguments});\n"
     elif quiet_work:
-        first = f"    const uint64_t first[] = {{{', '.join(words[:SLOT_WORDS])}}};\n"
+        first = first_words(catalog, row, words)
         work = f"{first}    return pass_work({quiet_work}, SYMBOL_{symbol}, first, look{arguments});\n"
         body = f"{look}{work}"
         if known:
@@ -706,6 +724,8 @@ def main() -> None:
     if misspelt := PROBING - known:
         raise SystemExit(f"PROBING names what is no entry point: {', '.join(sorted(misspelt))}")
     write("kinds.inc", [f"KIND({kind.name}, {kind.value})" for kind in Kind])
+    sticky = ", ".join(map(str, sorted(STICKY)))
+    write("statuses.inc", ["// After which a context is lost.", f"constexpr uint32_t STICKY[] = {{{sticky}}};"])
     write_driver()
     write_libraries()
 

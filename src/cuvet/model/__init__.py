@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cuvet.model.call import Call, Outcome, SeenHandle
+    from cuvet.model.call import Call, Launch, Outcome, SeenHandle, Word
     from cuvet.model.model import MORE_THAN_ANY_GPU, Model, Prediction
     from cuvet.model.objects import (
         Allocation,
@@ -34,6 +34,7 @@ __all__ = [
     "Graph",
     "GraphExec",
     "HostMemory",
+    "Launch",
     "MemoryPool",
     "Model",
     "Object",
@@ -41,10 +42,11 @@ __all__ = [
     "Prediction",
     "SeenHandle",
     "Stream",
+    "Word",
 ]
 
 _MODULES = {
-    **dict.fromkeys(("Call", "Outcome", "SeenHandle"), "call"),
+    **dict.fromkeys(("Call", "Launch", "Outcome", "SeenHandle", "Word"), "call"),
     **dict.fromkeys(("MORE_THAN_ANY_GPU", "Model", "Prediction"), "model"),
 }
 

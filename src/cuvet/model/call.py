@@ -25,6 +25,35 @@ class SeenHandle:
     alive: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Eight bytes of a kernel's arguments: those of parameter ``parameter`` from ``offset`` on; ``whole`` if that is all there is of it.
+    ``on_host``: the host can read memory at this address."""
+
+    parameter: int
+    offset: int
+    whole: bool
+    value: int
+    on_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel launch that succeeded, as the flight recorder remembers it. ``kernel`` is the name as C++ writes it, "" if it is not known,
+    and ``pointers`` are its parameters that are pointers, as far as the name tells;
+    ``stream`` the handle, None if it is not known; ``where`` tells the place (`` at file:line``, or nothing). It was made no earlier than
+    ``after_ns``."""
+
+    kernel: str
+    stream: int | None
+    thread: int
+    number: int
+    after_ns: int
+    where: str
+    words: tuple[Word, ...] = ()
+    pointers: frozenset[int] = frozenset()
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """``args`` holds one word per parameter of the driver entry point (pointers as addresses;
@@ -67,6 +96,9 @@ class Call:
     """Of a call of a library: the thread that was inside another call with the same handle when this one entered; 0 if there was none."""
     shared_call: EntryPoint | None = None
     """What that thread was inside; None if that is not known."""
+    launches: tuple[Launch, ...] = ()
+    """Of a call that told that a context was lost: what its process had launched and, as far as is known, not waited for; oldest first
+    for each thread."""
     position: tuple[int, int] | None = None
     """Set by ``Model.observe``: number of the stream this call's work went to, and which work it is there, from 1."""
 
@@ -74,6 +106,10 @@ class Call:
     def name(self) -> str:
         """Canonical driver spelling, e.g. ``cuStreamDestroy``."""
         return self.entry_point.name
+
+    def where(self) -> str:
+        """Where it was made, `` at file:line``, if it is a recorded call and that is known; else nothing."""
+        return ""
 
     def arg(self, parameter: str) -> int:
         """The word passed for the parameter of that name. KeyError if there is none."""

@@ -50,6 +50,8 @@ class RecordType(IntEnum):
     NOTE = 10
     IMAGE = 11
     OVERLAP = 12
+    LAUNCH_PLACE = 13
+    LAUNCHES = 14
 
 
 class CallFlag(IntFlag):
@@ -109,6 +111,13 @@ FLIGHT_SLOT = np.dtype(
     [("entry_point", "<u4"), ("status", "<u4"), ("entered", "<u8"), ("number", "<u8"), ("args", "<u8", 5)]
 )
 
+FLIGHT_SLOTS = 256
+LAUNCH_WORDS = 15
+LAUNCH = np.dtype([("place", "<u4"), ("number", "<u4"), ("words", "<u8", LAUNCH_WORDS)])
+RING = np.dtype(
+    [("slots", FLIGHT_SLOT, FLIGHT_SLOTS), ("launches", LAUNCH, FLIGHT_SLOTS), ("on_host", "<u2", FLIGHT_SLOTS)]
+)
+
 STACK = struct.Struct("<IHH")
 PYTHON_FRAME = struct.Struct("<II")
 PYTHON_CODE = struct.Struct("<IHH")
@@ -121,3 +130,5 @@ ENTRY_POINTS = struct.Struct("<II")
 NOTE = struct.Struct("<II")
 IMAGE = struct.Struct("<QIIq")
 OVERLAP = struct.Struct("<QIIII")
+LAUNCH_PLACE = struct.Struct("<IIQQI")
+LAUNCHES = struct.Struct("<QII")

@@ -255,7 +255,7 @@ class Recording(SideTables):
             data = self._read(CHUNK_BYTES, HEADER_BYTES + chunk.index * CHUNK_BYTES)
             if len(data) < CHUNK_HEADER_BYTES:
                 continue
-            count = (len(data) - CHUNK_HEADER_BYTES) // layout.FLIGHT_SLOT.itemsize
+            count = min((len(data) - CHUNK_HEADER_BYTES) // layout.FLIGHT_SLOT.itemsize, layout.FLIGHT_SLOTS)
             slots = np.frombuffer(data[CHUNK_HEADER_BYTES:], layout.FLIGHT_SLOT, count)
             used = slots[slots["number"] != 0]
             _, _, thread, _ = layout.CHUNK_HEADER.unpack_from(data)

@@ -11,6 +11,8 @@ import numpy as np
 from cuvet.recording import layout
 from cuvet.recording.layout import RecordType
 
+MOST_LOSSES = 16
+"""Calls with which launches are stored; a recording that says more is not to be believed."""
 _PER_THREAD = layout.CallFlag.PER_THREAD.value
 
 
@@ -51,6 +53,23 @@ class Overlap(NamedTuple):
     thread: int
     entry_point: int
     parameter: int
+
+
+class LaunchPlace(NamedTuple):
+    """One way to launch ``function`` on ``stream``. ``words`` are those of its arguments that a launch leaves: index of the parameter,
+    and bytes from its start."""
+
+    stack: int
+    function: int
+    stream: int
+    words: tuple[tuple[int, int], ...]
+
+
+class Ring(NamedTuple):
+    """The flight recorder of a thread as it was at some call: one element of dtype ``layout.RING``."""
+
+    thread: int
+    data: Any
 
 
 class Fault(NamedTuple):
@@ -173,7 +192,7 @@ def _inputs(data: bytes) -> dict[int, bytes]:
 
 @dataclass
 class SideTables:
-    """Everything in a recording that is not a call. ``maps``, ``images`` and ``overlaps`` have keys (thread, call number);
+    """Everything in a recording that is not a call. ``maps``, ``images``, ``overlaps`` and ``launches`` have keys (thread, call number);
     ``notes`` is an ordered set."""
 
     stacks: dict[int, Stack] = field(default_factory=dict)
@@ -183,6 +202,8 @@ class SideTables:
     maps: dict[tuple[int, int], str] = field(default_factory=dict)
     images: dict[tuple[int, int], Image] = field(default_factory=dict)
     overlaps: dict[tuple[int, int], Overlap] = field(default_factory=dict)
+    places: dict[int, LaunchPlace] = field(default_factory=dict)
+    launches: dict[tuple[int, int], list[Ring]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     forks: list[Fork] = field(default_factory=list)
     notes: dict[Note, None] = field(default_factory=dict)
@@ -283,6 +304,20 @@ def _overlap(into: SideTables, flags: int, data: bytes) -> None:
     into.overlaps[thread, number] = Overlap(*other)
 
 
+def _launch_place(into: SideTables, flags: int, data: bytes) -> None:
+    number, stack, function, stream, count = _take(layout.LAUNCH_PLACE, data, "LAUNCH_PLACE")
+    words = _rest(data, layout.LAUNCH_PLACE.size, 4 * min(count, layout.LAUNCH_WORDS), "LAUNCH_PLACE")
+    told = np.frombuffer(words, "<u4").tolist()
+    into.places[number] = LaunchPlace(stack, function, stream, tuple((word >> 16, word & 0xFFFF) for word in told))
+
+
+def _launches(into: SideTables, flags: int, data: bytes) -> None:
+    number, thread, launching = _take(layout.LAUNCHES, data, "LAUNCHES")
+    ring = np.frombuffer(_rest(data, layout.LAUNCHES.size, layout.RING.itemsize, "LAUNCHES"), layout.RING)[0]
+    if len(into.launches) < MOST_LOSSES or (thread, number) in into.launches:
+        into.launches.setdefault((thread, number), []).append(Ring(launching, ring))
+
+
 _PARSERS = {
     RecordType.STACK: _stack,
     RecordType.PYTHON_CODE: _python_code,
@@ -294,4 +329,6 @@ _PARSERS = {
     RecordType.NOTE: _note,
     RecordType.IMAGE: _image,
     RecordType.OVERLAP: _overlap,
+    RecordType.LAUNCH_PLACE: _launch_place,
+    RecordType.LAUNCHES: _launches,
 }

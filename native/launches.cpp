@@ -1,0 +1,227 @@
+#include "launches.h"
+
+#include <string.h>
+
+#include "call.h"
+#include "inputs.h"
+#include "kernel_arguments.h"
+#include "liveness.h"
+#include "python_frames.h"
+#include "stacks.h"
+#include "table.h"
+
+namespace cuvet {
+
+namespace {
+
+#include "generated/statuses.inc"
+
+constexpr uint32_t MOST_PLACES = 4096;
+constexpr uint64_t MOST_WAYS = 16;  // stacks that begin at the same frame, with the same function
+constexpr uint32_t MOST_LOSSES = 16;
+
+// One way to launch a function on a stream.
+struct alignas(64) LaunchPlace {
+    std::atomic<uint32_t> id;  // 0: not filled
+    uint32_t generation;       // of the function
+    uint64_t endings;          // hot.endings when it was last seen to have that
+    Trail trail;
+    uint8_t word_count;
+    bool packed;
+    uint16_t words[MOST_LAUNCH_WORDS];  // index << 8 | offset, or the offset in a packed buffer, both in words
+};
+static_assert(sizeof(LaunchPlace) == 128);
+
+Table<LaunchPlace> places;  // by function, stream, frame and way
+std::atomic<uint32_t> last_place;
+std::atomic<uint32_t> losses;
+std::atomic<uint64_t> told;  // the context that was lost last
+
+uint64_t key_of(uint64_t function, uint64_t stream, uint64_t frame) {
+    const uint64_t mixed = function * 0x9E3779B97F4A7C15u ^ stream * 0xC2B2AE3D27D4EB4Fu ^ frame;
+    return (mixed & ~(MOST_WAYS - 1)) | MOST_WAYS;  // never 0, with room for the ways below
+}
+
+void choose_words(LaunchPlace* place, uint64_t function, uint32_t* told_words) {
+    KernelParameter parameters[MOST_ARGUMENTS];
+    const int count = parameters_of(function, parameters);
+    place->word_count = 0;
+    for (int i = 0; i < count; i++) {
+        const KernelParameter& parameter = parameters[i];
+        for (uint16_t at = 0; at + 8 <= parameter.bytes && place->word_count < MOST_LAUNCH_WORDS; at += 8) {
+            const int word = place->word_count++;
+            place->words[word] =
+                static_cast<uint16_t>(place->packed ? (parameter.offset + at) / 8 : parameter.index << 8 | at / 8);
+            told_words[word] = uint32_t{parameter.index} << 16 | at;
+        }
+    }
+}
+
+bool write_place(Thread* thread, uint32_t id, uint32_t stack, uint64_t function, uint64_t stream, uint32_t count,
+                 const uint32_t* words) {
+    struct Record {
+        RecordHeader header;
+        uint32_t id;
+        uint32_t stack;
+        uint64_t function;
+        uint64_t stream;
+        uint32_t count;
+        uint32_t words[MOST_LAUNCH_WORDS];
+    };
+    Record* record = static_cast<Record*>(reserve(thread, sizeof(Record)));
+    if (!record) return false;
+    record->id = id;
+    record->stack = stack;
+    record->function = function;
+    record->stream = stream;
+    record->count = count;
+    memcpy(record->words, words, sizeof record->words);
+    publish(thread, record, sizeof(Record), RecordType::LAUNCH_PLACE, 0);
+    return true;
+}
+
+// Nothing else may be stored meanwhile, by a signal handler; in calls that are looked at closely that is so already.
+class Alone {
+  public:
+    explicit Alone(Thread* thread) : thread_(thread), before_(thread->busy) {
+        thread_->busy = true;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~Alone() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        thread_->busy = before_;
+    }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+  private:
+    Thread* thread_;
+    bool before_;
+};
+
+// Once for each place: it unwinds the stack and asks the driver.
+__attribute__((noinline, cold)) const LaunchPlace* fill(Thread* thread, LaunchPlace* place, const Object* object,
+                                                        uint64_t function, uint64_t stream, uint64_t frame,
+                                                        bool packed) {
+    const Alone alone(thread);
+    const uint32_t id = last_place.fetch_add(1, std::memory_order_relaxed) + 1;
+    const uint32_t stack = capture_trail(thread, frame, &place->trail);
+    if (!stack) return nullptr;
+    uint32_t words[MOST_LAUNCH_WORDS] = {};
+    place->packed = packed;
+    choose_words(place, function, words);
+    place->generation = generation_of(object->state.load(std::memory_order_relaxed));
+    place->endings = hot.endings.load(std::memory_order_acquire);
+    if (!write_place(thread, id, stack, function, stream, place->word_count, words)) return nullptr;
+    place->id.store(id, std::memory_order_release);
+    return place;
+}
+
+// Another function may have the handle by now.
+__attribute__((noinline, cold)) bool is_same_function(LaunchPlace* place, uint64_t function, uint64_t endings) {
+    const Object* object = find_named(Kind::FUNCTION, function);
+    if (!object || !is_alive(object) || generation_of(object->state.load()) != place->generation) return false;
+    place->endings = endings;
+    return true;
+}
+
+// At the end of what is known of such launches.
+__attribute__((noinline, cold)) const LaunchPlace* add_place(Thread* thread, uint64_t key, uint64_t function,
+                                                             uint64_t stream, uint64_t frame, bool packed) {
+    if (last_place.load(std::memory_order_relaxed) >= MOST_PLACES) return nullptr;
+    const Object* object = find_named(Kind::FUNCTION, function);
+    if (!object || !is_alive(object)) return nullptr;
+    LaunchPlace* place = places.insert(key);
+    return place ? fill(thread, place, object, function, stream, frame, packed) : nullptr;
+}
+
+__attribute__((always_inline)) inline const LaunchPlace* find_place(Thread* thread, uint64_t function, uint64_t stream,
+                                                                    uint64_t frame, bool packed) {
+    const uint64_t key = key_of(function, stream, frame),
+                   python = python_is_found() ? python_position(Trail::MOST_PYTHON) : 0;
+    const uint64_t endings = hot.endings.load(std::memory_order_relaxed);
+    for (uint64_t way = 0; way < MOST_WAYS; way++) {
+        LaunchPlace* place = places.find(key ^ way);
+        if (__builtin_expect(!place || !place->id.load(std::memory_order_acquire), 0))
+            return add_place(thread, key ^ way, function, stream, frame, packed);
+        const bool here = leads_here(place->trail, frame, python) && place->packed == packed;
+        if (__builtin_expect(here, 1) &&
+            (__builtin_expect(place->endings == endings, 1) || is_same_function(place, function, endings)))
+            return place;
+    }
+    return nullptr;
+}
+
+// Words that mostly lie on the same page. Pages that could be read once are trusted.
+struct Page {
+    Thread* thread;
+    uint64_t start = uint64_t{1} << 63;  // far from all addresses
+
+    __attribute__((always_inline)) inline bool holds(uint64_t address) {
+        if (__builtin_expect(address - start <= PAGE_BYTES - 8, 1)) return true;
+        if (!is_readable(thread, address, 8)) return false;
+        start = address & ~(PAGE_BYTES - 1);
+        return true;
+    }
+};
+
+inline uint64_t word_at(uint64_t address) {
+    uint64_t word;
+    memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
+    return word;
+}
+
+void copy_words(Thread* thread, const LaunchPlace& place, uint64_t parameters, Launch* launch) {
+    Page list{thread}, values{thread};
+    for (int i = 0; i < place.word_count; i++) {
+        const uint64_t entry = parameters + 8u * (place.words[i] >> 8);
+        const uint64_t at = list.holds(entry) ? word_at(entry) + 8u * (place.words[i] & 0xff) : 0;
+        launch->words[i] = values.holds(at) ? word_at(at) : 0;
+    }
+}
+
+void copy_packed_words(Thread* thread, const LaunchPlace& place, uint64_t packed, Launch* launch) {
+    Page values{thread};
+    for (int i = 0; i < place.word_count; i++) {
+        const uint64_t at = packed + 8u * place.words[i];
+        launch->words[i] = values.holds(at) ? word_at(at) : 0;
+    }
+}
+
+bool is_sticky(uint32_t status) {
+    for (const uint32_t each : STICKY)
+        if (each == status) return true;
+    return false;
+}
+
+}  // namespace
+
+__attribute__((noinline, hot)) void note_launch(Thread* thread, uint64_t number, uint64_t function, uint64_t stream,
+                                                uint64_t parameters, uint64_t extra) {
+    const uint64_t frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+    const uint64_t packed = parameters ? 0 : packed_arguments(thread, extra);
+    const LaunchPlace* place = find_place(thread, function, stream, frame, packed != 0);
+    Launch* launch = launch_of(thread, number);
+    launch->place = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    launch->number = static_cast<uint32_t>(number);
+    if (place && parameters) copy_words(thread, *place, parameters, launch);
+    if (place && packed) copy_packed_words(thread, *place, packed, launch);
+    __atomic_store_n(&launch->place, place ? place->id.load(std::memory_order_relaxed) : 0, __ATOMIC_RELEASE);
+    __builtin_prefetch(launch_of(thread, number + 1), 1);
+}
+
+void tell_launches(Thread* thread, uint32_t status, uint64_t number) {
+    if (!is_sticky(status)) return;
+    const uint64_t loss = current_context(thread) + hot.endings.load(std::memory_order_relaxed);
+    if (told.exchange(loss) == loss || losses.fetch_add(1) >= MOST_LOSSES) return;
+    write_launches(thread, number);
+}
+
+void forget_launches() {
+    places.clear();
+    told.store(0);
+    losses.store(0);
+}
+
+}  // namespace cuvet

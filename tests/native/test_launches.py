@@ -1,0 +1,149 @@
+"""What launches leave in the flight recorder, and what is stored of it when a context is lost."""
+
+from __future__ import annotations
+
+import pytest
+from tests.native.conftest import Bench, Seen
+
+from cuvet.catalog import driver
+from cuvet.recording.launches import Launched, unwaited
+from cuvet.recording.sites import Sites
+
+NUMBERS = {entry_point.id: entry_point for entry_point in driver().entry_points}
+
+# The null driver's kernels have parameters of 8, 4 and 8 bytes.
+PROGRAM = """
+uint32_t cuCtxSynchronize(void);
+static handle module, function, other, stream;
+static void go(handle which, uint64_t first, int second, uint64_t third) {
+    void *arguments[] = {&first, &second, &third};
+    cuLaunchKernel(which, 1, 1, 1, 1, 1, 1, 0, stream, arguments, 0);
+}
+static void deep(int depth) { char frame[64]; frame[0] = depth; if (depth) deep(depth - 1); else go(function, 7, 8, 9); }
+static void *thread(void *unused) { cuCtxSetCurrent(context); go(other, 70, 0, 90); return 0; }
+int main(int count, char **arguments) {
+    start();
+    cuStreamCreate(&stream, 0);
+    cuModuleLoadData(&module, "image");
+    cuModuleGetFunction(&function, module, "kernel");
+    cuModuleGetFunction(&other, module, "other");
+    %s
+    return cuCtxSynchronize() ? 0 : 1;
+}
+"""
+
+
+def launches(bench: Bench, body: str, **environment: str) -> tuple[Seen, list[Launched]]:
+    """What is stored with cuCtxSynchronize, which tells that the context is lost."""
+    run = bench.run(PROGRAM % body, **{"NULL_DRIVER_FAIL": "cuCtxSynchronize=700", **environment})
+    assert run.returncode == 0, run.stderr
+    stored = run.trace.recording.launches
+    assert len(stored) == 1
+    (rings,) = stored.values()
+    return run.trace, [each for ring in rings for each in unwaited(ring, run.trace.recording, NUMBERS.get)]
+
+
+def values(found: list[Launched]) -> list[list[int]]:
+    return [[word.value for word in launch.words] for launch in found]
+
+
+def lines(trace: Seen, found: list[Launched]) -> list[int | None]:
+    sites = Sites(trace.recording)
+    return [sites.of_stack(launch.stack)[1][1].line for launch in found]
+
+
+@pytest.mark.parametrize("record", ["lifecycle", "full"])
+def test_a_launch_leaves_its_function_stream_arguments_and_place(bench: Bench, record: str) -> None:
+    trace, found = launches(
+        bench, "go(function, 1, 2, 3);\n go(other, 4, 5, 6);\n go(function, 7, 8, 9);", CUVET_RECORD=record
+    )
+    assert values(found) == [[1, 3], [4, 6], [7, 9]]
+    assert [[(word.parameter, word.offset) for word in launch.words] for launch in found] == [[(0, 0), (2, 0)]] * 3
+    made = [call.outputs[0].value for call in trace.named("cuModuleGetFunction")]
+    assert [launch.function for launch in found] == [made[0], made[1], made[0]]
+    assert {launch.stream for launch in found} == {trace.one("cuStreamCreate").outputs[0].value}
+    first = lines(trace, found)[0]
+    assert first is not None
+    assert lines(trace, found) == [first, first + 1, first + 2]
+
+
+def test_a_place_is_stored_once_however_often_it_launches(bench: Bench) -> None:
+    trace, found = launches(
+        bench, "for (int i = 0; i < 1000; i++) {\n go(function, i, 0, i);\n go(function, i, 1, 5);\n }"
+    )
+    assert len({place.stack for place in trace.recording.places.values()}) == 2
+    assert len(trace.recording.places) <= 4  # the first launch takes another way through the shim
+    assert len(found) == 255
+    assert values(found)[-2:] == [[999, 999], [999, 5]]
+    assert len(set(lines(trace, found))) == 2
+
+
+def test_places_are_bounded(bench: Bench) -> None:
+    trace, found = launches(bench, "for (int i = 0; i < 5000; i++) deep(i);", NULL_DRIVER_FAIL="cuCtxSynchronize=700")
+    assert len(trace.recording.places) <= 4096
+    assert values(found)[-1] == []
+    assert found[-1].function == trace.named("cuModuleGetFunction")[0].outputs[0].value
+
+
+@pytest.mark.parametrize(("waited", "left"), [("stream", [[4, 6]]), ("1", [[1, 3], [4, 6]])])
+def test_what_the_thread_waited_for_is_left_out(bench: Bench, waited: str, left: list[list[int]]) -> None:
+    _, found = launches(bench, f"go(function, 1, 2, 3); cuStreamSynchronize({waited}); go(function, 4, 5, 6);")
+    assert values(found) == left
+
+
+STAYS = "static volatile int done; static void *stays(void *unused) { thread(0); done = 1; pause(); return 0; }\n"
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_launches_of_all_living_threads_are_stored(bench: Bench, ends: bool) -> None:
+    wait = (
+        "pthread_create(&id, 0, thread, 0); pthread_join(id, 0);"
+        if ends
+        else "pthread_create(&id, 0, stays, 0); while (!done);"
+    )
+    source = PROGRAM.replace("int main", STAYS + "int main") % f"pthread_t id; {wait} go(function, 1, 2, 3);"
+    recording = bench.run(source, NULL_DRIVER_FAIL="cuCtxSynchronize=700").trace.recording
+    (rings,) = recording.launches.values()
+    found = values([each for ring in rings for each in unwaited(ring, recording, NUMBERS.get)])
+    assert sorted(found) == [[1, 3], *([] if ends else [[70, 90]])]
+
+
+def test_a_module_loaded_anew_has_kernels_of_its_own(bench: Bench) -> None:
+    again = "cuModuleUnload(module); cuModuleLoadData(&module, 0); cuModuleGetFunction(&function, module, 0);"
+    trace, found = launches(
+        bench, f"for (int i = 0; i < 3; i++) {{ go(function, i, 0, i); {again} }} go(function, 9, 9, 9);"
+    )
+    assert values(found) == [[0, 0], [1, 1], [2, 2], [9, 9]]
+    assert len(trace.recording.places) == 4
+
+
+def test_arguments_that_cannot_be_read_are_the_driver_s_business(bench: Bench) -> None:
+    bad = "{ void *bad[] = {(void *)8, (void *)16, (void *)24}; cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, %s, 0); }"
+    _, found = launches(bench, bad % "bad" + bad % "(void **)40")
+    assert values(found) == [[0, 0], [0, 0]]
+
+
+def test_packed_arguments(bench: Bench) -> None:
+    packed = """uint64_t buffer[3] = {11, 12, 13}; size_t size = sizeof buffer;
+        void *extra[] = {(void *)1, buffer, (void *)2, &size, 0};
+        cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, 0, extra);"""
+    _, found = launches(bench, packed)
+    assert values(found) == [[11, 13]]
+
+
+def test_an_error_that_is_not_sticky_stores_no_launches(bench: Bench) -> None:
+    run = bench.run(PROGRAM % "go(function, 1, 2, 3);", NULL_DRIVER_FAIL="cuCtxSynchronize=1")
+    assert run.trace.recording.launches == {}
+
+
+def test_a_lost_context_is_told_once(bench: Bench) -> None:
+    run = bench.run(
+        PROGRAM % "go(function, 1, 2, 3); for (int i = 0; i < 9; i++) cuCtxSynchronize();",
+        NULL_DRIVER_FAIL="cuCtxSynchronize=719",
+    )
+    assert len(run.trace.recording.launches) == 1
+
+
+def test_words_that_are_addresses_of_the_host_are_marked(bench: Bench) -> None:
+    _, found = launches(bench, "go(function, (uint64_t)&stream, 2, 4096);")
+    assert [word.on_host for word in found[0].words] == [True, False]
