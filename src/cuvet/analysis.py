@@ -25,17 +25,19 @@ from cuvet.catalog.answers import answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_PERMITTED, NOT_READY
 from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
-from cuvet.findings import Finding, MachineCause, MemoryUse, Program, Report, Tool
+from cuvet.findings import Finding, Frame, MachineCause, MemoryUse, Program, Report, Tool
 from cuvet.ledger import memory_used
-from cuvet.model import MORE_THAN_ANY_GPU, Model, Outcome, SeenHandle
+from cuvet.model import MORE_THAN_ANY_GPU, Function, Launch, Model, Outcome, SeenHandle
 from cuvet.model.precedence import Stage
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode, advice
+from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
 from cuvet.recording.ordering import Ordering, is_notable
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, Image, Overlap, SeenObject
 from cuvet.recording.sites import Sites
+from cuvet.recording.symbols import demangle, parameter_types
 from cuvet.regular import read_regular
 from cuvet.rules import model_rules
 from cuvet.rules.error import explain_failure
@@ -158,6 +160,7 @@ class ProcessAnalysis:
             self._unknown[self._ordering.entry_points.name(record.entry_point)] += 1
             return
         call = self._call(entry_point, record)
+        call.launches = self._launches_before(model, call)
         outcome = call.outcome = self._outcome(record, death, call)
         if outcome.status not in _ORDINARY:
             self._note_failure(call, record, outcome.status)
@@ -266,6 +269,28 @@ class ProcessAnalysis:
         if record.stack:
             call.site = make_site(call, self._sites.api(record.stack))
         return call
+
+    def _launches_before(self, model: Model, call: RecordedCall) -> tuple[Launch, ...]:
+        """What the shim stored with a call that told that a context was lost."""
+        rings = self.recording.launches.get((call.thread, call.number), ())
+        known = self._ordering.entry_points.__getitem__
+        return tuple(self._launch(model, each) for ring in rings for each in unwaited(ring, self.recording, known))
+
+    def _launch(self, model: Model, launched: Launched) -> Launch:
+        function = model.find(Kind.FUNCTION, launched.function)
+        symbol = function.symbol if isinstance(function, Function) else ""
+        _, frames = self._sites.of_stack(launched.stack)
+        types = parameter_types(symbol)
+        return Launch(
+            kernel=demangle(symbol),
+            stream=launched.stream,
+            thread=launched.thread,
+            number=launched.number,
+            after_ns=self.recording.clock.ns(launched.after),
+            where=_where(frames),
+            words=launched.words,
+            pointers=frozenset(number for number, name in enumerate(types) if name.endswith("*")),
+        )
 
     def _outcome(self, record: CallRecord, death: int | None, call: RecordedCall) -> Outcome:
         if record.status is None:
@@ -510,6 +535,15 @@ def read_meta(directory: Path) -> Meta:
         return Meta()
     except (OSError, msgspec.DecodeError) as error:
         raise CuvetError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _where(frames: Sequence[Frame]) -> str:
+    """The place of a launch: the innermost line that is known and the one that called it, else the file whose code made it."""
+    own = [frame for frame in frames if frame.language != "python" or frame.module is None] or frames
+    lines = [f"{frame.file}:{frame.line}" for frame in own if frame.file and frame.line]
+    if lines:
+        return f" at {lines[0]}" + (f" (called at {lines[1]})" if lines[1:] else "")
+    return f" in {os.path.basename(frames[0].module)}" if frames and frames[0].module else ""
 
 
 def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:

@@ -29,6 +29,9 @@ class RecordedCall(Call):
     fold: Fold | None = None
     """What was last reported of it."""
 
+    def where(self) -> str:
+        return at(site_of(self))
+
 
 @dataclass(eq=False)
 class Fold:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cuvet.catalog.roles import Kind
-from cuvet.model import Call, Outcome
+from cuvet.model import Allocation, Call, Launch, Outcome, Word
 from cuvet.rules.error import explain_failure
 from cuvet.rules.exit.leak import leaks
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
@@ -26,6 +27,7 @@ class Failing(SimulatedDriver):
         self.fails: dict[str, int] = {}
         self.explained: list[Violation | None] = []
         self.calls: list[Call] = []
+        self.launches: tuple[Launch, ...] = ()
 
     def _make(self, call: Call) -> dict[int, int]:
         self.calls.append(call)
@@ -33,6 +35,7 @@ class Failing(SimulatedDriver):
         if status is None:
             return super()._make(call)
         self.status = status
+        call.launches = self.launches
         outcome = Outcome(status)
         self.model.observe(call, outcome)
         self.explained.append(explain_failure(call, outcome, self.model))
@@ -49,7 +52,6 @@ def cu() -> Failing:
 
 def test_failures_after_a_lost_context_are_one_finding_at_the_first(cu: Failing) -> None:
     stream = cu.cuStreamCreate(0)
-    cu.launch(cu.kernel(), stream, 0)
     cu.fails = {"cuStreamSynchronize": 700, "cuMemAlloc": 700, "cuEventCreate": 700}
     cu.cuStreamSynchronize(stream)
     first = cu.calls[-1]
@@ -60,7 +62,101 @@ def test_failures_after_a_lost_context_are_one_finding_at_the_first(cu: Failing)
     assert cu.explained[0].message == (
         "a kernel used an address that is not valid before this call (CUDA_ERROR_ILLEGAL_ADDRESS); context#1 is lost"
     )
-    assert any("last launch seen on stream#1: trivial by thread 1" in line for line in cu.explained[0].because)
+
+
+FREED = "argument 0 = {:#x} points into device-memory#1 (4 KiB by cuMemAlloc), which was freed before by cuMemFree"
+WAITED = "kernel at k.cu:1 was launched before and not waited for"
+
+
+def launch(*values: int, thread: int = 1, number: int = 1000, after_ns: int = 0, stream: int | None = 0) -> Launch:
+    words = tuple(Word(parameter, 0, True, value, False) for parameter, value in enumerate(values))
+    return Launch("kernel", stream, thread, number, after_ns, " at k.cu:1", words)
+
+
+def told_about(cu: Failing, *launches: Launch) -> Violation:
+    """What is said when the next call tells that the context was lost."""
+    cu.launches, cu.fails = launches, {"cuCtxSynchronize": 700}
+    cu.cuCtxSynchronize()
+    (explained,) = cu.explained
+    assert explained is not None
+    return explained
+
+
+def test_a_launch_that_was_given_freed_memory_is_named_first(cu: Failing) -> None:
+    memory, other = cu.cuMemAlloc(4096), cu.cuMemAlloc(4096)
+    cu.cuMemFree(memory)
+    said = told_about(cu, launch(other), launch(memory), launch(other))
+    assert said.because[1:] == (f"kernel at k.cu:1: {FREED.format(memory)}", f"{WAITED}, 2 times")
+    assert [each.name for each in said.objects] == ["context#1", "device-memory#1"]
+
+
+@pytest.mark.parametrize("when", ["later", "another thread, perhaps later", "never"])
+def test_memory_that_is_not_known_to_have_been_freed_before_the_launch_is_no_suspect(cu: Failing, when: str) -> None:
+    memory = cu.cuMemAlloc(4096)
+    if when != "never":
+        cu.cuMemFree(memory)
+    made = {"later": launch(memory, number=1), "never": launch(memory)}.get(when, launch(memory, thread=2))
+    waited = WAITED.replace(":1 was", ":1 (thread 2) was") if made.thread == 2 else WAITED
+    assert told_about(cu, made).because[1:] == (waited,)
+
+
+def test_memory_that_another_thread_freed_long_before_is_a_suspect(cu: Failing) -> None:
+    memory = cu.cuMemAlloc(4096)
+    cu.cuMemFree(memory)
+    said = told_about(cu, launch(memory, thread=2, after_ns=1 << 60))
+    assert said.because[1:] == (f"kernel at k.cu:1 (thread 2): {FREED.format(memory)}",)
+
+
+def test_the_end_of_an_argument_s_memory_is_no_suspect(cu: Failing) -> None:
+    memory = cu.cuMemAlloc(4096)
+    cu.model.allocations.at(memory).size = 4096
+    behind = cu.model.table.add(Allocation, Kind.MEMORY, memory + 4096, 0)
+    behind.size = 4096
+    cu.model.allocations.add(behind)
+    cu.cuMemFree(memory + 4096)
+    assert told_about(cu, launch(memory, memory + 4096)).because[1:] == (WAITED,)
+
+
+def test_addresses_of_the_host_and_null_pointers(cu: Failing) -> None:
+    host = Word(0, 0, True, 0x5000, True)
+    null = Launch(
+        "kernel", 0, 1, 1000, 0, " at k.cu:1", (Word(0, 0, True, 0, False), Word(1, 0, True, 0, False)), frozenset({1})
+    )
+    of_struct = replace(launch(), words=(Word(0, 8, False, 0x5000, True),))
+    said = told_about(cu, replace(launch(), words=(host,)), null, of_struct)
+    assert said.because[1:] == (
+        "kernel at k.cu:1: argument 1 = 0x0 is a null pointer",
+        "kernel at k.cu:1: argument 0 = 0x5000 points into memory of the host that CUDA does not know",
+        WAITED,
+    )
+
+
+def test_memory_of_another_device_is_a_suspect_unless_access_was_given(cu: Failing) -> None:
+    cu.model.devices = 2
+    first = cu.cuCtxGetCurrent()
+    second = cu.cuCtxCreate(0, 0, 1)
+    memory = cu.cuMemAlloc(4096)
+    cu.cuCtxSetCurrent(first)
+    said = told_about(cu, launch(memory))
+    assert said.because[1:] == (
+        f"kernel at k.cu:1: argument 0 = {memory:#x} points into device-memory#1 (4 KiB by cuMemAlloc) of device 1, "
+        "to which this context has no access",
+    )
+    assert second != first
+
+
+def test_launches_on_streams_of_other_contexts_are_left_out(cu: Failing) -> None:
+    first = cu.cuCtxGetCurrent()
+    cu.cuCtxCreate(0, 0, 0)
+    elsewhere = cu.cuStreamCreate(0)
+    cu.cuCtxSetCurrent(first)
+    assert told_about(cu, launch(stream=elsewhere)).because[1:] == ()
+
+
+def test_many_sorts_of_launches_are_counted(cu: Failing) -> None:
+    said = told_about(cu, *(replace(launch(), where=f" at k.cu:{line}") for line in range(100)))
+    assert len(said.because) == 6
+    assert said.because[-1] == "96 more sorts of launches were not waited for"
 
 
 def test_a_device_that_is_unavailable_after_the_reset_counts_too(cu: Failing) -> None:

@@ -267,10 +267,31 @@ atexit.register(_demangler.close)
 def demangle(symbol: str) -> str:
     """The C++ name of a mangled symbol, without parameters and return type; any other symbol as it is, and one that stands for more
     than anybody reads."""
+    whole = _demangled(symbol)
+    return without_signature(whole) if whole else symbol
+
+
+def parameter_types(symbol: str) -> tuple[str, ...]:
+    """The types of the parameters of a mangled C++ function, as C++ writes them; none if it is not one."""
+    whole = _demangled(symbol) or ""
+    types, depth, start = [], 0, len(whole.rstrip()) - 1
+    if not whole.endswith(")"):
+        return ()
+    for place in range(start, -1, -1):
+        depth += {")": 1, ">": 1, "(": -1, "<": -1}.get(whole[place], 0)
+        if depth == 0 or (depth == 1 and whole[place] == ","):
+            types.append(whole[place + 1 : start].strip())
+            start = place
+        if depth == 0:
+            return tuple(reversed(types))
+    return ()
+
+
+def _demangled(symbol: str) -> str | None:
+    """The whole name, None if the symbol is not mangled or stands for too much."""
     if not symbol.startswith("_Z") or len(symbol) >= MOST_NAME_BYTES or not symbol.isprintable():
-        return symbol
-    name = _demangler.ask(symbol)
-    return without_signature(name) if name else symbol
+        return None
+    return _demangler.ask(symbol) or None
 
 
 def without_signature(function: str) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
-from cuvet.catalog.roles import Kind, Verb
-from cuvet.model import Context, Function
+from cuvet.catalog.roles import Kind
+from cuvet.model import Context
 from cuvet.model.library import needs_cuda
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.lifecycle import place
+from cuvet.rules.launches import told
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _CAUSES = {
 """Statuses after which a context is lost."""
 
 _DEVICE_UNAVAILABLE = 46
-_LAUNCHES_NAMED = 4
 
 
 class ErrorSticky(Rule):
@@ -46,12 +45,16 @@ class ErrorSticky(Rule):
     fault; the context is lost, and what they were to do is not done.
 
     ## Use instead
-    Find the kernel: run with CUDA_LAUNCH_BLOCKING=1, so that the error shows at its launch, or under
-    compute-sanitizer, which names the access. End the process afterwards.
+    The finding names the launches that were not waited for, those first whose arguments point into memory that is
+    freed, of another device or of the host, or are null. If they are in order, run with CUDA_LAUNCH_BLOCKING=1,
+    so that the error shows at its launch, or under compute-sanitizer, which names the access. End the process
+    afterwards.
 
     ## Limits
-    Which kernel it was cannot be known from the host's calls. The launches named are the last ones that were
-    recorded (all only with ``--record full``).
+    Which kernel it was cannot be known from the host's calls. Launches are named that are among the last 256 calls
+    of their thread, with the first fifteen words of eight bytes in their arguments; not those of graphs. What was
+    waited for is known of the thread that launched, for a context and a stream. A pointer inside memory, or into the
+    middle of memory that is handed out again, shows nothing.
     """
 
     code = "CV901"
@@ -59,8 +62,8 @@ class ErrorSticky(Rule):
     severity = "error"
     summary = "the context was lost to an error on the device; later failures follow from it"
     help = (
-        "run with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel; the calls that follow are "
-        "not at fault"
+        "look first at the launches that are named with an argument; CUDA_LAUNCH_BLOCKING=1 makes the error show at "
+        "its launch, and compute-sanitizer names the access; the calls that follow are not at fault"
     )
     entry_points = frozenset()
     evidence = (
@@ -162,11 +165,12 @@ def _echo(context: Context, model: Model) -> Violation | None:
     if context.error is None:
         return None
     cause = _CAUSES.get(context.error_status, "an error on the device")
+    lines, memory = told(context, model)
     return Violation(
         rule=ErrorSticky,
         message=f"{cause} before this call ({status_name('driver', context.error_status)}); {context.name} is lost",
-        objects=(context,),
-        because=("work that was enqueued earlier failed; this call only reports it", *_last_launches(context, model)),
+        objects=(context, *memory),
+        because=("work that was enqueued earlier failed; this call only reports it", *lines),
         outcomes=(context.error_status,),
         culprit=context.error,
     )
@@ -183,23 +187,3 @@ def _lost_context(call: Call, status: int, model: Model) -> Context | None:
         if context.error is not None and status in (context.error_status, _DEVICE_UNAVAILABLE):
             return context
     return None
-
-
-def _last_launches(context: Context, model: Model) -> tuple[str, ...]:
-    """The newest launch on each stream of the context, as far as they were recorded."""
-    lines = []
-    for stream in model.streams():
-        work = stream.last_work
-        if (
-            stream.context is context
-            and work is not None
-            and any(role.verb is Verb.LAUNCHES for role in work.entry_point.roles)
-        ):
-            lines.append(f"last launch seen on {stream.name}: {_kernel(work, model)}by {place(work)}")
-    return tuple(lines[:_LAUNCHES_NAMED])
-
-
-def _kernel(work: Call, model: Model) -> str:
-    index = work.entry_point.index.get("f")
-    found = model.object_of(work, index, Kind.FUNCTION) if index is not None else None
-    return f"{found.symbol} " if isinstance(found, Function) and found.symbol else ""
