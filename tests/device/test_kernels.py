@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import struct
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cuvet.analysis import analyze
 from cuvet.device.kernels import Program, Way, follow
 
 from ..corpus.facts import compile_programs
@@ -57,6 +60,34 @@ def test_nothing_else_fails(programs: Path, device: Device) -> None:
 def test_memory_of_another_device(programs: Path, two_devices: Device) -> None:
     assert said(two_devices, programs, "stranger") == ["set up 0", "launch 0", "end 700"]
     assert said(two_devices, programs, "peer") == ["set up 0", "launch 0", "end 0"]
+
+
+FREED = (
+    r"argument {} = 0x\w+ points into device-memory#1 \(.* by cudaMalloc .*\), which was freed before by cudaFree .*"
+)
+NAMED = {
+    "freed": r"store at \S+:88.*: " + FREED.format("0"),
+    "freed_large": r"store at \S+:89.*: " + FREED.format("0"),
+    "freed_by_struct": r"by_struct at \S+:91.*: " + FREED.format("0, byte 8,"),
+    "freed_read": r"vectors at \S+:92.*: " + FREED.format("0"),
+    "freed_packed": r"store_first at \S+:81 \(called at \S+:94\): " + FREED.format("0"),
+    "host": r"store at \S+:95.*: argument 0 = 0x\w+ points into memory of the host that CUDA does not know",
+    "null": r"store at \S+:86.*: argument 0 = 0x0 is a null pointer",
+    "null_member": r"store_first at \S+:87.* was launched before and not waited for",
+    "freed_while_waiting": r"store_first at \S+:104.* was launched before and not waited for",
+    "trap_first": r"traps_at at \S+ .*was launched before and not waited for",
+}  # fmt: skip
+"""By program, the first sentence about a launch: the kernel, its line and, if that is wrong, its argument."""
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_launch_is_named(name: str, programs: Path, device: Device, tmp_path: Path) -> None:
+    before = set(device.trace.glob("*.cuvet"))
+    said(device, programs, name)
+    (recording,) = set(device.trace.glob("*.cuvet")) - before
+    shutil.copy(recording, tmp_path)
+    (finding,) = (each for each in analyze([tmp_path]).findings if each.name == "error-sticky")
+    assert re.fullmatch(NAMED[name], finding.because[1]), finding.because
 
 
 # What is followed, instruction by instruction.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -108,3 +109,40 @@ def test_the_device_process_ends_with_the_run(cuvet, runtime_program) -> None:
         ["sh", "-c", DEVICES], capture_output=True, text=True, check=False, env={"TMPDIR": str(cuvet.tmp_path)}
     )
     assert after.stdout == "0\n"
+
+
+LAUNCHES = """
+import ctypes
+from cuda.bindings import driver as cu
+PTX = b'''.version 7.0 .target sm_75 .address_size 64
+.visible .entry _Z5clearPiS_(.param .u64 memory, .param .u64 other)
+{ .reg .u64 %a; ld.param.u64 %a, [memory]; st.global.u32 [%a], 0; ret; }\\0'''
+cu.cuInit(0)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0)[1])
+kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(PTX)[1], b"_Z5clearPiS_")[1]
+def launch(*memory):
+    arguments = tuple(map(int, memory)), (ctypes.c_void_p,) * 2
+    cu.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, arguments, 0)
+first, second = cu.cuMemAlloc(1 << 25)[1], cu.cuMemAlloc(1 << 25)[1]
+launch(first, second)
+cu.cuCtxSynchronize()
+cu.cuMemFree(first)
+launch(second, second)
+launch(first, second)
+print(int(cu.cuCtxSynchronize()[0]))
+"""
+
+
+def test_a_kernel_s_fault_names_the_launches_of_a_python_program(cuvet, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(LAUNCHES)
+    ran = cuvet.run(EMULATED, [sys.executable, program])
+    assert (ran.stdout, ran.rules) == ("700\n", ["error-sticky"])
+    (finding,) = ran.report.findings
+    memory = finding.objects[1]
+    assert (memory.created.frames[0].line, memory.destroyed.frames[0].line) == (13, 16)
+    assert finding.because[1:] == (
+        f"clear at {program}:12 (called at {program}:18): argument 0 = {memory.handle} points into device-memory#1 "
+        f"(32 MiB by cuMemAlloc at {program}:13), which was freed before by cuMemFree at {program}:16",
+        f"clear at {program}:12 (called at {program}:17) was launched before and not waited for",
+    )
