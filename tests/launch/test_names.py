@@ -20,8 +20,8 @@ REAL = ("--device", "real")
     ("name", "environment", "expected"),
     [
         ("rep.json", {}, "rep.json"),
-        ("rep.%p.json", {}, f"rep.{os.getpid()}.json"),
-        ("%h/rep", {}, f"{socket.gethostname()}/rep"),
+        ("rep.%p.json", {}, "rep.{pid}.json"),
+        ("%h/rep", {}, "{host}/rep"),
         ("100%%.%%p", {}, "100%.%p"),
         ("rep.%r", {"PMI_RANK": "3"}, "rep.3"),
         ("rep.%r", {"SLURM_PROCID": "0", "OMPI_COMM_WORLD_RANK": "2"}, "rep.2"),
@@ -31,7 +31,9 @@ REAL = ("--device", "real")
     ],
 )
 def test_expanded(name: str, environment: dict[str, str], expected: str) -> None:
-    assert expanded(Path(name), "--output", environment) == Path(expected)
+    assert expanded(Path(name), "--output", environment) == Path(
+        expected.format(pid=os.getpid(), host=socket.gethostname())
+    )
 
 
 @pytest.mark.parametrize(
