@@ -23,7 +23,7 @@ from cuvet import CuvetError, __version__, cudnn_log, driver_log
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.catalog.answers import answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_PERMITTED, NOT_READY
-from cuvet.diagnosis import Findings, RecordedCall, at, fault_finding, finding, make_site, site_of
+from cuvet.diagnosis import Findings, RecordedCall, at, cause_of, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
 from cuvet.findings import Finding, Frame, MachineCause, MemoryUse, Program, Report, Tool
 from cuvet.ledger import memory_used
@@ -233,10 +233,13 @@ class ProcessAnalysis:
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
             key += (blamed.stack or blamed.thread, blamed.entry_point.id)
-        cause = violation.cause.fold if isinstance(violation.cause, RecordedCall) else None
-        blamed.fold = self._findings.add(
-            key, lambda: finding(blamed, blamed.outcome or Outcome(None), violation, answer=answer), cause
+        fold = self._findings.add(
+            key,
+            lambda: finding(blamed, blamed.outcome or Outcome(None), violation, answer=answer),
+            cause_of(violation),
         )
+        if fold not in blamed.reported:
+            blamed.reported += (fold,)
 
     def _call(self, entry_point: EntryPoint, record: CallRecord) -> RecordedCall:
         missing = len(entry_point.parameters) - len(record.args)

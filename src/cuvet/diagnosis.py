@@ -26,8 +26,7 @@ class RecordedCall(Call):
 
     sites: Sites | None = None
     outcome: Outcome | None = None
-    fold: Fold | None = None
-    """What was last reported of it."""
+    reported: tuple[Fold, ...] = ()
 
     def where(self) -> str:
         return at(site_of(self))
@@ -95,6 +94,14 @@ class Findings:
 
     def all(self) -> tuple[Finding, ...]:
         return tuple(fold.told() for fold in self._folds)
+
+
+def cause_of(violation: Violation) -> Fold | None:
+    """The worst finding of the call whose mistake made this one."""
+    call = violation.cause
+    reported = call.reported if isinstance(call, RecordedCall) else ()
+    fitting = [fold for fold in reported if violation.cause_rule in (None, fold.finding.name)]
+    return min(fitting, key=lambda fold: SEVERITIES.index(fold.finding.severity), default=None)
 
 
 def site_of(call: Call) -> Site:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from cuvet.diagnosis import Findings
+from cuvet.catalog import driver
+from cuvet.diagnosis import Findings, Fold, RecordedCall, cause_of
 from cuvet.findings import Finding, Frame, Severity, Site
+from cuvet.model import Call
+from cuvet.rules import rule_called
+from cuvet.rules.rule import Violation
 
 
 def found(rule: str, line: int, severity: Severity = "error", process: int = 1) -> Finding:
@@ -56,3 +60,19 @@ def test_processes_with_the_same_mistake_have_its_consequences_once() -> None:
         findings.add(("b", process), lambda process=process: found("CV2", 2, process=process), cause)
     (finding,) = findings.all()
     assert [(each.processes, each.repeats) for each in (finding, *finding.consequences)] == [(2, 2), (2, 2)]
+
+
+def test_the_cause_is_the_worst_finding_of_the_call_or_one_of_the_rule_that_is_meant() -> None:
+    folds = tuple(
+        Fold(found(rule, 1, severity)) for rule, severity in (("CV1", "warning"), ("CV2", "error"), ("CV3", "note"))
+    )
+    call = RecordedCall(entry_point=driver()["cuMemFree"], args=(0,), reported=folds)
+
+    def cause(call: Call | None, rule: str | None = None) -> Fold | None:
+        return cause_of(Violation(rule=rule_called("CV409"), message="", cause=call, cause_rule=rule))
+
+    assert cause(call) is folds[1]
+    assert cause(call, "CV3") is folds[2]
+    assert cause(call, "CV4") is None
+    assert cause(RecordedCall(entry_point=call.entry_point, args=(0,))) is None
+    assert cause(None) is None

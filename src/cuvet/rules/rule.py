@@ -55,8 +55,8 @@ class Violation:
     it is reported only when the call does not return or fails: with one of ``outcomes``, if there are any and it is not ``undefined``.
     With ``driver_only`` it is not reported when the CUDA runtime makes the call: it expects the failure and mends it.
     ``culprit`` is an earlier call at which the finding is to be reported instead of the call itself.
-    ``cause`` is an earlier call that made this one fail: if that one has a finding as severe, this is told below it, and not as a
-    finding of its own.
+    ``cause`` is an earlier call whose mistake made this one: if it has a finding as severe, of the rule named ``cause_rule`` (None: of
+    any), this is told below it, and not as a finding of its own.
     ``held``, of a want of memory: what holds the memory of that kind; it is looked at when the finding is made.
     """
 
@@ -71,6 +71,7 @@ class Violation:
     driver_only: bool = False
     culprit: Call | None = None
     cause: Call | None = None
+    cause_rule: str | None = None
     held: Total | None = None
 
     def stands(self, call: Call, status: int | None) -> bool:

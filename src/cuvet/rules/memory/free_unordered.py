@@ -148,6 +148,7 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
                 argument=given.argument,
                 because=(f"{memory.name} was last used on {used_on.name} by {place(use)}",),
                 cause=use,
+                cause_rule="memory-use-unordered",
             )
 
 
