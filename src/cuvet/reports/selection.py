@@ -26,9 +26,10 @@ def select(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def fitting(finding: Finding) -> list[Evidence]:
-    """Of the evidence that names the call at hand, by its name in the runtime or the driver, the surest and shortest; else nothing."""
+    """Of the evidence that names the call at hand, by its name in the runtime or the driver, the surest: the first of them, since
+    others lean on what stands before them. Else nothing."""
     name = re.sub(r"^cu(?:da)?(?=[A-Z])", "", finding.api)
     prefix = "cu(?:da)?" if name != finding.api else ""
     named = re.compile(rf"\b{prefix}{re.escape(name)}(?:_v\d+)?\b")
     fit = [each for each in finding.evidence if named.search(each.text) or named.search(each.source)]
-    return sorted(fit, key=lambda each: (_SUREST_FIRST.index(each.kind), len(each.text)))[:1]
+    return sorted(fit, key=lambda each: _SUREST_FIRST.index(each.kind))[:1]
