@@ -10,6 +10,7 @@ from cuvet.source import callees
 from cuvet.source.calls import symbols
 from cuvet.source.languages import Language
 from cuvet.source.languages.cpp import Definition, Found, name_of
+from cuvet.source.methods import plain
 from cuvet.source.program import Function
 from cuvet.source.result import NotChecked, Summaries
 from cuvet.source.summaries import merged, names_that_matter, summarise
@@ -113,7 +114,7 @@ def _parted(
 
 
 def _calls_one_of(names: frozenset[bytes], function: Function) -> bool:
-    return any(call.name.rpartition("::")[2].encode() in names for call in function.calls)
+    return any(plain(call.name.rpartition("::")[2]).encode() in names for call in function.calls)
 
 
 def _unseen(defined: Found, source: Source) -> frozenset[str]:

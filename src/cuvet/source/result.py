@@ -30,6 +30,16 @@ class Ending(msgspec.Struct, frozen=True):
     always: bool
 
 
+class MemberDeed(msgspec.Struct, frozen=True):
+    """What a method does with a member of its object, whenever it is called: ``ends``, ``makes`` or ``uses`` it by argument ``at`` of the
+    entry point ``api``, ``clears`` it, or ``changes`` it in a way that is not known."""
+
+    member: str
+    verb: str
+    api: str = ""
+    at: int = 0
+
+
 class Summary(msgspec.Struct):
     """What a function does with its parameters: ``ends``, ``makes`` and ``keeps`` by their positions. ``makes`` and ``returns`` name the
     entry point that made it."""
@@ -37,8 +47,16 @@ class Summary(msgspec.Struct):
     ends: dict[int, Ending] = {}
     makes: dict[int, str] = {}
     keeps: set[int] = set()
+    uses: dict[int, tuple[str, int]] = {}
+    """Parameters that it gives to CUDA whenever it is called: to which entry point, as which argument."""
     references: set[int] = set()
     """Parameters that are the caller's own variables."""
+    variables: set[int] = set()
+    """Those of them that are no pointers."""
+    sets: set[int] = set()
+    """Those of ``references`` that may hold something else afterwards."""
+    members: list[MemberDeed] = []
+    """In the order of its text; of methods of C# that are called by the name of their class."""
     returns: str = ""
     scopes: tuple[str, ...] | None = None
     """Namespaces around a function of another file: a call that names another one is of another function. None: not known."""
@@ -49,7 +67,7 @@ class Summary(msgspec.Struct):
     @property
     def matters(self) -> bool:
         """Whether a caller's objects are made or ended by it."""
-        return bool(self.ends or self.makes or self.returns)
+        return bool(self.ends or self.makes or self.returns or any(it.verb in ("ends", "makes") for it in self.members))
 
 
 Summaries = dict[str, dict[int, Summary]]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cuvet.source.calls import meaning
+from cuvet.source.methods import called, deeds, of_class, plain
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.handles import root
 from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Return, Value, place_of
@@ -20,6 +21,8 @@ def summarise(functions: Iterable[Function], known: Summaries) -> Summaries:
     twice: set[tuple[str, int]] = set()
     for function in functions:
         parameters = len(function.parameters)
+        if not function.broken and (owner := of_class(function)):
+            found[f"{owner}.{called(function.name)}"] = {parameters - 1: _of_method(function, known)}
         if function.broken or (function.name, parameters) in twice or function.name.startswith("__"):
             continue
         summaries = found.setdefault(function.name, {})
@@ -43,7 +46,7 @@ def merged(*several: Mapping[str, dict[int, Summary]]) -> Summaries:
 def names_that_matter(summaries: Summaries) -> frozenset[bytes]:
     """Functions whose callers have to be read with them in mind."""
     return frozenset(
-        name.encode() for name, found in summaries.items() if any(summary.matters for summary in found.values())
+        plain(name).encode() for name, found in summaries.items() if any(summary.matters for summary in found.values())
     )
 
 
@@ -66,10 +69,19 @@ def summary_of(call: Call, summaries: Summaries) -> Summary | None:
     return exact if not call.receiver and (not scope or scope.rpartition("::")[2] in exact.scopes) else None
 
 
+def _of_method(function: Function, callees: Summaries) -> Summary:
+    summary = _summary(function, callees)
+    summary.members = list(deeds(function, lambda call: summary_of(call, callees)))
+    return summary
+
+
 def _summary(function: Function, callees: Summaries) -> Summary:
     summary = Summary()
     summary.references.update(at for at, each in enumerate(function.parameters) if each.reference)
     positions = {parameter.name: at for at, parameter in enumerate(function.parameters)}
+    changed = {place for operation in function.operations for place in _changed(operation)}
+    summary.variables.update(at for at in summary.references if "*" not in function.parameters[at].type)
+    summary.sets.update(at for name, at in positions.items() if name in changed and at in summary.references)
     made: dict[str, str] = {}
     for block in function.blocks:
         for operation in block.operations:
@@ -84,6 +96,10 @@ def _summary(function: Function, callees: Summaries) -> Summary:
                 for at, _ in known.made:
                     value = operation.arguments[at] if at < len(operation.arguments) else None
                     _made(value, operation.name, function, positions, summary, made)
+                for at, _ in known.named:
+                    value = operation.arguments[at] if at < len(operation.arguments) else None
+                    if isinstance(value, str) and value in positions and value not in changed and not block.guards:
+                        summary.uses.setdefault(positions[value], (operation.name, at))
             elif isinstance(operation, Call) and (callee := summary_of(operation, callees)) is not None:
                 _through(operation, callee, function, positions, summary, made)
             elif isinstance(operation, Assign) and isinstance(operation.value, str) and operation.value in made:
@@ -93,6 +109,20 @@ def _summary(function: Function, callees: Summaries) -> Summary:
     for position in summary.keeps:
         summary.makes.pop(position, None)
     return summary
+
+
+def _changed(operation: Operation) -> Iterator[str]:
+    """Variables that hold, or may hold, something else after the operation."""
+    if isinstance(operation, Assign):
+        yield operation.place
+    elif isinstance(operation, Escape):
+        yield operation.place if operation.written else ""
+    elif isinstance(operation, Call) and not operation.launch:
+        known = meaning(operation.name)
+        made = {at for at, _ in known.made} if known is not None else set()
+        for at, value in enumerate(operation.arguments):
+            if isinstance(value, Address) or (isinstance(value, str) and (known is None or at in made)):
+                yield place_of(value)
 
 
 def _through(

@@ -279,6 +279,238 @@ def test_what_is_right_is_silent(name: str, found_and_marked: Callable[[str, str
     assert found == marked == []
 
 
+def pipeline(
+    program: str, *, close: str = "cuStreamDestroy_v2(stream);", more: str = "", head: str = "class Pipeline"
+) -> str:
+    """A class with a stream, and a program that uses an object of it."""
+    return f"""
+{head} {{
+    CUstream stream;
+    public void Open() {{ Check(cuStreamCreate(out stream, 0)); }}
+    public void Close() {{ {close} }}
+    public CUResult Flush() {{ return cuStreamSynchronize(stream); }}
+    {more}
+}}
+class Program {{
+    {program}
+}}
+"""
+
+
+WRONG_BETWEEN_METHODS = {
+    "a method destroys what another uses": pipeline("""
+    static void Main() {
+        var pipeline = new Pipeline();
+        pipeline.Open();
+        pipeline.Close();
+        pipeline.Flush();  // error: [stream-use-after-destroy]
+    }"""),
+    "closed twice": pipeline("""
+    static void Main() {
+        Pipeline pipeline = new Pipeline();
+        pipeline.Close();
+        pipeline.Close();  // error: [stream-destroy-twice]
+    }"""),
+    "disposed": pipeline(
+        """
+    static void Main() {
+        Pipeline pipeline = new Pipeline();
+        pipeline.Dispose();
+        Console.WriteLine(pipeline.Flush());  // error: [stream-use-after-destroy]
+    }""",
+        head="class Pipeline : IDisposable",
+        more="public void Dispose() { Close(); }",
+    ),
+    "of its own object": pipeline(
+        "",
+        more="""
+    void Finish() {
+        Close();
+        cuStreamSynchronize(stream);  // error: [stream-use-after-destroy]
+    }
+    void Again() {
+        cuStreamDestroy_v2(stream);
+        this.Flush();  // error: [stream-use-after-destroy]
+    }""",
+    ),
+    "destroyed where it is there": pipeline(
+        """
+    static void Main() {
+        var pipeline = new Pipeline();
+        pipeline.Open();
+        pipeline.Close();
+        pipeline.Flush();  // error: [stream-use-after-destroy]
+    }""",
+        close="if (stream != IntPtr.Zero) cuStreamDestroy_v2(stream);",
+    ),
+    "ref, out and a use elsewhere": in_class("""
+    static void Make(out IntPtr p) { Check(Native.Allocate(out p, 64)); }
+    static void Drop(ref IntPtr p) { Native.Free(p); }
+    static void Clear(IntPtr p) { Native.cudaMemset(p, 0, 64); }
+    static void Main() {
+        Make(out IntPtr values);
+        Drop(ref values);
+        Clear(values);  // error: [memory-use-after-free]
+    }"""),
+    "in an arm of a condition": pipeline("""
+    static void Main(string[] args) {
+        var pipeline = new Pipeline();
+        pipeline.Close();
+        if (args.Length > 0) pipeline.Flush();  // error: [stream-use-after-destroy]
+    }"""),
+}
+RIGHT_BETWEEN_METHODS = {
+    "opened again": pipeline("""
+    static void Main() {
+        var pipeline = new Pipeline();
+        pipeline.Open(); pipeline.Close();
+        pipeline.Open(); pipeline.Flush(); pipeline.Close();
+    }"""),
+    "zeroed at its end": pipeline(
+        "static void Main() { var p = new Pipeline(); p.Open(); p.Close(); p.Flush(); p.Close(); }",
+        close="cuStreamDestroy_v2(stream); stream = default;",
+    ),
+    "only if it is there": pipeline(
+        "static void Main() { var p = new Pipeline(); p.Open(); p.Close(); p.Close(); }",
+        close="if (stream != IntPtr.Zero) { cuStreamDestroy_v2(stream); stream = IntPtr.Zero; }",
+    ),
+    "left early when closed": pipeline(
+        "static void Main() { var p = new Pipeline(); p.Open(); p.Close(); p.Close(); }",
+        more="bool closed;",
+        close="if (closed) return; cuStreamDestroy_v2(stream); closed = true;",
+    ),
+    "made anew by the method that ends it": pipeline(
+        "static void Main() { var p = new Pipeline(); p.Open(); p.Close(); p.Flush(); }",
+        close="cuStreamDestroy_v2(stream); Open();",
+    ),
+    "two objects": pipeline(
+        "static void Main() { var a = new Pipeline(); var b = new Pipeline(); a.Close(); b.Flush(); }"
+    ),
+    "another object behind the variable": pipeline("""
+    static void Main() {
+        var pipeline = new Pipeline();
+        pipeline.Close();
+        pipeline = new Pipeline();
+        pipeline.Flush();
+    }"""),
+    "somebody else knows the object": pipeline("""
+    static void Main() {
+        var pipeline = new Pipeline();
+        var worker = new Worker(pipeline);
+        pipeline.Close();
+        worker.Restart();
+        pipeline.Flush();
+    }"""),
+    "somebody else knows the object in the object": pipeline("""
+    Pipeline inner;
+    Program(Pipeline it) { inner = it; }
+    void Stop() { inner.Close(); }
+    void Go() { inner.Flush(); }
+    static void Main() {
+        var pipeline = new Pipeline();
+        var program = new Program(pipeline);
+        program.Stop();
+        pipeline.Open();
+        program.Go();
+    }"""),
+    "a lambda opens it": pipeline("""
+    static void Main() {
+        var pipeline = new Pipeline();
+        Action again = () => pipeline.Open();
+        pipeline.Close();
+        again();
+        pipeline.Flush();
+    }"""),
+    "given to a function": pipeline("""
+    static void Again(Pipeline it) { it.Open(); }
+    static void Main() {
+        var pipeline = new Pipeline();
+        pipeline.Close();
+        Again(pipeline);
+        pipeline.Flush();
+    }"""),
+    "a derived class may do otherwise": pipeline(
+        "static void Main() { Pipeline p = new Pipeline(); p.Stop(); p.Flush(); }",
+        more="public virtual void Stop() { cuStreamDestroy_v2(stream); }",
+    ),
+    "a base class that is not in sight": pipeline(
+        "static void Main() { Pipeline p = new Pipeline(); p.Close(); p.Restart(); p.Flush(); }",
+        head="class Pipeline : Node",
+    ),
+    "a property sets it": pipeline(
+        """
+    static void Main() {
+        var pipeline = new Pipeline();
+        pipeline.Close();
+        pipeline.Stream = Shared();
+        pipeline.Flush();
+    }""",
+        more="public CUstream Stream { get { return stream; } set { stream = value; } }",
+    ),
+    "another method of the name": pipeline(
+        "static void Main() { var p = new Pipeline(); p.Stop(false); p.Flush(); }",
+        more="""
+    public void Stop(bool all) { if (all) cuStreamDestroy_v2(stream); }
+    public void Stop(int n) { cuStreamDestroy_v2(stream); }""",
+    ),
+    "later": pipeline(
+        "static async Task Main() { var p = new Pipeline(); var stop = p.Stop(); p.Flush(); await stop; }",
+        more="public async Task Stop() { await work; cuStreamDestroy_v2(stream); }",
+    ),
+    "one or the other": pipeline("""
+    static void Main(string[] args) {
+        var pipeline = new Pipeline();
+        if (args.Length > 0) { pipeline.Close(); return; }
+        pipeline.Flush();
+    }"""),
+    "each turn its own": pipeline("""
+    static void Run(List<Pipeline> all) {
+        foreach (var each in all) each.Close();
+        for (int i = 0; i < 3; i++) { var p = new Pipeline(); p.Open(); p.Flush(); p.Close(); }
+    }"""),
+    "in turns": pipeline("""
+    static void Main() {
+        var pipeline = new Pipeline();
+        for (int i = 0; i < 3; i++) { pipeline.Open(); pipeline.Flush(); pipeline.Close(); }
+    }"""),
+    "ref, zeroed and made anew": in_class("""
+    static void Drop(ref IntPtr p) { Native.Free(p); p = IntPtr.Zero; }
+    static void Renew(ref IntPtr p) { Native.Free(p); Check(Native.Allocate(out p, 64)); }
+    static void Main() {
+        Check(Native.Allocate(out IntPtr values, 64));
+        Renew(ref values);
+        Native.cudaMemset(values, 0, 64);
+        Drop(ref values);
+        Drop(ref values);
+    }"""),
+    "uses something else, or perhaps": in_class("""
+    static void Clear(IntPtr p) { p = Other(); Native.cudaMemset(p, 0, 64); }
+    static void Perhaps(IntPtr p, bool there) { if (there) Native.cudaMemset(p, 0, 64); }
+    static void Main() {
+        Check(Native.Allocate(out IntPtr values, 64));
+        Native.Free(values);
+        Clear(values);
+        Perhaps(values, false);
+    }"""),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_BETWEEN_METHODS)
+def test_what_is_wrong_between_methods_is_found(
+    name: str, found_and_marked: Callable[[str, str], tuple[object, object]]
+) -> None:
+    found, marked = found_and_marked("Wrong.cs", WRONG_BETWEEN_METHODS[name])
+    assert found == marked and marked
+
+
+@pytest.mark.parametrize("name", RIGHT_BETWEEN_METHODS)
+def test_what_is_right_between_methods_is_silent(
+    name: str, found_and_marked: Callable[[str, str], tuple[object, object]]
+) -> None:
+    found, marked = found_and_marked("Right.cs", RIGHT_BETWEEN_METHODS[name])
+    assert found == marked == []
+
+
 def test_broken_text_is_no_crash() -> None:
     check_source(Path("Broken.cs"), b"class A { void M() { cuMemFree_v2(" + b"(" * 3000)
     check_source(Path("Broken.cs"), b"class A { void M() { cuMemFree_v2(\xff\xfe); ")

@@ -6,6 +6,7 @@ Fields of the method's own class are named ``this.stream``. ``Dispose`` and the 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from cuvet.source.languages.cpp import Class, Definition, Found
@@ -13,6 +14,7 @@ from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, argume
 from cuvet.source.languages.csharp_statements import CSharpLowering
 from cuvet.source.languages.interest import WORD, find_interest, handles
 from cuvet.source.languages.lowering import DEEPEST
+from cuvet.source.methods import called
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Source, enclosing, field_text, text_of
 
@@ -28,6 +30,8 @@ _IMPORTED = re.compile(
     rb'(?:DllImport|LibraryImport)\s*\([^\])]{0,300}?EntryPoint\s*=\s*"(cu\w+)"[^\]]{0,300}\](?:\s*\[[^\]]{0,300}\]){0,9}[^;{}(]{0,300}?\b(\w+)\s*\('
 )
 _CALL = re.compile(rb"\b([A-Za-z_]\w*)\s*\(")
+_INTERFACE = re.compile(r"(?:\w+\.)*I[A-Z]")
+_REPLACED = frozenset({b"static", b"virtual", b"override", b"abstract", b"async", b"partial"})
 _COPY = re.compile(
     rb"(?<![\w.\]])([A-Za-z_][\w.\[\]]*)\s?=(?!=)\s?(?:\([\w\s*.]{1,100}\))?\s?(?:new\s+\w+\s*\()?([A-Za-z_][\w.\[\]]*)\)?\s?[;,)]"
 )
@@ -88,16 +92,52 @@ def definitions(root: Node, text: bytes) -> Found:
     if any(child.type == "global_statement" for child in root.named_children):
         nodes.append((root, ""))
     functions = frozenset(field_text(node, "name") for node, _ in nodes)
-    fields = {each.name: frozenset(each.members) for each in found.classes}
+    members = {each.name: each.members for each in found.classes}
+    methods = _sure_methods(nodes, found.classes, text)
     for node, owner in sorted(nodes, key=lambda each: each[0].start_byte):
         static = any(child.type == "modifier" and child.text == b"static" for child in node.children)
         name = MAIN if node is root else _function_name(node)
         owner = "" if static or node.type == "local_function_statement" else owner
-        own = fields.get(owner, frozenset())
+        own = members.get(owner, {})
         found.functions.append(
-            CSharpDefinition(node, owner, name, imported=imported, functions=functions, fields=own, static=static)
+            CSharpDefinition(
+                node,
+                owner,
+                name,
+                imported=imported,
+                functions=functions,
+                fields=frozenset(own),
+                methods=methods,
+                types=own,
+                static=static,
+            )
         )
     return found
+
+
+def _sure_methods(nodes: list[tuple[Node, str]], classes: list[Class], text: bytes) -> frozenset[tuple[str, str]]:
+    """(class, name) of the methods that a call on an object of the class reaches, and that do what they say at once: no others of the name,
+    none that a derived class may replace. A class whose properties run code may change without a call, one that has a base elsewhere."""
+    names = Counter(each.name for each in classes)
+    changing = {
+        owner for node, owner in nodes if node.type == "accessor_declaration" and node.children[0].text != b"get"
+    }
+    plain = {
+        each.name
+        for each in classes
+        if names[each.name] == 1 and each.name not in changing and all(map(_INTERFACE.match, each.bases))
+    }
+    bodies = [(owner, node) for node, owner in nodes if node.type in ("method_declaration", "destructor_declaration")]
+    written = Counter((owner, called(_function_name(node))) for owner, node in bodies)
+    return frozenset(
+        (owner, name)
+        for owner, node in bodies
+        if owner in plain
+        and written[owner, name := called(_function_name(node))] == 1
+        and node.type == "method_declaration"
+        and _REPLACED.isdisjoint(child.text for child in node.children if child.type == "modifier")
+        and b"yield" not in text[node.start_byte : node.end_byte]
+    )
 
 
 def _function_name(node: Node) -> str:
@@ -163,6 +203,9 @@ def lower(
             sites.append(at)
             if name.encode() in wrappers:
                 names |= _names_of_call(body, at, None)
+        elif name == "Dispose" and b"Dispose" in wrappers:
+            sites.append(at)
+            names |= _names_of_call(body, at, None)
     interest = find_interest(text, start, end, names, _COPY, sites, _LEAVES | wrappers)
     return CSharpLowering(source, definition, body, interest).lowered()
 
@@ -179,9 +222,12 @@ def _names_of_call(body: Node, at: int, api: str | None) -> set[bytes]:
             if node.parent is not None
             else None
         )
+        function = node.child_by_field_name("function")
+        object_ = function.child_by_field_name("expression") if function is not None else None
         return {
             word
-            for child in (*given, *([target] if target is not None else []))
+            for child in (*given, target, object_ if object_ is not None and object_.type == "identifier" else None)
+            if child is not None
             for word in WORD.findall(child.text or b"")
         }
     wanted, form = handles(api), positions(api, len(given))

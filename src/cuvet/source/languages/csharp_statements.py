@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.source.languages.csharp_values import Expressions, type_of
+from cuvet.source.languages.csharp_values import Expressions, type_made, type_of
 from cuvet.source.languages.flow import Act, compared
 from cuvet.source.program import Function, Parameter, Value
 from cuvet.source.syntax.parsing import field_text, text_of
@@ -76,7 +76,7 @@ class CSharpLowering(Expressions):
             if child.type != "variable_declarator":
                 continue
             name = field_text(child, "name")
-            self.locals[name] = type_of(node)
+            self.locals[name] = type_of(node) or type_made(child)
             if self.hot(child) or name.encode() in self.interest.names:
                 value = self.value(child.named_children[-1]) if len(child.named_children) > 1 else None
                 self.assign(name, value, child, declared=True)
@@ -160,7 +160,7 @@ class CSharpLowering(Expressions):
         value: Value = None
         for child in node.named_children:
             value = self.value(child)
-            if child.type not in ("identifier", "member_access_expression"):
+            if child.type not in ("identifier", "member_access_expression") and value not in self.understood:
                 self.escape_names(child)
         self.leave(node, "return", value)
 

@@ -10,6 +10,7 @@ from cuvet.source.constants import enumerator
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering
+from cuvet.source.languages.operations import spans
 from cuvet.source.program import Address, Call, Escape, Value
 from cuvet.source.syntax.parsing import Source, field_text, text_of
 
@@ -38,6 +39,8 @@ class Expressions(Lowering):
         super().__init__(source, definition.node, definition.owner, definition.name, interest)
         self.definition = definition
         self.body = body
+        self.understood: set[str] = set()
+        """Results of calls of which it is known what they do with what they are given."""
 
     def meant(self, word: str) -> Iterable[str]:
         return (word, f"this.{word}") if word in self.definition.fields else (word,)
@@ -209,6 +212,7 @@ class Expressions(Lowering):
             if position >= 0:
                 ordered[position], where[position] = value, (child.start_byte, child.end_byte)
         result = "" if node.parent is not None and node.parent.type == "expression_statement" else self.temporary()
+        self.understood.add(result)
         self.emit(Call(api, tuple(ordered), node.start_byte, node.end_byte, result=result, spans=tuple(where)))
         for value in ordered:
             if isinstance(value, Address):
@@ -237,13 +241,31 @@ class Expressions(Lowering):
                     return f"{value}?" if value[-1] != "?" else value
             receiver = self.place(base) if base is not None else ""
         values = tuple(self._argument(child) for child in given)
-        if path.removeprefix("this.").partition(".")[0] == name or name in self.definition.functions:
-            self._changes_others(node)
+        own = path.removeprefix("this.") == name
+        known = self._method(name, "this" if own else receiver)
+        if own or name in self.definition.functions:
+            self._changes_others(node, object_too=not known)
+        if known and not self.looks_at_result(values, before):
+            call = Call(
+                known, values, node.start_byte, node.end_byte, receiver=receiver or "this", spans=spans(given),
+                result=self.temporary(),
+            )  # fmt: skip
+            self.emit(call)
+            self.understood.add(call.result)
+            return call.result
         return self.other_call(name, receiver, values, given, node, before)
 
-    def _changes_others(self, node: Node) -> None:
+    def _method(self, name: str, receiver: str) -> str:
+        """The method with the name of its class, if that is known: ``Pipeline.Close``."""
+        kind = self.owner if receiver == "this" else self.locals.get(receiver, "")
+        if receiver.startswith("this."):
+            kind = self.definition.types.get(receiver.removeprefix("this."), "")
+        kind = kind.rpartition(".")[2].rstrip("?")
+        return f"{kind}.{name}" if (kind, name) in self.definition.methods else ""
+
+    def _changes_others(self, node: Node, object_too: bool) -> None:
         """A method of the same object may change its fields, and those that are static."""
-        if self.owner:
+        if self.owner and object_too:
             self.emit(Escape("this", node.start_byte, written=True))
         for word in self.interest.names:
             place = word.decode()
@@ -255,6 +277,12 @@ def type_of(declaration: Node) -> str:
     """The type that is written there; empty for ``var``."""
     kind = declaration.child_by_field_name("type")
     return text_of(kind) if kind is not None and kind.type != "implicit_type" else ""
+
+
+def type_made(declarator: Node) -> str:
+    """The class in ``var x = new Class()``; empty for any other value."""
+    value = declarator.named_children[-1]
+    return field_text(value, "type") if value.type == "object_creation_expression" else ""
 
 
 def _number(text: str) -> int | None:

@@ -46,11 +46,16 @@ def passes_by(path: Path, taken: Taken, place: str) -> bool:
     """Whether the other arm of the decision would have changed what the place holds."""
     other = (taken.block, 1 - taken.arm)
     return bool(place) and any(
-        place in _places(operation)
+        place in _places(operation) or (isinstance(operation, Call) and _is_member(place, operation.receiver))
         for block in path.function.blocks
         if other in block.guards
         for operation in block.operations
     )
+
+
+def _is_member(place: str, receiver: str) -> bool:
+    """Whether the place is in the object that the function is called on."""
+    return bool(receiver) and place.startswith(f"{receiver}.")
 
 
 def _way_to(path: Path, taken: Taken) -> Guards:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from cuvet.catalog import driver
 from cuvet.model import HostMemory, Outcome
 from cuvet.source.calls import Meaning, meaning
+from cuvet.source.methods import THIS, shared_objects
 from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
 from cuvet.source.paths.contexts import EndedContext
 from cuvet.source.paths.failures import Statuses
@@ -37,6 +40,7 @@ class Effects:
         self.left: list[Left] = []
         self._summaries = summaries
         self._ended_context = EndedContext(function, self.world)
+        self._shared = shared_objects(function)
         self._lent: dict[str, set[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
@@ -201,9 +205,13 @@ class Effects:
 
     def _summarised(self, operation: Call, summary: Summary, here: Here) -> None:
         """A function of the same file."""
+        self._object(operation, summary, here)
         for at, value in enumerate(operation.arguments):
+            if at in summary.uses:
+                self._used_by(operation, summary.uses[at], value, here)
             if at in summary.ends:
-                self._ended_by(operation, summary.ends[at], value, here)
+                given = value.place if isinstance(value, Address) and at in summary.variables else value
+                self._ended_by(operation, summary.ends[at], given, here, sets=at in summary.sets)
             elif at in summary.makes:
                 target = Address(value) if isinstance(value, str) and at in summary.references else value
                 self._made_by(operation, summary.makes[at], target, here)
@@ -219,9 +227,49 @@ class Effects:
         elif result:
             self.handles.words[result] = self.handles.fresh()
 
-    def _ended_by(self, operation: Call, ending: Ending, value: Value, here: Here) -> None:
+    def _object(self, operation: Call, summary: Summary, here: Here) -> None:
+        """What a method does with the members of the object that it is called on. Of an object that others know nothing is told."""
+        receiver, handles = operation.receiver, self.handles
+        if not summary.members:
+            return
+        if receiver != THIS and (receiver in self._shared or not (receiver and handles.is_local(receiver))):
+            handles.give(receiver, written=True)
+            return
+        whole = replace(operation, spans=())
+        for deed in summary.members:
+            place = f"{receiver}.{deed.member}" if deed.member else receiver
+            found = meaning(deed.api)
+            word = handles.words.get(place)
+            if deed.verb == "changes" or "[*]" in place:
+                handles.give(place, written=True)
+            elif deed.verb == "clears":
+                handles.set(place, 0)
+            elif deed.verb == "makes":
+                self._made_by(whole, deed.api, Address(place), here)
+                handles.escaped.add(handles.word(place))  # the object ends it, sometime
+            elif found is not None and (deed.verb == "ends" or (word is not None and self.world.is_dead(word))):
+                self._end_or_use(whole, found, deed.at, handles.word(place), here)
+
+    def _end_or_use(self, operation: Call, found: Meaning, at: int, word: int, here: Here) -> None:
+        for ended, role in found.ended:
+            if ended == at:
+                self.world.adopt(role, word)
+        self.world.observe(told(found.told, found.with_argument(at, word), operation, here), Outcome(0))
+
+    def _used_by(self, operation: Call, use: tuple[str, int], value: Value, here: Here) -> None:
+        """A function uses what it is given, which matters if that has ended."""
+        api, at = use
+        found = meaning(api)
+        word = self.handles.known(value)
+        if found is not None and not operation.receiver and word is not None and self.world.is_dead(word):
+            self._end_or_use(operation, found, at, word, here)
+
+    def _ended_by(self, operation: Call, ending: Ending, value: Value, here: Here, sets: bool) -> None:
+        """``sets``: the function may put something else there."""
         found = meaning(ending.api)
-        place = pointed_at(value) if ending.through else value
+        if ending.through:
+            value, sets = pointed_at(value), True
+        place = value
         if not isinstance(place, str) or found is None:
             return
         if ending.always:
@@ -229,7 +277,7 @@ class Effects:
             word = self.handles.word(place)
             self.world.adopt(role, word)
             self.world.observe(told(found.told, found.with_argument(at, word), operation, here), Outcome(0))
-        if ending.through or not ending.always:
+        if sets or not ending.always:
             self.handles.give(place, written=True)
 
     def _made_by(self, operation: Call, api: str, target: Value, here: Here) -> None:

@@ -194,6 +194,9 @@ def _of_cuda(call: Call, found: Meaning, source: Source) -> Iterator[_Deed]:
 
 
 def _of_summary(call: Call, summary: Summary) -> Iterator[_Deed]:
+    for deed in summary.members:
+        if deed.verb == "ends" and deed.member:
+            yield _Deed(f"{call.receiver}.{deed.member}", "ends", _kind(deed.api, made=False), deed.api)
     for at, value in enumerate(call.arguments):
         place = place_of(value)
         if not place:
