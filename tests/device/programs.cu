@@ -618,6 +618,109 @@ static void small_questions() {
     CHECK(cuMemAlloc(&memory, 0) == CUDA_ERROR_INVALID_VALUE);
 }
 
+static std::vector<uint64_t> graph_memory_of_device() {
+    std::vector<uint64_t> found(4, 77);
+    for (int attribute = 0; attribute < 4; ++attribute)
+        OK(cuDeviceGetGraphMemAttribute(0, static_cast<CUgraphMem_attribute>(attribute), &found[attribute]));
+    return found;
+}
+
+static std::vector<CUgraphNodeType> types_in(CUgraph graph, CUgraphNode* nodes, size_t most) {
+    std::vector<CUgraphNodeType> types;
+    OK(cuGraphGetNodes(graph, nodes, &most));
+    for (size_t i = 0; i < most; ++i) {
+        types.emplace_back();
+        OK(cuGraphNodeGetType(nodes[i], &types.back()));
+    }
+    return types;
+}
+
+// As an H200 answers.
+static void graph_memory() {
+    constexpr uint64_t piece = 32u << 20;
+    using Four = std::vector<uint64_t>;
+    OK(cudaFree(nullptr));
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(graph_memory_of_device() == Four({0, 0, 0, 0}));
+    uint64_t zero = 0, one = 1;
+    CHECK(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &one) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &zero) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuDeviceGetGraphMemAttribute(5, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &zero) == CUDA_ERROR_INVALID_DEVICE);
+
+    CUdeviceptr nothing = 77, memory;
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuMemAllocAsync(&nothing, 0, stream));
+    OK(cuMemAllocAsync(&memory, 1024, stream));
+    OK(cuMemsetD8Async(memory, 1, 1024, stream));
+    CUgraph graph;
+    OK(cuStreamEndCapture(stream, &graph));
+    CUgraphNode nodes[8];
+    CHECK(nothing == 0 && types_in(graph, nodes, 8) == std::vector<CUgraphNodeType>({CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEMSET}));
+    CUDA_MEM_ALLOC_NODE_PARAMS described;
+    OK(cuGraphMemAllocNodeGetParams(nodes[0], &described));
+    CHECK(described.bytesize == 1024 && described.dptr == memory && described.poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE);
+    CHECK(cuGraphMemAllocNodeGetParams(nodes[1], &described) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGraphDestroyNode(nodes[1]) == CUDA_ERROR_NOT_SUPPORTED);
+    CUgraphExec executable;
+    OK(cuGraphInstantiate(&executable, graph, 0));
+    CHECK(graph_memory_of_device() == Four({0, 0, 0, 0}));
+    for (int launch = 0; launch < 2; ++launch) {
+        OK(cuGraphLaunch(executable, stream));
+        OK(cuStreamSynchronize(stream));
+        CHECK(graph_memory_of_device() == Four({piece, piece, piece, piece}));
+        unsigned char out = 0;
+        OK(cuMemcpyDtoH(&out, memory, 1));
+        CHECK(out == 1);
+        OK(cuMemFreeAsync(memory, stream));
+        OK(cuStreamSynchronize(stream));
+        CHECK(graph_memory_of_device() == Four({piece, piece, piece, piece}));
+    }
+    OK(cuDeviceGraphMemTrim(0));
+    CHECK(graph_memory_of_device() == Four({0, piece, 0, piece}));
+    OK(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &zero));
+    CHECK(graph_memory_of_device() == Four({0, 0, 0, piece}));
+
+    CUgraph built;
+    CUgraphNode allocates, frees, more;
+    OK(cuGraphCreate(&built, 0));
+    described = {};
+    described.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    described.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    described.bytesize = 4;
+    OK(cuGraphAddMemAllocNode(&allocates, built, nullptr, 0, &described));
+    CHECK(cuGraphAddMemFreeNode(&more, built, nullptr, 0, 0x1234) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphAddMemFreeNode(&frees, built, &allocates, 1, described.dptr));
+    CUdeviceptr freed = 0;
+    OK(cuGraphMemFreeNodeGetParams(frees, &freed));
+    CHECK(freed == described.dptr);
+}
+
+// As an H200 answers.
+static void pool_statistics() {
+    OK(cudaFree(nullptr));
+    CUmemoryPool pool;
+    OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    CUdeviceptr memory;
+    auto holds = [&](uint64_t reserved, uint64_t reserved_high, uint64_t used, uint64_t used_high) {
+        uint64_t found[4];
+        int attribute = CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
+        for (uint64_t& value : found) OK(cuMemPoolGetAttribute(pool, static_cast<CUmemPool_attribute>(attribute++), &value));
+        return found[0] == reserved && found[1] == reserved_high && found[2] == used && found[3] == used_high;
+    };
+    constexpr uint64_t bytes = 64u << 20;
+    OK(cuMemAllocAsync(&memory, bytes, nullptr));
+    CHECK(holds(bytes, bytes, bytes, bytes));
+    OK(cuMemFreeAsync(memory, nullptr));
+    OK(cuStreamSynchronize(nullptr));
+    CHECK(holds(0, bytes, 0, bytes));
+    uint64_t zero = 0, one = 1;
+    CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &zero) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &one) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &zero));
+    CHECK(holds(0, 0, 0, bytes));
+}
+
 // What is set and never written takes next to no memory, and reads as it was set.
 static void large_fills() {
     constexpr size_t bytes = 4ull << 30, odd = 5;
@@ -728,7 +831,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

@@ -14,7 +14,7 @@ ONE_DEVICE = """
     linear_copy pitched_copy box_copy array_copy managed_memory pinned_memory variables bad_host_pointers launches
     callbacks_in_order graphs built_graph many_threads fork_after_use fork_before_use waiting_does_not_block_others
     driver_pitfalls objects_outlive_their_thread exec_begins_anew captured_fork_and_join large_fills
-    function_attributes small_questions
+    function_attributes small_questions graph_memory pool_statistics
 """.split()
 
 HOLDS_40_MIB = """

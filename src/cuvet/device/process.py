@@ -39,6 +39,27 @@ class Array:
     depth: int
 
 
+@dataclass(slots=True)
+class Pool:
+    """What a memory pool gave out. ``high``: the most that was used since the program reset the watermark of used (0) or of reserved
+    memory (1)."""
+
+    blocks: dict[int, int] = field(default_factory=dict)
+    used: int = 0
+    high: list[int] = field(default_factory=lambda: [0, 0])
+
+    def take(self, address: int, size: int) -> None:
+        self.blocks[address] = size
+        self.used += size
+        self.high = [max(self.used, before) for before in self.high]
+
+    def give_back(self, address: int) -> None:
+        self.used -= self.blocks.pop(address, 0)
+
+    def reset(self, reserved: bool) -> None:
+        self.high[reserved] = self.used
+
+
 @dataclass(slots=True, eq=False)
 class ClientProcess:
     """A program's process. The model says what lives; the tables here say what it looks like."""
@@ -55,6 +76,11 @@ class ClientProcess:
     left: dict[int, Thread] = field(default_factory=dict)
     """Threads whose connection was closed: they ended, or the program closed their descriptor and they come again."""
     timeline: Timeline = field(default_factory=Timeline)
+    pools: dict[int, Pool] = field(default_factory=dict)
+    graph_memory: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """What graphs have allocated and not freed: bytes and device, by address."""
+    graph_addresses: set[int] = field(default_factory=set)
+    """Those at which graphs allocate."""
     arrays: dict[int, Array] = field(default_factory=dict)
     code: dict[int, Code] = field(default_factory=dict)
     """Modules and libraries, by handle."""

@@ -12,6 +12,8 @@ from cuvet.device.invocation import BadAddress, Invocation, write, write_word
 from cuvet.device.protocol import Command, Op, Steps
 from cuvet.model import Capture
 
+ALLOC, FREE = "CU_GRAPH_NODE_TYPE_MEM_ALLOC", "CU_GRAPH_NODE_TYPE_MEM_FREE"
+MEMORY_NODES = {ALLOC, FREE}
 Action = Callable[[], Steps[int]]
 
 
@@ -217,9 +219,16 @@ def add_node(call: Invocation, node: Node) -> int:
 
 
 def cuGraphDestroyNode(call: Invocation) -> int:
-    node = call.process.nodes.pop(call["hNode"], None)
+    """Not from a graph with memory nodes (NVIDIA H200, driver 580.159, CUDA 13.0), as the model knows of nodes that calls added."""
+    node = call.process.nodes.get(call["hNode"])
     if node is None:
         return status.INVALID_VALUE
+    if any(
+        node in body.nodes and any(other.type in MEMORY_NODES for other in body.nodes)
+        for body in call.process.graphs.values()
+    ):
+        return status.NOT_SUPPORTED
+    del call.process.nodes[call["hNode"]]
     for body in call.process.graphs.values():
         if node in body.nodes:
             body.nodes.remove(node)

@@ -6,9 +6,8 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.graph import GraphBody, Node, add_node, copy_of, struct_bytes
-from cuvet.device.driver.memory import reserve
 from cuvet.device.driver.memory_copy import box_copy, fill
-from cuvet.device.invocation import Invocation, tell, write, write_word
+from cuvet.device.invocation import Invocation, tell, write
 from cuvet.device.protocol import Command, Op, Steps
 
 _PREFIX = "CU_GRAPH_NODE_TYPE_"
@@ -95,20 +94,6 @@ def cuGraphAddEventRecordNode(call: Invocation) -> int:
 
 def cuGraphAddEventWaitNode(call: Invocation) -> int:
     return add_node(call, Node(f"{_PREFIX}WAIT_EVENT"))
-
-
-def cuGraphAddMemAllocNode(call: Invocation) -> Steps[int]:
-    """The address is fixed when the node is made."""
-    address = yield from reserve(call, call.member("nodeParams", "bytesize"))
-    if not address:
-        return status.OUT_OF_MEMORY
-    offset, _, _ = catalog().field("CUDA_MEM_ALLOC_NODE_PARAMS", "dptr")
-    yield from write_word(call["nodeParams"] + offset, address)
-    return _add(call, Node(f"{_PREFIX}MEM_ALLOC"))
-
-
-def cuGraphAddMemFreeNode(call: Invocation) -> int:
-    return add_node(call, Node(f"{_PREFIX}MEM_FREE"))
 
 
 _DESCRIBED = {

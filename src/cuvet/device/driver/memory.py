@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from cuvet.catalog import Kind
 from cuvet.device import status
-from cuvet.device.driver.graph import captured
 from cuvet.device.invocation import Invocation
-from cuvet.device.process import HOST
+from cuvet.device.process import HOST, Pool
 from cuvet.device.protocol import Steps
 
 _PITCH = 512
@@ -38,9 +37,13 @@ def allocate(call: Invocation, parameter: str, size: int, *, host: bool = False,
 
 
 def free(call: Invocation, address: int) -> Steps[bool]:
-    """False if nothing was allocated there."""
+    """False if nothing was allocated there. What a graph allocated is there again when it is launched again."""
     process = call.process
+    if address in process.graph_addresses:
+        return process.graph_memory.pop(address, None) is not None
     process.sizes.pop(address, None)
+    for pool in process.pools.values():
+        pool.give_back(address)
     return (yield from process.device_memory.free(address)) or (yield from process.host_memory.free(address))
 
 
@@ -73,20 +76,21 @@ def cuMemAllocManaged(call: Invocation) -> Steps[int]:
     return (yield from allocate(call, "dptr", call["bytesize"], host=True))
 
 
-def cuMemAllocAsync(call: Invocation) -> Steps[int]:
-    return (yield from _in_order(call, host=False))
-
-
 def cuMemAllocFromPoolAsync(call: Invocation) -> Steps[int]:
-    return (yield from _in_order(call, host=("pool of host memory", call["pool"], 0) in call.process.attributes))
+    return (yield from in_order(call, call["pool"]))
 
 
-def _in_order(call: Invocation, host: bool) -> Steps[int]:
+def in_order(call: Invocation, pool: int) -> Steps[int]:
     """Stream-ordered memory; of no bytes it is NULL (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+    process = call.process
     if call["dptr"] and not call["bytesize"]:
         call.give("dptr", 0)
         return status.SUCCESS
-    return (yield from allocate(call, "dptr", call["bytesize"], host=host))
+    host = ("pool of host memory", pool, 0) in process.attributes
+    result = yield from allocate(call, "dptr", call["bytesize"], host=host)
+    if result == status.SUCCESS:
+        process.pools.setdefault(pool, Pool()).take(call.outputs[call.entry_point.index["dptr"]], call["bytesize"])
+    return result
 
 
 def cuMemFree(call: Invocation) -> Steps[int]:
@@ -102,12 +106,6 @@ def _freed_on_stream(call: Invocation) -> bool:
     CUDA 13.0: freeasync_of_malloc_then_free)."""
     last = call.model.allocation_at(call["dptr"])
     return last is not None and last.handle == call["dptr"] and last.freed_on is not None
-
-
-def cuMemFreeAsync(call: Invocation) -> Steps[int]:
-    if not call["dptr"] or captured(call) is not None:
-        return status.SUCCESS
-    return status.SUCCESS if (yield from free(call, call["dptr"])) else status.INVALID_VALUE
 
 
 def cuMemGetInfo(call: Invocation) -> int:

@@ -8,6 +8,7 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.invocation import Invocation, read, write_word
+from cuvet.device.process import Pool
 from cuvet.device.protocol import Steps
 
 _SHORT = {
@@ -15,8 +16,16 @@ _SHORT = {
     "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC",
     "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES",
 }
+_STATISTICS = {"RESERVED_MEM_CURRENT", "RESERVED_MEM_HIGH", "USED_MEM_CURRENT", "USED_MEM_HIGH"}
+_PIECE = 32 << 20
 _READ_WRITE = 3
 _HOST = -1
+
+
+def pieces(size: int) -> int:
+    """Bytes that are reserved to hold that many: pools and graphs take memory from a device in pieces (NVIDIA H200, driver 580.159,
+    CUDA 13.0)."""
+    return -(-size // _PIECE) * _PIECE
 
 
 def _location(name: str) -> int:
@@ -53,8 +62,13 @@ def cuDeviceGetDefaultMemPool(call: Invocation) -> int:
     return status.SUCCESS
 
 
+def current_pool(call: Invocation, device: int) -> int:
+    """Handle of the pool that the device's stream-ordered allocations come from."""
+    return call.process.attributes.get(("current pool", device, 0)) or default_pool(call, device)
+
+
 def cuDeviceGetMemPool(call: Invocation) -> int:
-    call.give("pool", call.process.attributes.get(("current pool", call["dev"], 0), default_pool(call, call["dev"])))
+    call.give("pool", current_pool(call, call["dev"]))
     return status.SUCCESS
 
 
@@ -75,12 +89,24 @@ def _attribute_bytes(attribute: int) -> int:
     return 0
 
 
+def _name(attribute: int) -> str:
+    """``USED_MEM_HIGH``, as CUmemPool_attribute has it behind CU_MEMPOOL_ATTR_."""
+    names = {number: name for name, number in catalog().enumerations["CUmemPool_attribute"].items()}
+    return names[attribute].removeprefix("CU_MEMPOOL_ATTR_")
+
+
 def cuMemPoolSetAttribute(call: Invocation) -> Steps[int]:
     size = _attribute_bytes(call["attr"])
     if not size:
         return status.INVALID_VALUE
-    value = yield from read(call["value"], size)
-    call.process.attributes["pool", call["pool"], call["attr"]] = int.from_bytes(value, "little")
+    value = int.from_bytes((yield from read(call["value"], size)), "little")
+    name = _name(call["attr"])
+    if name not in _STATISTICS:
+        call.process.attributes["pool", call["pool"], call["attr"]] = value
+    elif value:
+        return status.INVALID_VALUE
+    elif call["pool"] in call.process.pools:
+        call.process.pools[call["pool"]].reset(reserved=name.startswith("RESERVED"))
     return status.SUCCESS
 
 
@@ -88,6 +114,12 @@ def cuMemPoolGetAttribute(call: Invocation) -> Steps[int]:
     size = _attribute_bytes(call["attr"])
     if not size:
         return status.INVALID_VALUE
+    name = _name(call["attr"])
+    if name in _STATISTICS:
+        pool = call.process.pools.get(call["pool"], Pool())
+        held = pool.high[name.startswith("RESERVED")] if name.endswith("HIGH") else pool.used
+        yield from write_word(call["value"], pieces(held) if name.startswith("RESERVED") else held)
+        return status.SUCCESS
     usual = 1 if size == 4 else 0
     yield from write_word(call["value"], call.process.attributes.get(("pool", call["pool"], call["attr"]), usual), size)
     return status.SUCCESS
