@@ -721,6 +721,130 @@ static void pool_statistics() {
     CHECK(holds(0, 0, 0, bytes));
 }
 
+// As an H200 answers.
+static void graph_edges() {
+    OK(cudaFree(nullptr));
+    CUgraph graph, other;
+    CUgraphNode a, b, elsewhere, more;
+    CUgraphExec executable;
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphCreate(&other, 0));
+    OK(cuGraphAddEmptyNode(&a, graph, nullptr, 0));
+    OK(cuGraphAddEmptyNode(&b, graph, nullptr, 0));
+    OK(cuGraphAddEmptyNode(&elsewhere, other, nullptr, 0));
+    CHECK(cuGraphAddDependencies(graph, &a, &a, nullptr, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGraphAddDependencies(graph, &a, &elsewhere, nullptr, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGraphAddDependencies(graph, &elsewhere, &a, nullptr, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGraphAddDependencies(other, &a, &b, nullptr, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGraphAddEmptyNode(&more, graph, &elsewhere, 1) == CUDA_ERROR_INVALID_VALUE);
+    CUgraphNode twice[] = {a, a};
+    CHECK(cuGraphAddEmptyNode(&more, graph, twice, 2) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphAddDependencies(graph, &a, &b, nullptr, 1));
+    OK(cuGraphInstantiate(&executable, graph, 0));
+    OK(cuGraphAddDependencies(graph, &b, &a, nullptr, 1));
+    CHECK(cuGraphInstantiate(&executable, graph, 0) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphRemoveDependencies(graph, &b, &a, nullptr, 1));
+    OK(cuGraphInstantiate(&executable, graph, 0));
+
+    CUgraphNode from, to;
+    CUgraphEdgeData data;
+    memset(&data, 0xff, sizeof data);
+    size_t one = 1;
+    OK(cuGraphGetEdges(graph, &from, &to, &data, &one));
+    CHECK(one == 1 && from == a && to == b && data.type == 0 && data.from_port == 0);
+
+    const char* path = "edges.dot";
+    OK(cuGraphDebugDotPrint(graph, path, 0));
+    FILE* file = fopen(path, "r");
+    CHECK(file);
+    char text[1000] = {};
+    CHECK(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    remove(path);
+    CHECK(strstr(text, "digraph dot {") == text && strstr(text, "EMPTY") && strstr(text, "_node_0\" -> \"graph_"));
+    CHECK(cuGraphDebugDotPrint(graph, "/nonexistent/edges.dot", 0) == CUDA_ERROR_OPERATING_SYSTEM);
+    CHECK(cuGraphDebugDotPrint(graph, nullptr, 0) == CUDA_ERROR_INVALID_VALUE);
+}
+
+static CUcontext current_context() {
+    CUcontext context;
+    OK(cudaFree(nullptr));
+    OK(cuCtxGetCurrent(&context));
+    return context;
+}
+
+// What the calls return: as an H200 answers. A condition keeps the value that it was made with.
+static void conditional_nodes() {
+    CUcontext context = current_context();
+    CUgraph graph;
+    CUgraphConditionalHandle condition;
+    OK(cuGraphCreate(&graph, 0));
+    CHECK(cuGraphConditionalHandleCreate(&condition, graph, nullptr, 1, 0) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuGraphConditionalHandleCreate(&condition, graph, context, 0, 2) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGraphConditionalHandleCreate(nullptr, graph, context, 0, 0) == CUDA_ERROR_INVALID_VALUE);
+    CUdeviceptr memory;
+    OK(cuMemAlloc(&memory, 16));
+    OK(cuMemsetD8(memory, 0, 16));
+    struct { CUgraphConditionalNodeType type; unsigned size, value; int status; unsigned ran; } kinds[] = {
+        {CU_GRAPH_COND_TYPE_IF, 1, 0, 0, 0},     {CU_GRAPH_COND_TYPE_IF, 1, 5, 0, 1},     {CU_GRAPH_COND_TYPE_IF, 2, 0, 0, 2},
+        {CU_GRAPH_COND_TYPE_IF, 2, 1, 0, 1},     {CU_GRAPH_COND_TYPE_IF, 3, 1, 1, 0},     {CU_GRAPH_COND_TYPE_IF, 0, 1, 1, 0},
+        {CU_GRAPH_COND_TYPE_WHILE, 1, 0, 0, 0},  {CU_GRAPH_COND_TYPE_WHILE, 1, 1, 0, 1},  {CU_GRAPH_COND_TYPE_WHILE, 2, 1, 1, 0},
+        {CU_GRAPH_COND_TYPE_SWITCH, 3, 1, 0, 2}, {CU_GRAPH_COND_TYPE_SWITCH, 3, 9, 0, 0}, {CU_GRAPH_COND_TYPE_SWITCH, 0, 0, 1, 0},
+        {static_cast<CUgraphConditionalNodeType>(3), 1, 1, 1, 0},
+    };
+    CUdeviceptr target = memory;
+    for (auto& kind : kinds) {
+        OK(cuGraphCreate(&graph, 0));
+        OK(cuGraphConditionalHandleCreate(&condition, graph, context, kind.value, CU_GRAPH_COND_ASSIGN_DEFAULT));
+        CHECK(condition == 1);
+        CUgraphNodeParams parameters = {};
+        parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        parameters.conditional.handle = condition;
+        parameters.conditional.type = kind.type;
+        parameters.conditional.size = kind.size;
+        CUgraphNode node;
+        CHECK(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters) == CUDA_ERROR_INVALID_CONTEXT);
+        parameters.conditional.ctx = context;
+        CHECK(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters) == kind.status);
+        if (kind.status) continue;
+        CHECK(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters) == CUDA_ERROR_INVALID_VALUE);
+        for (unsigned body = 0; body < kind.size; ++body) {
+            CUDA_MEMSET_NODE_PARAMS set = {};
+            set.dst = target, set.elementSize = 1, set.value = body + 1, set.width = set.height = 1;
+            CUgraphNode added;
+            OK(cuGraphAddMemsetNode(&added, parameters.conditional.phGraph_out[body], nullptr, 0, &set, context));
+        }
+        CUgraph copy;
+        CHECK(cuGraphClone(&copy, graph) == CUDA_ERROR_NOT_SUPPORTED);
+        CUgraphExec executable;
+        OK(cuGraphInstantiate(&executable, graph, 0));
+        OK(cuGraphLaunch(executable, nullptr));
+        unsigned char out = 77;
+        OK(cuMemcpyDtoH(&out, target, 1));
+        CHECK(out == kind.ran);
+        ++target;
+    }
+}
+
+// A client that reads the edges of what it captures.
+static void captured_edges() {
+    current_context();
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr memory;
+    OK(cuMemAlloc(&memory, 16));
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuMemsetD8Async(memory, 1, 16, stream));
+    CUstreamCaptureStatus state;
+    CUgraph graph;
+    const CUgraphNode* nodes;
+    const CUgraphEdgeData* edges;
+    size_t count;
+    OK(cuStreamGetCaptureInfo(stream, &state, nullptr, &graph, &nodes, &edges, &count));
+    CHECK(state == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1 && edges && edges[0].type == 0);
+    OK(cuStreamEndCapture(stream, &graph));
+}
+
 // What is set and never written takes next to no memory, and reads as it was set.
 static void large_fills() {
     constexpr size_t bytes = 4ull << 30, odd = 5;
@@ -831,7 +955,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(captured_edges), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

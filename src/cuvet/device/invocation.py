@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import EntryPoint, Kind, driver
@@ -56,6 +57,11 @@ def tell(process: ClientProcess, text: str) -> Steps[None]:
     if text not in process.said:
         process.said.add(text)
         yield Command(Op.MESSAGE, (0,), text.encode())
+
+
+def path_of(call: Invocation, parameter: str) -> Path:
+    """The file that the program means by the name that the parameter points to. BadAddress if that is NULL."""
+    return Path(f"/proc/{call.process.pid}/cwd") / call.text(parameter).decode("utf-8", "surrogateescape")
 
 
 @dataclass(slots=True, eq=False)

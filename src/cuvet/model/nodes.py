@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.results import GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE
@@ -30,6 +32,8 @@ _TYPES = {
     "BatchMemOp": 12,
 }
 """CUgraphNodeType, by what entry points call such nodes: ``cuGraphAddKernelNode``, ``cuGraphKernelNodeGetParams``."""
+
+TYPED = tuple(_TYPES)
 
 CHILD_GRAPH, MEM_ALLOC, MEM_FREE, CONDITIONAL = 4, 10, 11, 13
 """CU_GRAPH_NODE_TYPE_…"""
@@ -83,6 +87,18 @@ def edges_named(call: Call, model: Model) -> list[tuple[Object, Object]]:
 def depends(node: Object, other: Object) -> bool:
     """Whether a call made ``node`` wait for ``other``."""
     return isinstance(node, GraphNode) and other in node.waits_for
+
+
+def in_circle(nodes: Iterable[Object]) -> bool:
+    """Whether some of them wait for each other, as far as calls made them wait."""
+    waiting: dict[Object, set[Object]] = {
+        node: set(node.waits_for) for node in nodes if isinstance(node, GraphNode) and node.alive
+    }
+    try:
+        TopologicalSorter({node: others & waiting.keys() for node, others in waiting.items()}).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def leaves_memory(graph: Graph) -> bool:

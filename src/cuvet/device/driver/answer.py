@@ -19,6 +19,7 @@ from cuvet.device.driver import (
     fault,
     function,
     graph,
+    graph_condition,
     graph_memory,
     graph_node,
     green_context,
@@ -44,8 +45,8 @@ from cuvet.sizes import binary_size
 Handler = Callable[[Invocation], int | Steps[int]]
 
 _MODULES: tuple[ModuleType, ...] = (
-    array, context, device, event, function, graph, graph_memory, graph_node, green_context, host_memory, ipc, launch, library, memory,
-    memory_copy, memory_pool, pointer, stream, virtual_memory,
+    array, context, device, event, function, graph, graph_condition, graph_memory, graph_node, green_context, host_memory, ipc, launch,
+    library, memory, memory_copy, memory_pool, pointer, stream, virtual_memory,
 )  # fmt: skip
 HANDLERS: dict[str, Handler] = {
     name: handler

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import BadAddress, Invocation, write, write_word
+from cuvet.device.invocation import BadAddress, Invocation, path_of, write, write_word
 from cuvet.device.protocol import Command, Op, Steps
 from cuvet.model import Capture
 
@@ -20,7 +20,8 @@ Action = Callable[[], Steps[int]]
 @dataclass(slots=True, eq=False)
 class Node:
     """``action`` does the node's work; None if there is none. ``parameters``: the struct that describes it, as it was given.
-    ``original``: of a node of a clone, what it was copied from."""
+    ``original``: of a node of a clone, what it was copied from. ``condition``: of a conditional node, the number of its condition;
+    ``bodies`` are then the graphs that it runs."""
 
     type: str
     action: Action | None = None
@@ -29,14 +30,17 @@ class Node:
     after: list[Node] = field(default_factory=list)
     child: int = 0
     original: Node | None = None
+    condition: int = 0
+    bodies: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
 class GraphBody:
     """What a graph does. During a capture, ``tips`` are the nodes that the next one on a queue follows, ``events`` those that an
-    event stands for."""
+    event stands for. ``conditions``: the values of those that were made for it."""
 
     nodes: list[Node] = field(default_factory=list)
+    conditions: list[int] = field(default_factory=list)
     tips: dict[int, list[Node]] = field(default_factory=dict)
     events: dict[int, list[Node]] = field(default_factory=dict)
 
@@ -176,15 +180,32 @@ def cuGraphLaunch(call: Invocation) -> Steps[int]:
 
 def _run(call: Invocation, body: GraphBody) -> Steps[int]:
     for node in body.in_order():
-        if node.child:
-            yield from _run(call, call.process.graphs.get(node.child, GraphBody()))
-        elif node.action:
+        for inner in (node.child, *node.bodies):
+            yield from _run(call, call.process.graphs.get(inner, GraphBody()))
+        if node.action:
             yield from node.action()
     return status.SUCCESS
 
 
 def cuGraphGetId(call: Invocation) -> int:
     call.give("graphId", call["hGraph"] & 0xFFFFFFFF)
+    return status.SUCCESS
+
+
+def cuGraphDebugDotPrint(call: Invocation) -> int:
+    """Nodes and edges, as an H200 wrote them of empty nodes (driver 580.159, CUDA 13.0); what the flags add is left out."""
+    number = call["hGraph"] & 0xFFFFFFFF
+    nodes = call.process.graphs.get(call["hGraph"], GraphBody()).nodes
+    names = {node: f'"graph_{number}_node_{position}"' for position, node in enumerate(nodes)}
+    lines = ["digraph dot {", f"subgraph cluster_{number} {{", f'label="graph_{number}" graph[style="dashed"];']
+    for position, (node, name) in enumerate(names.items()):
+        label = f"{position}\n{node.type.removeprefix('CU_GRAPH_NODE_TYPE_')}\n"
+        lines += [f'{name}[style="solid" shape="rectangle" label="{label}"];', ""]
+    lines += [f"{names[before]} -> {name};" for node, name in names.items() for before in node.after if before in names]
+    try:
+        path_of(call, "path").write_text("\n".join([*lines, "}", "}", ""]), encoding="utf-8")
+    except OSError:
+        return status.OPERATING_SYSTEM
     return status.SUCCESS
 
 
@@ -292,6 +313,8 @@ def _list(call: Invocation, array: str, count: str, nodes: list[Node]) -> Steps[
         yield from write_word(call[array] + 8 * position, node.handle)
     for position in range(len(nodes), room):
         yield from write_word(call[array] + 8 * position, 0)
+    if "edgeData" in call.entry_point.index and call["edgeData"]:
+        yield from write(call["edgeData"], bytes(8 * min(room, len(nodes))))
     call.give(count, len(nodes))
     return status.SUCCESS
 
@@ -310,6 +333,8 @@ def cuGraphGetEdges(call: Invocation) -> Steps[int]:
     for position, (before, node) in enumerate(edges[:room]):
         yield from write_word(call["from"] + 8 * position, before.handle)
         yield from write_word(call["to"] + 8 * position, node.handle)
+    if call["edgeData"]:
+        yield from write(call["edgeData"], bytes(8 * min(room, len(edges))))
     call.give("numEdges", len(edges))
     return status.SUCCESS
 

@@ -6,6 +6,7 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.graph import GraphBody, Node, add_node, copy_of, struct_bytes
+from cuvet.device.driver.graph_condition import conditional_node
 from cuvet.device.driver.memory_copy import box_copy, fill
 from cuvet.device.invocation import Invocation, tell, write
 from cuvet.device.protocol import Command, Op, Steps
@@ -113,6 +114,8 @@ def cuGraphAddNode(call: Invocation) -> Steps[int]:
         return _add(call, describe(call, "nodeParams", prefix))
     if kind == "GRAPH":
         return _add(call, _child(call, call.member("nodeParams", "graph.graph")))
+    if kind == "CONDITIONAL":
+        return (yield from conditional_node(call))
     if kind in _BARE:
         return _add(call, Node(_PREFIX + kind))
     yield from tell(call.process, f"cuGraphAddNode of type {kind or 'unknown'} is not emulated")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from cuvet.catalog import Kind, Verb
 from cuvet.device import facts, status
 from cuvet.device.driver.function import Code, Kernel
-from cuvet.device.invocation import BadAddress, Invocation, read, read_string, write_word
+from cuvet.device.invocation import BadAddress, Invocation, path_of, read, read_string, write_word
 from cuvet.device.kernels import Program
 from cuvet.device.protocol import Steps
 from cuvet.image import cubin, elf, fatbin, ptx
@@ -139,9 +137,8 @@ def _from_memory(call: Invocation, kind: Kind, image: str) -> Steps[int]:
 
 
 def _from_file(call: Invocation, kind: Kind, name: str) -> int:
-    path = Path(call.text(name).decode("utf-8", "surrogateescape"))
     try:
-        data = (Path(f"/proc/{call.process.pid}/cwd") / path).read_bytes()
+        data = path_of(call, name).read_bytes()
     except OSError:
         return status.FILE_NOT_FOUND
     return _load(call, kind, data)

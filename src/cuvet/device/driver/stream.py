@@ -186,7 +186,7 @@ def cuStreamGetCaptureInfo(call: Invocation) -> Steps[int]:
     tips = call.process.graphs[graph].tips.get(call.queue(call["hStream"]), [])
     call.give("id_out", capture.begun_by.number)
     call.give("graph_out", graph)
-    call.give("edgeData_out", 0)
+    call.give("edgeData_out", (yield from call.constant(bytes(8 * len(tips)))) if tips else 0)
     call.give("numDependencies_out", len(tips))
     if call["dependencies_out"]:
         call.give(

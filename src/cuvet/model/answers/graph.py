@@ -9,12 +9,22 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.answers.registry import returned_by, written_by
 from cuvet.model.call import CRASH
 from cuvet.model.naming import member
-from cuvet.model.nodes import frees_before, frees_memory, node_types
+from cuvet.model.nodes import (
+    TYPED,
+    edges_named,
+    frees_before,
+    frees_memory,
+    in_circle,
+    node_types,
+    nodes_named,
+    was_added,
+)
 from cuvet.model.objects import Graph, GraphExec
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
     from cuvet.model.model import Model
+    from cuvet.model.objects import Object
 
 _EVENT_NODES = {6: "eventWait.event", 7: "eventRecord.event"}
 """CU_GRAPH_NODE_TYPE_WAIT_EVENT and CU_GRAPH_NODE_TYPE_EVENT_RECORD: where CUgraphNodeParams holds the event."""
@@ -24,7 +34,39 @@ _EVENT_NODES = {6: "eventWait.event", 7: "eventRecord.event"}
 def of_node(model: Model, call: Call) -> tuple[int, ...]:
     """An event node needs an event."""
     field = _EVENT_NODES.get(member(call, "nodeParams", "type") or 0)
-    return (INVALID_VALUE,) if field and member(call, "nodeParams", field) == 0 else (SUCCESS,)
+    missing = field and member(call, "nodeParams", field) == 0
+    return (INVALID_VALUE,) if missing else of_dependencies(model, call)
+
+
+@returned_by(*(f"cuGraphAdd{name}Node" for name in TYPED if name != "MemFree"))
+def of_dependencies(model: Model, call: Call) -> tuple[int, ...]:
+    """A new node depends on nodes of the same graph, on each once (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+    named = nodes_named(call, model, "dependencies")
+    known = [node for node in named if node is not None]
+    twice = len(set(known)) < len(known)
+    return (INVALID_VALUE,) if twice or _elsewhere(model, call, known) else (SUCCESS,)
+
+
+@returned_by("cuGraphAddDependencies", "cuGraphRemoveDependencies")
+def of_edges(model: Model, call: Call) -> tuple[int, ...]:
+    """An edge leads from a node of the graph to another one of it (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+    edges = edges_named(call, model)
+    nodes = [node for edge in edges for node in edge]
+    to_itself = any(first is second for first, second in edges)
+    return (INVALID_VALUE,) if to_itself or _elsewhere(model, call, nodes) else (SUCCESS,)
+
+
+def _elsewhere(model: Model, call: Call, nodes: list[Object]) -> bool:
+    """Whether a call added one of them to a graph other than the call's."""
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    return graph is not None and any(was_added(node) and node.parent is not graph for node in nodes)
+
+
+@returned_by("cuGraphInstantiate", "cuGraphInstantiateWithFlags")
+def of_instantiation(model: Model, call: Call) -> tuple[int, ...]:
+    """Nodes must not wait for each other in a circle (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+    graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
+    return (INVALID_VALUE,) if graph is not None and in_circle(graph.children) else (SUCCESS,)
 
 
 @returned_by("cuGraphExecBatchMemOpNodeSetParams")
