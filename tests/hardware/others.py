@@ -1,9 +1,12 @@
 """Run programs that other people wrote with and without ``cuvet run`` on this machine's GPUs; the outcomes become rows of ``others.jsonl``.
 
 ``python tests/hardware/others.py PROGRAMS.jsonl --output OTHERS.jsonl``: a line of PROGRAMS says ``source`` (whose it is), ``name``,
-``command`` (a list), and may say ``cwd`` and ``environment``. Each program is run bare, under cuvet, and, if the two differ, bare
+``command`` (a list), and may say ``cwd``, ``environment``, ``limit_s`` (of a bare run) and ``expected`` (findings that are right about
+it, with the mistake that it makes on purpose). Each program is run bare, under cuvet, and, if the two differ, bare
 again: what differs between two bare runs is the program's own. Numbers in the output do not count: programs print times.
-Exit code 1 if cuvet raised an error or a warning, or the program behaved otherwise.
+Exit code 1 if cuvet raised another error or warning, or the program behaved otherwise.
+
+``python tests/hardware/others.py --page`` writes the rows of ``others.jsonl`` beside this file into ``docs/hardware.md``.
 """
 
 from __future__ import annotations
@@ -19,12 +22,15 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from cuvet.findings import Report
+
+RESULTS = Path(__file__).resolve().parent / "others.jsonl"
+HEADING = "## Programs of others"
 
 
 class Program(msgspec.Struct, kw_only=True):
@@ -33,12 +39,14 @@ class Program(msgspec.Struct, kw_only=True):
     command: list[str]
     cwd: str | None = None
     environment: dict[str, str] = {}
+    limit_s: float = 15
+    expected: dict[str, str] = {}
 
 
 @dataclass
 class Row:
-    """``outcome``: alike, flaky (two bare runs differ, too), differs, or why it was not judged. ``said``: names of findings, with their
-    severity. ``bare`` and ``checked``: exit codes."""
+    """One line of ``others.jsonl``. ``outcome``: alike, flaky (two bare runs differ, too), differs, or why it was not judged. ``said``:
+    findings by severity and name, with how many. ``bare`` and ``checked``: exit codes. ``expected``: as in PROGRAMS."""
 
     source: str
     name: str
@@ -48,6 +56,21 @@ class Row:
     checked: int | None = None
     remark: str = ""
     calls: int = 0
+    expected: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> bool:
+        return not self.outcome.startswith("not judged")
+
+    @property
+    def alarms(self) -> list[str]:
+        """Errors and warnings that are not expected."""
+        names = [each.rpartition("× ")[2].split() for each in self.said]
+        return [name for severity, name in names if severity != "note" and name not in self.expected]
+
+    @property
+    def wrong(self) -> bool:
+        return bool(self.alarms) or self.outcome == "differs"
 
 
 @dataclass(frozen=True)
@@ -75,8 +98,8 @@ def run(program: Program, prefix: list[str], limit_s: float) -> Ran:
     )
 
 
-def judge(program: Program, limit_s: float, reports: Path) -> Row:
-    row = Row(program.source, program.name, "", [])
+def judge(program: Program, reports: Path) -> Row:
+    row, limit_s = Row(program.source, program.name, "", [], expected=program.expected), program.limit_s
     began = time.monotonic()
     try:
         bare = run(program, [], limit_s)
@@ -108,18 +131,18 @@ def judge(program: Program, limit_s: float, reports: Path) -> Row:
     if (bare.exit_code, bare.output) == (checked.exit_code, checked.output):
         row.outcome = "alike"
     else:
-        row.outcome, row.remark = told_apart(program, bare, checked, limit_s)
+        row.outcome, row.remark = told_apart(program, bare, checked)
     if row.calls == 0 and row.outcome == "alike":
         row.outcome = "not judged: made no CUDA call"
     return row
 
 
-def told_apart(program: Program, bare: Ran, checked: Ran, limit_s: float) -> tuple[str, str]:
+def told_apart(program: Program, bare: Ran, checked: Ran) -> tuple[str, str]:
     """Whether the program differs from run to run by itself: three more runs tell."""
     only = list(((checked.output - bare.output) + (bare.output - checked.output)).elements())
     for _ in range(3):
         try:
-            again = run(program, [], limit_s)
+            again = run(program, [], program.limit_s)
         except subprocess.TimeoutExpired:
             continue
         if (again.exit_code, again.output) == (checked.exit_code, checked.output):
@@ -131,13 +154,16 @@ def told_apart(program: Program, bare: Ran, checked: Ran, limit_s: float) -> tup
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run other people's programs with and without cuvet.")
-    parser.add_argument("programs", type=Path)
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("programs", type=Path, nargs="?", default=Path("programs.jsonl"))
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="run nothing: write the rows into docs/hardware.md")
     parser.add_argument("--reports", type=Path, help="keep the reports of programs with findings there")
     parser.add_argument("--jobs", type=int, default=8)
-    parser.add_argument("--limit", type=float, default=15, metavar="SECONDS", help="of a bare run")
     parser.add_argument("--until", type=float, default=1e12, metavar="SECONDS", help="start no program after so many")
     args = parser.parse_args()
+    if args.page:
+        write_page()
+        return 0
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     gpus = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
     gpu, driver = (part.strip() for part in gpus[0].split(","))
@@ -147,7 +173,7 @@ def main() -> int:
     def one(program: Program) -> Row:
         if time.monotonic() > end:
             return Row(program.source, program.name, "not judged: no time was left", [])
-        return judge(program, args.limit, reports)
+        return judge(program, reports)
 
     with tempfile.TemporaryDirectory() as folder:
         reports = args.reports or Path(folder)
@@ -159,16 +185,61 @@ def main() -> int:
                 rows.append(row)
                 out.write(json.dumps(where | asdict(row), ensure_ascii=False) + "\n")
                 out.flush()
-    judged = [row for row in rows if not row.outcome.startswith("not judged")]
-    bad = [
-        row
-        for row in judged
-        if row.outcome == "differs" or any(not each.split("× ")[-1].startswith("note") for each in row.said)
+    for row in rows:
+        if row.wrong:
+            print(json.dumps(asdict(row), ensure_ascii=False))
+    wrong = sum(row.wrong for row in rows)
+    print(
+        f"{len(rows)} programs, {sum(row.judged for row in rows)} judged, {wrong} with a false word or another behaviour"
+    )
+    return 1 if wrong else 0
+
+
+def section() -> str:
+    """The part of ``docs/hardware.md`` about ``others.jsonl``."""
+    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    where = sorted({f"{line['gpus']} × {line['gpu']}, driver {line['driver']}, {line['date']}" for line in lines})
+    rows = [Row(**{key: line[key] for key in Row.__dataclass_fields__}) for line in lines]
+    judged = [row for row in rows if row.judged]
+    text = [
+        HEADING,
+        "",
+        f"{len(judged)} programs and test modules that nobody of this project wrote, bare and under `cuvet run`: "
+        f"{sum(not row.wrong for row in judged)} with the same exit code and output and no false error or warning, "
+        f"{sum(row.wrong for row in judged)} otherwise.",
+        f"Run by `tests/hardware/others.py` on {'; '.join(where)}. Numbers in the output are not compared: programs print times.",
     ]
-    for row in bad:
-        print(json.dumps(asdict(row), ensure_ascii=False))
-    print(f"{len(rows)} programs, {len(judged)} judged, {len(bad)} with an error, a warning or another behaviour")
-    return 1 if bad else 0
+    for source in dict.fromkeys(row.source for row in judged):
+        text += ["", f"### {source}", "", *of_source([row for row in judged if row.source == source])]
+    left = Counter(re.sub(r"more than .* s", "too long", row.outcome) for row in rows if not row.judged)
+    text += [
+        "",
+        "Not counted: " + "; ".join(f"{count} {why.removeprefix('not judged: ')}" for why, count in left.items()),
+    ]
+    return "\n".join(text) + ".\n"
+
+
+def of_source(rows: list[Row]) -> list[str]:
+    plain = [row for row in rows if row.outcome == "alike" and not (row.alarms or row.expected or row.bare)]
+    table = ["", "| program | behaviour | cuvet | |", "|---|---|---|---|"] if len(plain) < len(rows) else []
+    for row in rows:
+        if row not in plain:
+            behaviour = f"{row.outcome}, exit code {row.bare}" if row.bare else row.outcome
+            table.append(f"| {row.name} | {behaviour} | {', '.join(row.said) or 'nothing'} | {said_of(row)} |")
+    names = ", ".join(row.name for row in plain)
+    return [f"{len(plain)} of {len(rows)} ran to exit code 0, alike, with no error and no warning: {names}.", *table]
+
+
+def said_of(row: Row) -> str:
+    why = [*dict.fromkeys(row.expected.values()), *(f"**{name} is wrong**" for name in row.alarms)]
+    return "; ".join([*why, row.remark] if row.remark else why)
+
+
+def write_page() -> None:
+    page = (RESULTS.parents[2] / "docs" / "hardware.md").read_text(encoding="utf-8")
+    (RESULTS.parents[2] / "docs" / "hardware.md").write_text(
+        page.partition(HEADING)[0].rstrip() + "\n\n" + section(), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ sys.path.insert(0, str(HERE.parent.parent))
 from tests.corpus import cudnn  # noqa: E402
 from tests.corpus.expected import CHANCE, EXPECTED, NOT_SEEN  # noqa: E402
 from tests.corpus.facts import Fact, all_facts, calls_printed, compile_programs, source  # noqa: E402
+from tests.hardware import others  # noqa: E402
 from tests.rules.simulated import expected as marked  # noqa: E402
 from tests.rules.test_emulated import KNOWS_BOTH_ENDS  # noqa: E402
 
@@ -206,7 +207,7 @@ def page(rows: list[Row], gpu: str, gpus: int) -> str:
             if row.group == group:
                 remark = "; ".join(row.wrong) or NOT_SEEN.get(row.name, "")
                 lines.append(f"| {row.name} | {row.driver} | {row.said} | {remark} |".replace("\n", " "))
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n" + others.section()
 
 
 def main() -> int:
