@@ -15,7 +15,7 @@ from msgspec import structs
 from cuvet.catalog import Kind
 from cuvet.source.calls import LOST, LOST_OF_SEVERAL, Meaning, meaning, symbols
 from cuvet.source.languages.cpp import Found, name_of
-from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Value
+from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Value, place_of
 from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.syntax.parsing import Source, text_of
 
@@ -146,13 +146,16 @@ def _first_givers(function: Function, source: Source) -> Iterator[tuple[str, int
     if function.broken:
         return
     operations = sorted(function.operations, key=lambda each: each.start)
+    uses_of: dict[str, list[Operation]] = {}
     declared = {
         operation.place
         for operation in operations
         if isinstance(operation, Assign) and operation.declared and _is_bare(operation, source)
     }
-    for place in declared:
-        uses = [operation for operation in operations if _names(operation, place)]
+    for operation in operations if declared else ():
+        for name in declared & _names(operation):
+            uses_of.setdefault(name, []).append(operation)
+    for place, uses in uses_of.items():
         first = uses[0] if uses else None
         api = _maker_of_ended(place, uses)
         if not isinstance(first, Call) or first.launch or not api or meaning(first.name) is not None or first.receiver:
@@ -174,12 +177,15 @@ def _is_bare(operation: Assign, source: Source) -> bool:
     return operation.value is None and not _INITIALISED.search(text) and ("*" in kind or kind in _makers())
 
 
-def _names(operation: Operation, place: str) -> bool:
+def _names(operation: Operation) -> set[str]:
+    """Places that an operation uses, or whose address it takes."""
     if isinstance(operation, Call):
-        return any(_is(value, place) for value in operation.arguments)
+        return {place_of(value) for value in operation.arguments if isinstance(value, str | Address)}
     if isinstance(operation, Assign):
-        return operation.value == place or (operation.place == place and not operation.declared)
-    return place == (operation.place if isinstance(operation, Escape) else operation.value)
+        value = {operation.value} if isinstance(operation.value, str) else set()
+        return value if operation.declared else {*value, operation.place}
+    place = operation.place if isinstance(operation, Escape) else operation.value
+    return {place} if isinstance(place, str) else set()
 
 
 def _is(value: Value, place: str) -> bool:

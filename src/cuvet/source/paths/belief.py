@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from cuvet.source.calls import meaning
-from cuvet.source.ownership import takes_over
 from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.walk import Path, Taken
-from cuvet.source.program import Address, Assign, Call, Escape, Inside, Operation, Return
 
 
 def believable(
@@ -24,8 +21,8 @@ def believable(
     if any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls):
         return False
     chain = [_free(path, guards) for guards in (*(call.guards for call in calls), *(() if end is None else (end,)))]
-    for taken in path.taken:
-        if not (calls[0].step <= taken.step < until and taken.free and passes_by(path, taken, place)):
+    for taken in path.between(calls[0].step, until):
+        if not (taken.free and passes_by(path, taken, place)):
             continue
         if taken.block in path.loops and taken.arm == 1:
             if taken.passes == 0:
@@ -37,25 +34,14 @@ def believable(
             return False  # it asks about the object itself
         chain.append(_way_to(path, taken))
     if on_devices:
-        chain += [_way_to(path, taken) for taken in path.taken if taken.step < until and _switches(path, taken)]
+        chain += [_way_to(path, taken) for taken in path.between(0, until) if _switches(path, taken)]
     chain.sort(key=len)
     return all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(chain))
 
 
 def passes_by(path: Path, taken: Taken, place: str) -> bool:
     """Whether the other arm of the decision would have changed what the place holds."""
-    other = (taken.block, 1 - taken.arm)
-    return bool(place) and any(
-        place in _places(operation) or (isinstance(operation, Call) and _is_member(place, operation.receiver))
-        for block in path.function.blocks
-        if other in block.guards
-        for operation in block.operations
-    )
-
-
-def _is_member(place: str, receiver: str) -> bool:
-    """Whether the place is in the object that the function is called on."""
-    return bool(receiver) and place.startswith(f"{receiver}.")
+    return (taken.block, 1 - taken.arm) in path.arms.changing(place)
 
 
 def _way_to(path: Path, taken: Taken) -> Guards:
@@ -65,13 +51,8 @@ def _way_to(path: Path, taken: Taken) -> Guards:
 
 def _switches(path: Path, taken: Taken) -> bool:
     """Whether nothing is known of the decision, and an arm of it makes another device current."""
-    arms = {(taken.block, 0), (taken.block, 1)}
-    return taken.free and any(
-        isinstance(operation, Call) and (found := meaning(operation.name)) is not None and found.switches
-        for block in path.function.blocks
-        if not arms.isdisjoint(block.guards)
-        for operation in block.operations
-    )
+    switching = path.arms.switching
+    return taken.free and ((taken.block, 0) in switching or (taken.block, 1) in switching)
 
 
 def _repeated_in_branch(path: Path, call: SourceCall) -> bool:
@@ -82,9 +63,11 @@ def _repeated_in_branch(path: Path, call: SourceCall) -> bool:
 def _left_by_chance(path: Path, call: SourceCall) -> bool:
     """Whether the call stands in a branch within a loop, and the loop's own condition ended it afterwards: the branch may be the
     one after which it goes on."""
-    for taken in path.taken:
+    if path.loops.isdisjoint(block for block, _ in call.guards):
+        return False
+    for taken in path.between(call.step, path.steps + 1):
         turn = (taken.block, 0)
-        if taken.step >= call.step and taken.block in path.loops and taken.arm == 1 and turn in call.guards:
+        if taken.block in path.loops and taken.arm == 1 and turn in call.guards:
             inner = call.guards[call.guards.index(turn) + 1 :]
             if any(block not in path.loops for block, _ in _free(path, inner)):
                 return True
@@ -93,29 +76,4 @@ def _left_by_chance(path: Path, call: SourceCall) -> bool:
 
 def _free(path: Path, guards: Guards) -> Guards:
     """Without decisions that were known."""
-    known = {(taken.block, taken.arm) for taken in path.taken if not taken.free}
-    return tuple(guard for guard in guards if guard not in known)
-
-
-def _places(operation: Operation) -> set[str]:
-    """Places that an operation may change, end or give away."""
-    if isinstance(operation, Assign):
-        value = operation.value
-        within = value.place.split("[")[0] if isinstance(value, Address | Inside) else value
-        return {operation.place, within if isinstance(within, str) else ""}
-    if isinstance(operation, Escape):
-        return {operation.place}
-    if isinstance(operation, Return):
-        return {operation.value} if isinstance(operation.value, str) else set()
-    return set() if operation.launch else _of_call(operation)
-
-
-def _of_call(call: Call) -> set[str]:
-    found = meaning(call.name)
-    ended = {at for at, _ in found.ended} if found is not None else set()
-    takes = found is None and takes_over(call.name)
-    return {
-        value.place if isinstance(value, Address) else value
-        for at, value in enumerate(call.arguments)
-        if isinstance(value, Address) or (isinstance(value, str) and (takes or at in ended))
-    }
+    return tuple(guard for guard in guards if guard not in path.known)

@@ -15,7 +15,7 @@ from cuvet.source.paths.contexts import EndedContext
 from cuvet.source.paths.failures import Statuses
 from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles, pointed_at
 from cuvet.source.paths.judging import given_to_heap
-from cuvet.source.paths.releases import releases_always
+from cuvet.source.paths.releases import Releases
 from cuvet.source.paths.trace import Here, Key, Left, SourceCall
 from cuvet.source.paths.world import FAILED, World, told
 from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return, Value
@@ -30,9 +30,15 @@ class Effects:
     """The state of a path. ``failing`` are the calls that fail on it; ``refused`` is for ``World``."""
 
     def __init__(
-        self, function: Function, summaries: Summaries, failing: frozenset[Key], refused: Iterable[int] = ()
+        self,
+        function: Function,
+        summaries: Summaries,
+        releases: Releases,
+        failing: frozenset[Key],
+        refused: Iterable[int] = (),
     ) -> None:
         self.function = function
+        self.releases = releases
         self.failing = failing
         self.handles = Handles(function)
         self.world = World(self.handles, refused)
@@ -141,7 +147,7 @@ class Effects:
     def _cuda(self, operation: Call, found: Meaning, here: Here) -> None:
         fails = here.key in self.failing
         if operation.result:
-            self.handles.words[operation.result] = FAILED if fails else 0
+            self.handles.hold(operation.result, FAILED if fails else 0)
             self.statuses.origins[operation.result] = here.key
         given = operation.arguments
         if found.sets_device:
@@ -197,7 +203,7 @@ class Effects:
         handles.set(place, word)
         handles.places[word] = place
         if not handles.is_local(place) and (
-            handles.of_caller(place) or not releases_always(self.function, place, operation.start)
+            handles.of_caller(place) or not self.releases.always(place, operation.start)
         ):
             handles.escaped.add(word)
 
@@ -225,7 +231,7 @@ class Effects:
         if summary.returns:
             self._made_by(operation, summary.returns, Address(result) if result else None, here)
         elif result:
-            self.handles.words[result] = self.handles.fresh()
+            self.handles.hold(result, self.handles.fresh())
 
     def _object(self, operation: Call, summary: Summary, here: Here) -> None:
         """What a method does with the members of the object that it is called on. Of an object that others know nothing is told."""
@@ -315,7 +321,7 @@ class Effects:
             given.add(word)
         handles.give(operation.receiver, written=True)
         if operation.result:
-            handles.words[operation.result] = handles.fresh()
+            handles.hold(operation.result, handles.fresh())
             self._lent[operation.result] = given - {0}
             if is_view(operation.name):
                 self._views.add(operation.result)

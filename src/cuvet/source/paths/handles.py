@@ -26,6 +26,8 @@ class Handles:
         self.places: dict[int, str] = {}
         self.escaped: set[int] = set()
         self._newest = FIRST
+        self._whole: set[str] = set()
+        """Variables of which parts were set."""
 
     def fresh(self) -> int:
         self._newest += _APART
@@ -46,7 +48,13 @@ class Handles:
         if found is None:
             found = self.words[value] = self.fresh()
             self.places[found] = value
+            self._note(value)
         return found
+
+    def hold(self, place: str, word: int) -> None:
+        """The place holds the word from now on; what is known of its parts stays."""
+        self.words[place] = word
+        self._note(place)
 
     def known(self, value: Value) -> int | None:
         """The word of a constant, or of a place that was set."""
@@ -64,6 +72,7 @@ class Handles:
         else:
             self.words[place] = word
             self.places.setdefault(word, place)
+            self._note(place)
 
     def give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on; with ``written``, its place may be changed there."""
@@ -96,7 +105,14 @@ class Handles:
         name = root(place)
         return name in self.function.locals or any(parameter.name == name for parameter in self.function.parameters)
 
+    def _note(self, place: str) -> None:
+        variable = root(place)
+        if variable != place:
+            self._whole.add(variable)
+
     def _parts(self, place: str) -> list[str]:
+        if root(place) not in self._whole:
+            return []
         size = len(place)
         return [name for name in self.words if name.startswith(place) and name[size : size + 1] in (".", "[", "-")]
 

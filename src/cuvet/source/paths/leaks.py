@@ -13,7 +13,7 @@ from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
 from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
 from cuvet.rules.source.overwritten import SourceOverwritten
 from cuvet.source.calls import LOST
-from cuvet.source.paths.releases import releases
+from cuvet.source.paths.releases import Releases
 from cuvet.source.program import Function, Return
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cuvet.source.paths.trace import Left
 
 
-def rule_broken(left: Left, function: Function) -> type[Rule] | None:
+def rule_broken(left: Left, function: Function, releases: Releases) -> type[Rule] | None:
     """The rule that leaving the object behind breaks; None if it may be in order."""
     if left.place.startswith("%"):
         return None  # what has no name, as `v.at(0)`, is somebody else's too
@@ -30,14 +30,14 @@ def rule_broken(left: Left, function: Function) -> type[Rule] | None:
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None
-    released = releases(function, left.place)
+    released = releases.of(left.place)
     if left.failed and (left.overwritten or not released):
         return None
     if function.name in ("main", "Main"):
         return None if released or left.overwritten else LeakedAtExit
     if left.overwritten:
         again = left.by.written is not None and left.by.written.start == left.end.start
-        return None if again and releases(function, left.place, within=left.guards) else SourceOverwritten
+        return None if again and releases.of(left.place, within=left.guards) else SourceOverwritten
     if not released:
         return SourceLeak
     return SourceLeakOnFailure if left.failed else SourceLeakOnReturn

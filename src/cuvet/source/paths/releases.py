@@ -7,27 +7,28 @@ from cuvet.source.paths.trace import Guards
 from cuvet.source.program import Call, Function
 
 
-def releases(function: Function, place: str, within: Guards = ()) -> bool:
-    """Whether the function ends what the place holds, anywhere ``within`` these branches, under whatever condition."""
-    return any(
-        isinstance(operation, Call) and _ends_place(operation, place)
-        for block in function.blocks
-        if block.guards[: len(within)] == within
-        for operation in block.operations
-    )
+class Releases:
+    """Of one function."""
 
+    def __init__(self, function: Function) -> None:
+        self._by_place: dict[str, list[tuple[Guards, int]]] = {}
+        for block in function.blocks:
+            for operation in block.operations:
+                if isinstance(operation, Call) and not operation.launch:
+                    self._add(operation, block.guards)
 
-def releases_always(function: Function, place: str, after: int) -> bool:
-    """Whether the function ends what the place holds, whatever happens, further down than the offset ``after``: then it means to do so
-    on every way out."""
-    return any(
-        isinstance(operation, Call) and operation.start > after and _ends_place(operation, place)
-        for block in function.blocks
-        if not block.guards
-        for operation in block.operations
-    )
+    def _add(self, call: Call, guards: Guards) -> None:
+        found = meaning(call.name)
+        for at, _ in found.ended if found is not None else ():
+            place = call.arguments[at] if at < len(call.arguments) else None
+            if isinstance(place, str):
+                self._by_place.setdefault(place, []).append((guards, call.start))
 
+    def of(self, place: str, within: Guards = ()) -> bool:
+        """Whether the function ends what the place holds, anywhere ``within`` these branches, under whatever condition."""
+        return any(guards[: len(within)] == within for guards, _ in self._by_place.get(place, ()))
 
-def _ends_place(call: Call, place: str) -> bool:
-    found = None if call.launch else meaning(call.name)
-    return found is not None and any(at < len(call.arguments) and call.arguments[at] == place for at, _ in found.ended)
+    def always(self, place: str, after: int) -> bool:
+        """Whether the function ends what the place holds, whatever happens, further down than the offset ``after``: then it means to do
+        so on every way out."""
+        return any(not guards and start > after for guards, start in self._by_place.get(place, ()))

@@ -78,7 +78,7 @@ class Reporter:
         )
 
     def left(self, left: Left, path: Path) -> Finding | None:
-        rule = rule_broken(left, self.function)
+        rule = rule_broken(left, self.function, path.effects.releases)
         if left.place.split(".")[-1].split("->")[-1] in self.source.released_by_macros:
             return None
         if rule is None or not believable(path, [left.by], left.step, left.place, left.guards):
@@ -102,8 +102,8 @@ class Reporter:
     ) -> Iterator[tuple[int, Step]]:
         """Those that the finding depends on: that lead to its calls, or past what would have changed the place."""
         needed = {guard for guards in calls for guard in guards}
-        for taken in path.taken:
-            if since <= taken.step < until and taken.condition is not None:
+        for taken in path.between(since, until):
+            if taken.condition is not None:
                 forced = path.alternative is not None and path.alternative.decision == (taken.block, taken.passes)
                 if (taken.block, taken.arm) in needed or forced or (taken.free and passes_by(path, taken, place)):
                     yield taken.step, self._decision(taken)

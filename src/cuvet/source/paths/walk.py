@@ -8,15 +8,18 @@ a finding is about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
+from cuvet.source.paths.arms import Arm, Arms
 from cuvet.source.paths.effects import Effects
 from cuvet.source.paths.handles import FIRST
 from cuvet.source.paths.trace import Here, Key
 from cuvet.source.program import OF_BUILD, Condition, Edge, Function, Return
 from cuvet.source.result import Summaries
-from cuvet.source.syntax.macros import implies
+from cuvet.source.syntax.macros import implies, names_in
 
 MOST_PATHS = 64
 MOST_STEPS, MOST_STEPS_OF_FUNCTION = 4_000, 40_000
@@ -28,8 +31,6 @@ _MOST_PASSES = 16
 
 Decision = tuple[int, int]
 """A block, and how often it was passed before."""
-Arms = dict[tuple[int, int], bool]
-"""Of each arm (block, edge) of a decision: whether it leaves what follows the decision."""
 
 
 @dataclass(slots=True)
@@ -55,6 +56,9 @@ class Alternative:
     failing: frozenset[Key]
 
 
+_step = attrgetter("step")
+
+
 class Path:
     """One path through a function. With an ``alternative`` that decision is taken so, and what comes before is not judged again: the calls
     that CUDA refuses there are at the steps ``refused``."""
@@ -63,18 +67,26 @@ class Path:
         self,
         function: Function,
         summaries: Summaries,
-        exits: Arms,
+        arms: Arms,
         alternative: Alternative | None = None,
         refused: Iterable[int] = (),
     ) -> None:
         self.function = function
         self.alternative = alternative
-        self.effects = Effects(function, summaries, alternative.failing if alternative else frozenset(), refused)
+        self.effects = Effects(
+            function, summaries, arms.releases, alternative.failing if alternative else frozenset(), refused
+        )
         self.effects.world.judging = alternative is None or bool(alternative.failing)
         self.taken: list[Taken] = []
         self.alternatives: list[Alternative] = []
         self.loops = {edge.target for block in function.blocks for edge in block.edges if edge.kind == "back"}
-        self._exits = exits
+        self.arms = arms
+        self.known: set[Arm] = set()
+        """Arms that were taken because something is known that decides so."""
+        self._answers: dict[str, list[Taken]] = {}
+        """By its text, the decisions on a condition: the newest, and the newest on another than that."""
+        self._of_build: dict[str, list[Taken]] = {}
+        """By the names in it, the decisions of #if."""
         self.steps = 0
 
     def run(self) -> None:
@@ -115,14 +127,36 @@ class Path:
         truth = edges[arm].truth
         if not forced:
             self._remember_other_arm((at, count), arm, condition, known is None)
-        self.taken.append(Taken(at, arm, condition, truth, self.steps, known is None, count))
+        self._note(Taken(at, arm, condition, truth, self.steps, known is None, count))
         if known is None and condition is not None:
             self._learn(condition, truth, (at, arm))
         return arm
 
+    def between(self, since: int, until: int) -> Iterator[Taken]:
+        """The decisions that are taken at steps from ``since`` to before ``until``."""
+        for at in range(bisect_left(self.taken, since, key=_step), len(self.taken)):
+            if self.taken[at].step >= until:
+                return
+            yield self.taken[at]
+
+    def _note(self, taken: Taken) -> None:
+        self.taken.append(taken)
+        if not taken.free:
+            self.known.add((taken.block, taken.arm))
+        condition = taken.condition
+        if condition is None:
+            return
+        answers = self._answers.setdefault(condition.text, [])
+        if answers and answers[-1].condition is condition:
+            answers.pop()
+        answers.append(taken)
+        if condition.text.startswith(OF_BUILD):
+            for name in names_in(condition.text.removeprefix(OF_BUILD)):
+                self._of_build.setdefault(name, []).append(taken)
+
     def _preferred(self, at: int, count: int) -> int:
         """The first arm, unless it leaves early; out of a loop that was run once."""
-        first, second = self._exits.get((at, 0), False), self._exits.get((at, 1), False)
+        first, second = (at, 0) in self.arms.leaving, (at, 1) in self.arms.leaving
         return 1 if (count > 0 or first) and not second else 0
 
     def _remember_other_arm(self, decision: Decision, arm: int, condition: Condition | None, free: bool) -> None:
@@ -150,11 +184,7 @@ class Path:
         if at in self.loops:
             return None
         asked = (
-            taken.truth
-            for taken in reversed(self.taken)
-            if taken.condition is not None
-            and taken.condition is not condition
-            and taken.condition.text == condition.text
+            each.truth for each in reversed(self._answers.get(condition.text, ())) if each.condition is not condition
         )
         known = next(asked, None)
         return self._known_of_build(condition) if known is None and condition.text.startswith(OF_BUILD) else known
@@ -162,8 +192,9 @@ class Path:
     def _known_of_build(self, condition: Condition) -> bool | None:
         """What #if was asked before can decide what it asks now."""
         text = condition.text.removeprefix(OF_BUILD)
-        for taken in self.taken:
-            if taken.condition is None or taken.condition is condition or not taken.condition.text.startswith(OF_BUILD):
+        related = {id(taken): taken for name in names_in(text) for taken in self._of_build.get(name, ())}
+        for taken in sorted(related.values(), key=_step):
+            if taken.condition is None or taken.condition is condition:
                 continue
             before = taken.condition.text.removeprefix(OF_BUILD)
             if taken.truth and implies(before, text):
@@ -189,33 +220,16 @@ class Path:
 
 def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]:
     """The paths that were taken, and whether these are all. ``summaries`` are of the functions that it may call."""
-    exits = _exits(function)
-    first = Path(function, summaries, exits)
+    arms = Arms(function)
+    first = Path(function, summaries, arms)
     first.run()
     paths, steps = [first], first.steps
     alternatives = list(dict.fromkeys(first.alternatives))
     for alternative in alternatives:
         if len(paths) >= MOST_PATHS or steps > MOST_STEPS_OF_FUNCTION:
             return paths, False
-        path = Path(function, summaries, exits, alternative, () if alternative.failing else first.effects.world.refused)
+        path = Path(function, summaries, arms, alternative, () if alternative.failing else first.effects.world.refused)
         path.run()
         paths.append(path)
         steps += path.steps
     return paths, first.steps < MOST_STEPS
-
-
-def _exits(function: Function) -> Arms:
-    """An arm leaves by return, throw, break or goto."""
-    inside: dict[tuple[int, int], set[int]] = {}
-    for number, block in enumerate(function.blocks):
-        for guard in block.guards:
-            inside.setdefault(guard, set()).add(number)
-    return {guard: not _falls_through(function, members) for guard, members in inside.items()}
-
-
-def _falls_through(function: Function, members: set[int]) -> bool:
-    return any(
-        edge.target not in members and edge.kind != "jump"
-        for number in members
-        for edge in function.blocks[number].edges
-    )

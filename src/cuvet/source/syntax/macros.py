@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_WORD = re.compile(r"\w+")
 _OR = re.compile(r"\|\|")
 _AND = re.compile(r"&&")
 _DEFINED = re.compile(r"defined\s*\(?\s*(\w+)\s*\)?")
@@ -17,6 +18,11 @@ def implies(one: str, other: str) -> bool:
     if len(_parts(_OR, one)) > 1 or len(_parts(_AND, other)) > 1:
         return False
     return any(part == each or _is_at_least(part, each) for part in given for each in alternatives)
+
+
+def names_in(condition: str) -> frozenset[str]:
+    """Names and numbers in a condition of ``#if``: one that has none of them in common with another says nothing about it."""
+    return frozenset(_WORD.findall(condition)) - {"defined"}
 
 
 def _parts(between: re.Pattern[str], text: str) -> list[str]:

@@ -1,0 +1,100 @@
+"""What the branches of a function hold, looked up once: which of them leave, and which of them change what a place holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from cuvet.source.calls import meaning
+from cuvet.source.ownership import takes_over
+from cuvet.source.paths.releases import Releases
+from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return
+
+Arm = tuple[int, int]
+"""An arm of a decision: a block, and one of its edges."""
+_NONE: frozenset[Arm] = frozenset()
+
+
+class Arms:
+    """Of one function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self.releases = Releases(function)
+        self._inside: dict[Arm, list[int]] = {}
+        for number, block in enumerate(function.blocks):
+            for guard in block.guards:
+                self._inside.setdefault(guard, []).append(number)
+
+    @cached_property
+    def leaving(self) -> frozenset[Arm]:
+        """Those that leave what follows the decision: by return, throw, break or goto."""
+        return frozenset(arm for arm, members in self._inside.items() if not self._falls_through(members))
+
+    def changing(self, place: str) -> frozenset[Arm]:
+        """Those that may change, end or give away what the place holds, or call a function on the object that the place is in."""
+        objects = (place[:at] for at, character in enumerate(place) if character == ".")
+        found = [arms for each in objects if (arms := self._by_receiver.get(each))]
+        return self._by_place.get(place, _NONE).union(*found)
+
+    @cached_property
+    def switching(self) -> frozenset[Arm]:
+        """Those that make another device or context current."""
+        return frozenset(
+            arm
+            for block in self._function.blocks
+            if block.guards and any(map(_switches, block.operations))
+            for arm in block.guards
+        )
+
+    @cached_property
+    def _by_place(self) -> dict[str, frozenset[Arm]]:
+        return self._arms_with(places)
+
+    @cached_property
+    def _by_receiver(self) -> dict[str, frozenset[Arm]]:
+        return self._arms_with(lambda each: {each.receiver} if isinstance(each, Call) else set())
+
+    def _arms_with(self, names: Callable[[Operation], set[str]]) -> dict[str, frozenset[Arm]]:
+        """Name to the arms with an operation that has it."""
+        found: dict[str, set[Arm]] = {}
+        for block in self._function.blocks:
+            if block.guards:
+                for name in {name for operation in block.operations for name in names(operation)}:
+                    found.setdefault(name, set()).update(block.guards)
+        return {name: frozenset(arms) for name, arms in found.items() if name}
+
+    def _falls_through(self, members: list[int]) -> bool:
+        blocks, inside = self._function.blocks, set(members)
+        return any(
+            edge.target not in inside and edge.kind != "jump" for number in members for edge in blocks[number].edges
+        )
+
+
+def places(operation: Operation) -> set[str]:
+    """Places that an operation may change, end or give away."""
+    if isinstance(operation, Assign):
+        value = operation.value
+        within = value.place.split("[")[0] if isinstance(value, Address | Inside) else value
+        return {operation.place, within if isinstance(within, str) else ""}
+    if isinstance(operation, Escape):
+        return {operation.place}
+    if isinstance(operation, Return):
+        return {operation.value} if isinstance(operation.value, str) else set()
+    return set() if operation.launch else _of_call(operation)
+
+
+def _of_call(call: Call) -> set[str]:
+    found = meaning(call.name)
+    ended = {at for at, _ in found.ended} if found is not None else set()
+    takes = found is None and takes_over(call.name)
+    return {
+        value.place if isinstance(value, Address) else value
+        for at, value in enumerate(call.arguments)
+        if isinstance(value, Address) or (isinstance(value, str) and (takes or at in ended))
+    }
+
+
+def _switches(operation: Operation) -> bool:
+    found = meaning(operation.name) if isinstance(operation, Call) else None
+    return found is not None and found.switches
