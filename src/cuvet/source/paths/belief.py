@@ -7,8 +7,6 @@ changed the object. They have to lie on one chain, each within the one before.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.walk import Path, Taken
 
@@ -20,9 +18,13 @@ def believable(
     around that if it is no call. With ``on_devices`` it depends on the current device too."""
     if any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls):
         return False
-    chain = [_free(path, guards) for guards in (*(call.guards for call in calls), *(() if end is None else (end,)))]
-    for taken in path.between(calls[0].step, until):
-        if not (taken.free and passes_by(path, taken, place)):
+    chain = _Chain()
+    around = [*(call.guards for call in calls), *(() if end is None else (end,))]
+    if not all(chain.takes(_free(path, guards)) for guards in around):
+        return False
+    changing = path.arms.changing(place)
+    for taken in path.between(calls[0].step, until) if changing else ():
+        if not taken.free or (taken.block, 1 - taken.arm) not in changing:
             continue
         if taken.block in path.loops and taken.arm == 1:
             if taken.passes == 0:
@@ -32,11 +34,23 @@ def believable(
             return False  # it may be decided otherwise each time
         if taken.condition is not None and place in taken.condition.names:
             return False  # it asks about the object itself
-        chain.append(_way_to(path, taken))
-    if on_devices:
-        chain += [_way_to(path, taken) for taken in path.between(0, until) if _switches(path, taken)]
-    chain.sort(key=len)
-    return all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(chain))
+        if not chain.takes(_way_to(path, taken)):
+            return False
+    switches = (taken for taken in path.between(0, until) if _switches(path, taken)) if on_devices else ()
+    return all(chain.takes(_way_to(path, taken)) for taken in switches)
+
+
+class _Chain:
+    """Branches that lie within one another."""
+
+    def __init__(self) -> None:
+        self._longest: Guards = ()
+
+    def takes(self, guards: Guards) -> bool:
+        """Whether these lie on the chain; if they do, they belong to it from now on."""
+        shorter, longer = sorted((self._longest, guards), key=len)
+        self._longest = longer
+        return longer[: len(shorter)] == shorter
 
 
 def passes_by(path: Path, taken: Taken, place: str) -> bool:

@@ -63,6 +63,7 @@ class Body:
     owner: str
     name: str
     calls: list[Written] = field(default_factory=list)
+    _words: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -110,7 +111,10 @@ class Body:
 
     def words(self, word: str) -> list[int]:
         """Offsets at which the word stands."""
-        return [self.body.start_byte + at for at in positions(self.text, word.encode())]
+        found = self._words.get(word)
+        if found is None:
+            found = self._words[word] = [self.body.start_byte + at for at in positions(self.text, word.encode())]
+        return found
 
     def is_identifier(self, offset: int) -> bool:
         """Whether a name stands there, and not a part of a comment or a string."""
