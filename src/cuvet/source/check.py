@@ -67,7 +67,7 @@ def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], int]:
             continue
         explored, complete = explore(function, lowered.summaries)
         if not complete:
-            why = f"{function.name} has more paths than are taken: {len(explored)} were"
+            why = f"function {function.name}: too many paths, {len(explored)} were taken"
             lowered.not_checked.append(unread(function.start, function.end, why, source))
         paths += len(explored)
         reporter = Reporter(function, source)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from cuvet.source.calls import meaning
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.releases import Releases
-from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return
+from cuvet.source.program import (
+    OF_BUILD,
+    Address,
+    Assign,
+    Call,
+    Condition,
+    Escape,
+    Function,
+    Inside,
+    Operation,
+    Return,
+    place_of,
+)
+from cuvet.source.syntax.macros import names_in
 
 Arm = tuple[int, int]
 """An arm of a decision: a block, and one of its edges."""
 _NONE: frozenset[Arm] = frozenset()
+_NO_PLACES: frozenset[str] = frozenset()
 
 
 class Arms:
@@ -64,6 +79,56 @@ class Arms:
                     found.setdefault(name, set()).update(block.guards)
         return {name: frozenset(arms) for name, arms in found.items() if name}
 
+    def joins_alike(self, block: int, condition: Condition) -> bool:
+        """Whether nothing but its operations can tell afterwards which arm of the block's decision was taken: nothing else asks for the
+        same, and both arms change the same places."""
+        if condition.text.startswith(OF_BUILD):
+            names = names_in(condition.text.removeprefix(OF_BUILD))
+            alone = all(self._names_of_build[name] == 1 for name in names)
+        else:
+            alone = self._texts[condition.text] == 1
+        return alone and self._places_in.get((block, 0), _NO_PLACES) == self._places_in.get((block, 1), _NO_PLACES)
+
+    def matters(self, place: str) -> bool:
+        """Whether what the place holds can matter in another block than the one that sets it, or asks for it."""
+        return place not in self._passing
+
+    @cached_property
+    def _conditions(self) -> list[Condition]:
+        """Each once."""
+        found = (edge.condition for block in self._function.blocks for edge in block.edges[:1])
+        return [condition for condition in found if condition is not None]
+
+    @cached_property
+    def _texts(self) -> Counter[str]:
+        return Counter(condition.text for condition in self._conditions)
+
+    @cached_property
+    def _names_of_build(self) -> Counter[str]:
+        texts = (each.text.removeprefix(OF_BUILD) for each in self._conditions if each.text.startswith(OF_BUILD))
+        return Counter(name for text in texts for name in names_in(text))
+
+    @cached_property
+    def _passing(self) -> frozenset[str]:
+        """Results of calls that are used where they are made, and what one condition asks for and nothing else names."""
+        named: Counter[str] = Counter()
+        for block in self._function.blocks:
+            here = {place for operation in block.operations for place in _named(operation)}
+            condition = block.edges[0].condition if block.edges else None
+            if condition is not None:
+                here |= {condition.place.removesuffix("?"), *condition.names, place_of(condition.value)}
+            named.update(here)
+        asked = {condition.place for condition in self._conditions}
+        return frozenset(place for place, count in named.items() if count == 1 and (place[:1] == "%" or place in asked))
+
+    @cached_property
+    def _places_in(self) -> dict[Arm, set[str]]:
+        found: dict[Arm, set[str]] = {}
+        for place, arms in [*self._by_place.items(), *((f"{name}.", arms) for name, arms in self._by_receiver.items())]:
+            for arm in arms:
+                found.setdefault(arm, set()).add(place)
+        return found
+
     def _falls_through(self, members: list[int]) -> bool:
         blocks, inside = self._function.blocks, set(members)
         return any(
@@ -93,6 +158,17 @@ def _of_call(call: Call) -> set[str]:
         for at, value in enumerate(call.arguments)
         if isinstance(value, Address) or (isinstance(value, str) and (takes or at in ended))
     }
+
+
+def _named(operation: Operation) -> Iterator[str]:
+    """All places that an operation names."""
+    if isinstance(operation, Call):
+        yield from (operation.result, operation.receiver, place_of(operation.stream))
+        yield from map(place_of, operation.arguments)
+    elif isinstance(operation, Assign):
+        yield from (operation.place, place_of(operation.value))
+    else:
+        yield operation.place if isinstance(operation, Escape) else place_of(operation.value)
 
 
 def _switches(operation: Operation) -> bool:

@@ -18,6 +18,10 @@ class EndedContext:
         self._world = world
         self._by: SourceCall | None = None
 
+    @property
+    def known(self) -> SourceCall | None:
+        return self._by
+
     def forget(self) -> None:
         """Another context may be current."""
         self._by = None

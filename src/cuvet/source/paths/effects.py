@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -50,6 +50,19 @@ class Effects:
         self._lent: dict[str, set[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
+
+    def state(self, matters: Callable[[str], bool]) -> tuple[object, ...]:
+        """What the path knows, as far as places are concerned that matter: equal at two of its steps if nothing changed in between."""
+        words = {place: word for place, word in self.handles.words.items() if matters(place)}
+        return (
+            words,
+            {word for word in words.values() if word in self.handles.escaped},
+            {place: given for place, given in self._lent.items() if matters(place)},
+            {place for place in self._views if matters(place)},
+            self.statuses.state(matters),
+            self._ended_context.known,
+            (self.world.changes, len(self.world.broken), len(self.left)),
+        )
 
     def operate(self, operation: Operation, here: Here) -> None:
         if isinstance(operation, Assign):

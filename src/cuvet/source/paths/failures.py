@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cuvet.source.paths.trace import Guards, Key
 from cuvet.source.program import Condition
 
@@ -27,6 +29,13 @@ class Statuses:
                 statuses.pop(place, None)
             else:
                 statuses[place] = key
+
+    def state(self, matters: Callable[[str], bool]) -> tuple[object, ...]:
+        """What is known of the places that matter; equal where nothing was learned in between."""
+        known = (
+            {place: key for place, key in each.items() if matters(place)} for each in (self.origins, self.doubtful)
+        )
+        return (*known, sum(map(len, self.doubted.values())))
 
     def of(self, place: str) -> Key | None:
         """The call whose status, or what was made of it, the place holds."""

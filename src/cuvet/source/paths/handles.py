@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from cuvet.source.program import Address, Function, Inside, Value, place_of
 
@@ -26,8 +27,8 @@ class Handles:
         self.places: dict[int, str] = {}
         self.escaped: set[int] = set()
         self._newest = FIRST
-        self._whole: set[str] = set()
-        """Variables of which parts were set."""
+        self._wholes: set[str] = set()
+        """Places of which parts were set."""
 
     def fresh(self) -> int:
         self._newest += _APART
@@ -106,12 +107,10 @@ class Handles:
         return name in self.function.locals or any(parameter.name == name for parameter in self.function.parameters)
 
     def _note(self, place: str) -> None:
-        variable = root(place)
-        if variable != place:
-            self._whole.add(variable)
+        self._wholes.update(_wholes_of(place))
 
     def _parts(self, place: str) -> list[str]:
-        if root(place) not in self._whole:
+        if place not in self._wholes:
             return []
         size = len(place)
         return [name for name in self.words if name.startswith(place) and name[size : size + 1] in (".", "[", "-")]
@@ -119,6 +118,12 @@ class Handles:
     def _forget(self, names: Iterable[str]) -> None:
         for name in names:
             self.words.pop(name, None)
+
+
+@lru_cache(1 << 16)
+def _wholes_of(place: str) -> tuple[str, ...]:
+    """What the place is a part of: ``a`` and ``a.b`` for ``a.b[0]``."""
+    return tuple(place[:at] for at, letter in enumerate(place) if letter in ".[-")
 
 
 def root(place: str) -> str:

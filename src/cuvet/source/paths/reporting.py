@@ -104,7 +104,7 @@ class Reporter:
         needed = {guard for guards in calls for guard in guards}
         for taken in path.between(since, until):
             if taken.condition is not None:
-                forced = path.alternative is not None and path.alternative.decision == (taken.block, taken.passes)
+                forced = (taken.block, taken.passes) in path.apart
                 if (taken.block, taken.arm) in needed or forced or (taken.free and passes_by(path, taken, place)):
                     yield taken.step, self._decision(taken)
 

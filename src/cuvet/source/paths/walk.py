@@ -1,17 +1,19 @@
 """Runs a function along its paths, over symbolic handles, through the model.
 
-A path is taken with the arms that do not leave the function early, every loop once, all calls successful; then once for each
-decision that can also go the other way, with that one taken otherwise. So what is found on a path needs one decision of which
-nothing is known, and not a combination that may be impossible; ``cuvet.source.paths.belief`` says whether that holds for the calls that
+A path is taken with the arms that do not leave the function early, every loop once, all calls successful; then each decision that can
+also go the other way is taken otherwise. So what is found on a path needs one decision of which nothing is known, and not a combination
+that may be impossible. Arms that change nothing, and end where the other one does, are taken one after the other on the same path: a
+function of many such branches takes few paths. ``cuvet.source.paths.belief`` says whether that holds for the calls that
 a finding is about.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
+from types import MappingProxyType
 
 from cuvet.source.paths.arms import Arm, Arms
 from cuvet.source.paths.effects import Effects
@@ -21,9 +23,9 @@ from cuvet.source.program import OF_BUILD, Condition, Edge, Function, Return
 from cuvet.source.result import Summaries
 from cuvet.source.syntax.macros import implies, names_in
 
-MOST_PATHS = 64
-MOST_STEPS, MOST_STEPS_OF_FUNCTION = 4_000, 40_000
-"""Operations of one path, and of all paths of a function."""
+MOST_STEPS, STEPS_OF_OPERATION = 40_000, 4
+"""How many blocks and operations all paths of a function pass: so many, and so many more for each that it has. A function that takes more
+is not checked to its end."""
 _MOST_TURNS = 4
 """Of a loop, on one path."""
 _MOST_PASSES = 16
@@ -59,43 +61,66 @@ class Alternative:
 _step = attrgetter("step")
 
 
+@dataclass(slots=True)
+class _Open:
+    """A decision of which an arm is being followed, and the state before it."""
+
+    decision: Decision
+    state: tuple[object, ...]
+
+
 class Path:
-    """One path through a function. With an ``alternative`` that decision is taken so, and what comes before is not judged again: the calls
-    that CUDA refuses there are at the steps ``refused``."""
+    """One path through a function. It takes the ``alternatives``, by their decisions: the first that it comes to, and further ones as long
+    as each arm joins the path ``first`` again with nothing changed by either. What comes before the first of them is not judged again:
+    the calls that CUDA refuses there are known from ``first``. With calls that fail it takes one alternative."""
 
     def __init__(
         self,
         function: Function,
         summaries: Summaries,
         arms: Arms,
-        alternative: Alternative | None = None,
-        refused: Iterable[int] = (),
+        most_steps: int,
+        alternatives: Mapping[Decision, Alternative] = MappingProxyType({}),
+        first: Path | None = None,
     ) -> None:
         self.function = function
-        self.alternative = alternative
-        self.effects = Effects(
-            function, summaries, arms.releases, alternative.failing if alternative else frozenset(), refused
-        )
-        self.effects.world.judging = alternative is None or bool(alternative.failing)
+        self.arms = arms
+        failing = next((each.failing for each in alternatives.values()), frozenset[Key]())
+        refused = () if first is None or failing else first.effects.world.refused
+        self.effects: Effects = Effects(function, summaries, arms.releases, failing, refused)
+        self.effects.world.judging = first is None or bool(failing)
         self.taken: list[Taken] = []
         self.alternatives: list[Alternative] = []
+        """Of its own decisions."""
+        self.otherwise: dict[Decision, Alternative] = {}
+        """Those of the ``alternatives`` that were taken."""
+        self.apart: set[Decision] = set()
+        """Those of them after which the path did not come together with the first one."""
+        self.joins: dict[Decision, int] = {}
+        """By decision, the block at which its arm ended with nothing changed."""
         self.loops = {edge.target for block in function.blocks for edge in block.edges if edge.kind == "back"}
-        self.arms = arms
         self.known: set[Arm] = set()
         """Arms that were taken because something is known that decides so."""
+        self.steps = 0
+        self._most_steps = most_steps
+        self._waiting = dict(alternatives)
+        self._first = first
+        self._open: list[_Open] = []
         self._answers: dict[str, list[Taken]] = {}
         """By its text, the decisions on a condition: the newest, and the newest on another than that."""
         self._of_build: dict[str, list[Taken]] = {}
         """By the names in it, the decisions of #if."""
-        self.steps = 0
 
     def run(self) -> None:
         at = 0
         passes: dict[int, int] = {}
-        while self.steps < MOST_STEPS and passes.get(at, 0) < _MOST_PASSES:
+        while self.steps < self._most_steps and passes.get(at, 0) < _MOST_PASSES:
             count = passes.get(at, 0)
             passes[at] = count + 1
             block = self.function.blocks[at]
+            if self._open:
+                self._join(at, {guard[0] for guard in block.guards})
+            self.steps += 1  # a block without operations is work too
             for index, operation in enumerate(block.operations):
                 self.steps += 1
                 self.effects.operate(operation, Here((at, index, count), block.guards, self.steps))
@@ -105,6 +130,19 @@ class Path:
             if arm < 0 or (block.edges[arm].kind == "back" and count >= _MOST_TURNS):
                 return
             at = block.edges[arm].target
+
+    def _join(self, at: int, around: set[int]) -> None:
+        """The path comes to block ``at``, which is not in the arms of decisions other than ``around``."""
+        while self._open and self._open[-1].decision[0] not in around:
+            ended = self._open.pop()
+            same = ended.state == self.effects.state(self.arms.matters)
+            if self._first is None:
+                if same:
+                    self.joins[ended.decision] = at
+            elif same and self._first.joins.get(ended.decision) == at:
+                self.apart.discard(ended.decision)
+            else:
+                self._waiting.clear()
 
     # Decisions.
 
@@ -116,21 +154,41 @@ class Path:
         known = self._known(condition, at)
         if at in self.loops and count > 1 and known is edges[0].truth:
             known = None  # what ends the loop may be in an arm that the path does not take
-        forced = self.alternative is not None and self.alternative.decision == (at, count)
-        if forced and self.alternative is not None:
-            arm = self.alternative.arm
-            self.effects.world.judging = True
+        other = None if self._open and self._first is not None else self._waiting.pop((at, count), None)
+        if other is not None:
+            arm = self._take(other)
         elif known is not None:
             arm = next(index for index, each in enumerate(edges) if each.truth is known)
         else:
             arm = self._preferred(at, count)
         truth = edges[arm].truth
-        if not forced:
+        if other is None:
             self._remember_other_arm((at, count), arm, condition, known is None)
+        if condition is not None and known is None and (other is not None or self._first is None):
+            self._enter(other, (at, count), condition)
         self._note(Taken(at, arm, condition, truth, self.steps, known is None, count))
         if known is None and condition is not None:
             self._learn(condition, truth, (at, arm))
         return arm
+
+    def _take(self, other: Alternative) -> int:
+        """The arm, of a decision that is taken otherwise than on the first path."""
+        world = self.effects.world
+        if not world.judging:
+            world.judging = True
+            world.refused = {step for step in world.refused if step <= self.steps}
+        self.otherwise[other.decision] = other
+        self.apart.add(other.decision)
+        return other.arm
+
+    def _enter(self, other: Alternative | None, decision: Decision, condition: Condition) -> None:
+        """An arm of the decision begins."""
+        if other is not None and other.failing:
+            return
+        if self.arms.joins_alike(decision[0], condition):
+            self._open.append(_Open(decision, self.effects.state(self.arms.matters)))
+        elif other is not None:
+            self._waiting.clear()
 
     def between(self, since: int, until: int) -> Iterator[Taken]:
         """The decisions that are taken at steps from ``since`` to before ``until``."""
@@ -221,15 +279,22 @@ class Path:
 def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]:
     """The paths that were taken, and whether these are all. ``summaries`` are of the functions that it may call."""
     arms = Arms(function)
-    first = Path(function, summaries, arms)
+    budget = MOST_STEPS + STEPS_OF_OPERATION * sum(len(block.operations) + 1 for block in function.blocks)
+    first = Path(function, summaries, arms, budget)
     first.run()
-    paths, steps = [first], first.steps
-    alternatives = list(dict.fromkeys(first.alternatives))
-    for alternative in alternatives:
-        if len(paths) >= MOST_PATHS or steps > MOST_STEPS_OF_FUNCTION:
-            return paths, False
-        path = Path(function, summaries, arms, alternative, () if alternative.failing else first.effects.world.refused)
+    paths = [first]
+    budget -= first.steps
+    waiting = dict.fromkeys(first.alternatives)
+    while waiting and budget > 0:
+        alternative = next(iter(waiting))
+        together = (each for each in waiting if not each.failing)
+        taken = (
+            {alternative.decision: alternative} if alternative.failing else {each.decision: each for each in together}
+        )
+        path = Path(function, summaries, arms, budget, taken, first)
         path.run()
         paths.append(path)
-        steps += path.steps
-    return paths, first.steps < MOST_STEPS
+        budget -= path.steps
+        for each in (alternative, *path.otherwise.values()):
+            waiting.pop(each, None)
+    return paths, budget > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from cuvet.catalog import EntryPoint, Kind, Role, Verb, driver
 from cuvet.catalog.results import UNKNOWN
@@ -22,6 +23,7 @@ _CLASSES: dict[Kind, type[Object]] = {
     Kind.GRAPH_EXEC: GraphExec,
     Kind.MEMORY_POOL: MemoryPool,
 }
+_USES = frozenset({Verb.USES, Verb.READS, Verb.WRITES, Verb.ON, Verb.WAITS, Verb.BLOCKS, Verb.QUERIES})
 FAILED = UNKNOWN
 """The status of a call that fails on a path."""
 
@@ -37,6 +39,8 @@ class World:
         self.judging = True
         self.made_by: dict[int, Key] = {}
         self.broken: list[Broken] = []
+        self.changes = 0
+        """How often something happened that is more than a use of objects."""
         self._devices: dict[int, int] = {}
         self.use_device(SOME_DEVICE)
 
@@ -46,6 +50,7 @@ class World:
                 self.report(violation, call)
                 if is_refused(violation):
                     self.refused.add(call.step)
+        self.changes += not _only_uses(call.entry_point)
         self.model.observe(call, Outcome(FAILED) if call.step in self.refused else outcome)
 
     def report(self, violation: Violation, call: SourceCall) -> None:
@@ -60,6 +65,7 @@ class World:
         if kind in (Kind.MEMORY, Kind.HOST_MEMORY):
             if model.allocation_at(word) is not None or model.host_memory_at(word) is not None:
                 return
+            self.changes += 1
             if kind is Kind.MEMORY:
                 memory = model.table.add(Allocation, kind, word, 0)
                 memory.size, memory.variant = SIZE, "adopted"
@@ -69,6 +75,7 @@ class World:
                 pinned.size, pinned.registered = SIZE, role.verb is Verb.UNREGISTERS
                 model.host_memory.add(pinned)
         elif kind not in (Kind.CONTEXT, Kind.DEVICE, Kind.NONE):
+            self.changes += 1
             model.table.add(_CLASSES.get(kind, Object), kind, word, 0)
 
     def memory_at(self, word: int) -> Object | None:
@@ -106,10 +113,20 @@ class World:
     def use_device(self, device: int) -> None:
         """Make the device's primary context current."""
         self.current_device = device
+        self.changes += 1
         retain, current = driver()["cuDevicePrimaryCtxRetain"], driver()["cuCtxSetCurrent"]
         handle = (1 << 40) + (device << 8)
         self.model.observe(ModelCall(retain, (1, device)), Outcome(0, {0: handle}))
         self.model.observe(ModelCall(current, (handle,)), Outcome(0))
+
+
+@cache
+def _only_uses(entry_point: EntryPoint) -> bool:
+    """Whether a call makes, ends, records and sets nothing: what it does shows in no rule that source code can show."""
+    return all(
+        role.verb in _USES or (role.verb is Verb.LAUNCHES and role.kind in (Kind.FUNCTION, Kind.KERNEL))
+        for role in entry_point.roles
+    )
 
 
 def told(
