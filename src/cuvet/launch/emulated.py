@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,33 +12,27 @@ from pathlib import Path
 
 import cuvet
 from cuvet import CuvetError
+from cuvet.launch.environment import private_directory
 
 _START_S = 30.0
+_SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
+_PROGRAM = (
+    "import sys; sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; "
+    "from cuvet.device.__main__ import main; sys.exit(main())"
+)
+"""As ``python -m cuvet.device``, of the package at the path of its first argument; PYTHONPATH cannot hold one with a colon."""
 
 
 @contextmanager
 def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool) -> Iterator[Path]:
     """The Unix socket on which a device process answers, until the end of the block. ``memory``: bytes of each device. ``crashes``:
     it raises signals where hardware dies of them."""
-    with tempfile.TemporaryDirectory(prefix="cuvet-") as directory:
-        path = Path(directory) / "device"
+    with private_directory() as directory:
+        path = directory / "device"
+        options = ["--socket", str(path), "--devices", str(devices), "--memory", str(memory)]
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "cuvet.device",
-                "--socket",
-                path,
-                "--devices",
-                str(devices),
-                "--memory",
-                str(memory),
-            ],
-            env={
-                **environment,
-                "PYTHONPATH": _with_cuvet(environment.get("PYTHONPATH")),
-                **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {}),
-            },
+            [sys.executable, "-c", _PROGRAM, _SOURCE, *options],
+            env={**environment, **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=2,
@@ -52,11 +44,6 @@ def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *
         finally:
             process.terminate()
             process.wait()
-
-
-def _with_cuvet(python_path: str | None) -> str:
-    source = str(Path(cuvet.__file__).resolve().parent.parent)
-    return os.pathsep.join(filter(None, [source, python_path]))
 
 
 def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import cuvet
@@ -13,6 +15,10 @@ from cuvet import CuvetError
 NATIVE = Path(cuvet.__file__).resolve().parent / "_native"
 SHIM = NATIVE / "libcuda.so.1"
 DRIVER_LOG = "CUDA_LOG_FILE"
+_SPLITS_A_LIST = re.compile("[ :;]")
+"""What ends a path in LD_PRELOAD or LD_LIBRARY_PATH; nothing escapes it: ld.so(8)."""
+_LONGEST_PLACE = 80
+"""Bytes: the address of a Unix socket holds 108, with its end: unix(7)."""
 
 
 def require_shim() -> None:
@@ -46,19 +52,22 @@ def for_program(
     record: str,
     driver: str | None,
     device_socket: Path | None,
+    links: Path,
     preload: bool = True,
     driver_log: Path | None = None,
 ) -> dict[str, str]:
     """``own`` with the shim before everything else. With the real driver, the emulated runtime beside the shim must not be
-    found: the library path then leads to a directory that holds the shim alone. ``driver_log``: where the
+    found: the library path then leads to a directory that holds the shim alone, made in ``links``. ``driver_log``: where the
     driver writes its error log, unless ``own`` says where."""
     environment = dict(own)
-    library_path = str(NATIVE if device_socket else _shim_alone(trace))
+    directory = _beside_the_shim(links) if device_socket else _shim_alone(links)
+    library_path = str(directory)
     if own.get("LD_LIBRARY_PATH"):
         library_path += ":" + own["LD_LIBRARY_PATH"]
     environment |= {"LD_LIBRARY_PATH": library_path, "CUVET_TRACE": str(trace), "CUVET_RECORD": record}
     if preload:
-        environment["LD_PRELOAD"] = ":".join([str(SHIM), *filter(None, [own.get("LD_PRELOAD")])])
+        shim = SHIM if is_loadable(SHIM) else directory / SHIM.name
+        environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])
     if driver:
         environment["CUVET_DRIVER"] = driver
     if driver_log:
@@ -68,9 +77,60 @@ def for_program(
     return environment
 
 
-def _shim_alone(trace: Path) -> Path:
-    directory = trace / "lib"
-    directory.mkdir(mode=0o700)
-    for name in ("libcuda.so.1", "libcuda.so"):
-        (directory / name).symlink_to(SHIM)
+def is_loadable(path: Path) -> bool:
+    """Whether the path can stand in LD_PRELOAD and LD_LIBRARY_PATH."""
+    return not _SPLITS_A_LIST.search(str(path))
+
+
+@contextmanager
+def links(trace: Path) -> Iterator[Path]:
+    """A directory for links to the shim: ``trace``, if the loader can take its path, else one that lasts until the end of the block."""
+    if is_loadable(trace):
+        yield trace
+        return
+    with private_directory() as directory:
+        yield directory
+
+
+@contextmanager
+def private_directory() -> Iterator[Path]:
+    """A new directory, until the end of the block, whose path the loader can take and a Unix socket's address can hold. CuvetError
+    if there is no place for one."""
+    with _in_first_place() as directory:
+        yield Path(directory)
+
+
+def _in_first_place() -> tempfile.TemporaryDirectory[str]:
+    why = "no path is short and plain enough"
+    for place in dict.fromkeys((os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm")):
+        if len(os.fsencode(place)) > _LONGEST_PLACE or not is_loadable(Path(place)):
+            continue
+        try:
+            return tempfile.TemporaryDirectory(prefix="cuvet-", dir=os.path.abspath(place), ignore_cleanup_errors=True)
+        except OSError as error:
+            why = f"{place}: {error.strerror}"
+    raise CuvetError(
+        f"cannot make a directory for links and sockets ({why}): let TMPDIR name a place that can be written"
+    )
+
+
+def _shim_alone(links: Path) -> Path:
+    directory = links / "lib"
+    try:
+        directory.mkdir(mode=0o700)
+        for name in ("libcuda.so.1", "libcuda.so"):
+            (directory / name).symlink_to(SHIM)
+    except OSError as error:
+        raise CuvetError(f"cannot make links in {directory}: {error.strerror}") from None
+    return directory
+
+
+def _beside_the_shim(links: Path) -> Path:
+    if is_loadable(NATIVE):
+        return NATIVE
+    directory = links / "lib"
+    try:
+        directory.symlink_to(NATIVE)
+    except OSError as error:
+        raise CuvetError(f"cannot make the link {directory}: {error.strerror}") from None
     return directory

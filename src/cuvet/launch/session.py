@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -67,7 +67,8 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         raise CuvetError("--device-memory is for the emulated device: add --device emulated")
     if args.driver_log and emulated:
         raise CuvetError("--driver-log is for a real GPU: the emulated device writes no log")
-    with _device(emulated, args, own) as socket:
+    with ExitStack() as stack:
+        socket = stack.enter_context(_device(emulated, args, own))
         directory = trace.make(args.trace)
         variables = environment.for_program(
             own,
@@ -75,6 +76,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             record=args.record,
             driver=None if emulated else found.path,
             device_socket=socket,
+            links=stack.enter_context(environment.links(directory)),
             preload=executable.preload,
             driver_log=directory / driver_log.FILE if args.driver_log else None,
         )
