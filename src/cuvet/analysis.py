@@ -531,6 +531,8 @@ def read_meta(directory: Path) -> Meta:
         data = read_regular(path, MOST_META + 1, follow=False)
         if len(data) > MOST_META:
             raise CuvetError(f"{path}: larger than any that cuvet writes")
+        if not data:
+            return Meta(notes=(f"{path} is empty, since it could not be written: how the program ended is not known",))
         return msgspec.json.decode(data, type=Meta)
     except FileNotFoundError:
         if not any(directory.glob("*.cuvet")):

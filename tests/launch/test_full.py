@@ -48,7 +48,17 @@ def test_a_disk_that_was_full_before(cuvet, program) -> None:
     done = run_on_small_disk(cuvet, cuvet.tmp_path / "disk", fill, program("streams"), "10", "5")
     assert done.returncode == 5
     assert "empty: this process was not recorded" in done.stderr
+    assert "meta.json could not be written (No space left on device)" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_recording_whose_end_could_not_be_written_is_analysed(cuvet, program) -> None:
+    ran = cuvet.run(REAL, [program("streams"), "10", "5"])
+    (ran.trace / "meta.json").write_bytes(b"")
+    again = cuvet("analyze", ran.trace)
+    assert again.returncode == 0
+    assert "23 calls" in again.stdout
+    assert "how the program ended is not known" in again.stdout
 
 
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&1 >/dev/null | exec 0<&-"])

@@ -43,6 +43,7 @@ def test_cuvet_may_be_installed_anywhere(cuvet, program, runtime_program, copied
     command = [program("stale")] if device is REAL else [runtime_program("mistakes"), "stale-stream"]
     run = [sys.executable, "-S", "-c", FROM, copied[name], PACKAGES, "run", *device, "--", *command]
     without = {key: value for key, value in cuvet.environment.items() if key != "PYTHONPATH"}
+    without["NULL_DRIVER_FAIL"] = "cuStreamSynchronize=400"
     done = subprocess.run(run, env=without, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "error[CV201]" in done.stderr
@@ -52,7 +53,9 @@ def test_cuvet_may_be_installed_anywhere(cuvet, program, runtime_program, copied
 
 def test_a_nested_run_drops_the_links_of_the_outer_one(cuvet, program) -> None:
     inner = cuvet.command("run", *REAL, "--trace", cuvet.tmp_path / "in:ner", "--", program("stale"))
-    done = cuvet("run", *REAL, "--trace", cuvet.tmp_path / "ou:ter", "--", *inner)
+    done = cuvet(
+        "run", *REAL, "--trace", cuvet.tmp_path / "ou:ter", "--", *inner, NULL_DRIVER_FAIL="cuStreamSynchronize=400"
+    )
     assert "error[CV201]" in done.stderr
     assert "no CUDA call" in done.stderr  # of the outer one
 

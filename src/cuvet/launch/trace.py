@@ -22,8 +22,7 @@ def make(wanted: Path | None) -> Path:
         directory.mkdir(mode=0o700, parents=True, exist_ok=wanted is not None)
         if any(directory.iterdir()):
             raise FileExistsError
-        with open(directory / "meta.json", "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(msgspec.json.encode(Meta()))
+        (directory / "meta.json").touch(mode=0o600, exist_ok=False)  # empty: the disk may be full
     except FileExistsError:
         if not directory.is_dir():
             raise CuvetError(f"{directory} is not a directory; choose another --trace") from None
