@@ -27,6 +27,7 @@ namespace cuvet {
 namespace {
 
 constexpr uint64_t DEFAULT_LIMIT = uint64_t{4} << 30;
+constexpr uint32_t RESERVED_CHUNKS = 64;
 constexpr uint32_t TAIL = 64;  // of each chunk, kept for the note that the limit was reached
 
 enum End : uint32_t { END_UNSEEN, END_EXIT, END_EXEC };
@@ -81,6 +82,10 @@ Descriptor file;
 char file_path[PATH_MAX];
 uint64_t limit;
 std::atomic<bool> limit_reached;
+std::atomic<bool> sandbox_expected;
+char* reserved;  // chunks for the sandbox, mapped
+uint32_t reserved_count;
+std::atomic<uint32_t> reserved_taken;
 std::atomic<bool> names_written;
 std::atomic<bool> library_names_written;
 std::atomic<bool> pool_locked;
@@ -192,18 +197,21 @@ void* map(uint64_t offset, uint64_t bytes) {
 }
 
 void unmap(ChunkHeader* chunk) {
+    if (in_sandbox()) return;
     const uint64_t before = bytes_before(reinterpret_cast<uint64_t>(chunk));
     munmap(reinterpret_cast<char*>(chunk) - before, before + CHUNK_BYTES);
 }
 
-bool claim_place(uint64_t* offset) {
+// Places for `wanted` chunks, or for as many as the limit allows: how many.
+uint32_t claim_places(uint32_t wanted, uint64_t* offset) {
     const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES : 0;
     uint64_t place = header->chunks.load(std::memory_order_relaxed);
     while (place < largest && !limit_reached.load(std::memory_order_relaxed)) {
+        const uint32_t count = largest - place < wanted ? static_cast<uint32_t>(largest - place) : wanted;
         *offset = HEADER_BYTES + place * CHUNK_BYTES;
-        if (header->chunks.compare_exchange_weak(place, place + 1)) return true;
+        if (header->chunks.compare_exchange_weak(place, place + count)) return count;
     }
-    return false;
+    return 0;
 }
 
 // Nothing more is stored. `error`: why, an errno; 0: the limit that cuvet was given.
@@ -214,26 +222,41 @@ void stop_recording(int error) {
     header->stopped.store(ticks(), std::memory_order_release);
 }
 
-// One thread at a time: two would open the file twice.
-int make_chunk(uint64_t offset, ChunkHeader** chunk) {
+// Returns 0 or an errno.
+int make_chunks(uint32_t count, uint64_t offset, void** chunks) {
     {
-        const PoolLock lock;
+        const PoolLock lock;  // two threads would open the file twice
         if (const int error = open_again()) return error;
     }
-    if (const int error = allocate(offset, CHUNK_BYTES)) return error;
-    *chunk = static_cast<ChunkHeader*>(map(offset, CHUNK_BYTES));
-    return *chunk ? 0 : errno;
+    for (uint32_t i = 0; i < count; i++)
+        if (const int error = allocate(offset + uint64_t{i} * CHUNK_BYTES, CHUNK_BYTES)) return error;
+    *chunks = map(offset, uint64_t{count} * CHUNK_BYTES);
+    return *chunks ? 0 : errno;
+}
+
+int make_chunk(void** chunk) {
+    uint64_t offset;
+    return claim_places(1, &offset) ? make_chunks(1, offset, chunk) : 0;
+}
+
+void* take_reserved() {
+    const uint32_t number = reserved_taken.fetch_add(1);
+    return number < reserved_count ? reserved + uint64_t{number} * CHUNK_BYTES : nullptr;
 }
 
 ChunkHeader* claim_chunk(uint32_t kind, uint32_t thread) {
     const Uncancellable uncancellable;
-    uint64_t offset;
-    ChunkHeader* chunk = nullptr;
-    const int error = claim_place(&offset) ? make_chunk(offset, &chunk) : 0;
-    if (!chunk) {
+    void* memory = nullptr;
+    int error = ENOSYS;
+    if (in_sandbox())
+        memory = take_reserved();
+    else
+        error = make_chunk(&memory);
+    if (!memory) {
         stop_recording(error);
         return nullptr;
     }
+    ChunkHeader* chunk = static_cast<ChunkHeader*>(memory);
     chunk->thread = thread;
     __atomic_store_n(&chunk->magic_and_kind, uint64_t{kind} << 32 | CHUNK_MAGIC, __ATOMIC_RELEASE);
     sample_clock();
@@ -296,6 +319,7 @@ void write_all_names(Thread* thread, uint32_t first, uint32_t count, const char*
 }
 
 void write_thread_name(Thread* thread) {
+    if (in_sandbox()) return;
     char name[16] = {};
     prctl(PR_GET_NAME, name);
     const uint32_t length = static_cast<uint32_t>(strnlen(name, sizeof name));
@@ -385,7 +409,7 @@ bool wants_recording() {
 }
 
 bool open_recording(bool emulated, bool full) {
-    if (!wants_recording()) return false;
+    if (!wants_recording() || in_sandbox()) return false;
     const char* directory = getenv("CUVET_TRACE");
     if (!create_file(directory)) {
         char line[PATH_MAX + 128];
@@ -411,6 +435,21 @@ bool open_recording(bool emulated, bool full) {
     std::atomic_thread_fence(std::memory_order_release);
     memcpy(header->magic, "CUVETREC", 8);
     return true;
+}
+
+bool in_sandbox() { return sandbox_expected.load(std::memory_order_acquire); }
+
+void expect_sandbox() {
+    if (!header || in_sandbox()) return;
+    const Uncancellable uncancellable;
+    uint64_t offset;
+    void* chunks = nullptr;
+    const uint32_t count = claim_places(RESERVED_CHUNKS, &offset);
+    if (count && make_chunks(count, offset, &chunks) == 0) {
+        reserved = static_cast<char*>(chunks);
+        reserved_count = count;
+    }
+    sandbox_expected.store(true, std::memory_order_release);
 }
 
 bool is_recording() { return header != nullptr; }
@@ -601,8 +640,11 @@ void finish_recording() {
 }
 
 void forget_recording() {
-    close_ours(&file);
-    if (header) munmap(header, HEADER_BYTES);
+    if (!in_sandbox()) {
+        close_ours(&file);
+        if (header) munmap(header, HEADER_BYTES);
+    }
+    reserved_count = 0;
     header = nullptr;
     ended_threads = all_threads = nullptr;
     pool_locked.store(false);

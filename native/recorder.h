@@ -255,6 +255,10 @@ bool wants_recording();
 // Opens the recording of this process. False: nothing is to be recorded, or it cannot be.
 bool open_recording(bool emulated, bool full);
 bool is_recording();
+// The program is about to restrict its system calls, and may be killed for ours (seccomp): from here on nothing is
+// asked of the kernel but what the program itself needs for memory and threads. Chunks are made in advance.
+void expect_sandbox();
+bool in_sandbox();
 // Nothing more is stored: the size limit is reached.
 bool recording_is_full();
 
