@@ -826,6 +826,78 @@ static void conditional_nodes() {
     }
 }
 
+// The function that destroys a user object is called when nobody refers to it any more, and not before.
+static void user_objects() {
+    CUcontext context = current_context();
+    (void)context;
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    static std::atomic<int> ended{0}, called{0};
+    auto destroy = [](void* data) { ended += *static_cast<int*>(data); };
+    auto wait_for = [](std::atomic<int>& counter, int value) {
+        while (counter < value) std::this_thread::yield();
+        return counter == value;
+    };
+    static int one = 1, ten = 10, hundred = 100;
+    CUuserObject object;
+    OK(cuUserObjectCreate(&object, &one, destroy, 2, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(cuUserObjectRetain(object, 1));
+    OK(cuUserObjectRelease(object, 2));
+    CHECK(ended == 0);
+    OK(cuUserObjectRelease(object, 1));
+    CHECK(wait_for(ended, 1));
+
+    CUgraph graph, parent;
+    CUgraphNode node;
+    CUgraphExec executable;
+    OK(cuGraphCreate(&graph, 0));
+    CUDA_HOST_NODE_PARAMS host = {[](void* data) { called += *static_cast<int*>(data); }, &one};
+    OK(cuGraphAddHostNode(&node, graph, nullptr, 0, &host));
+    OK(cuUserObjectCreate(&object, &ten, destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    OK(cuGraphCreate(&parent, 0));
+    OK(cuGraphAddChildGraphNode(&node, parent, nullptr, 0, graph));
+    OK(cuGraphDestroy(graph));
+    OK(cuGraphInstantiate(&executable, parent, 0));
+    OK(cuGraphDestroy(parent));
+    OK(cuGraphLaunch(executable, stream));
+    OK(cuStreamSynchronize(stream));
+    CHECK(called == 1 && ended == 1);
+    OK(cuGraphExecDestroy(executable));
+    CHECK(wait_for(ended, 11));
+
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuUserObjectCreate(&object, &hundred, destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(cuGraphRetainUserObject(graph, object, 1, 0));
+    OK(cuUserObjectRelease(object, 1));
+    OK(cuGraphReleaseUserObject(graph, object, 1));
+    CHECK(wait_for(ended, 111));
+}
+
+// Handles that the program was not told are not those of what it destroyed.
+static void handles_that_come_of_captures() {
+    current_context();
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr memory;
+    OK(cuMemAlloc(&memory, 16));
+    for (int again = 0; again < 2; ++again) {
+        CUgraph graph;
+        CUgraphNode nodes[4];
+        size_t count = 4;
+        OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        OK(cuMemsetD8Async(memory, 1, 16, stream));
+        OK(cuMemsetD8Async(memory, 2, 16, stream));
+        OK(cuStreamEndCapture(stream, &graph));
+        OK(cuGraphGetNodes(graph, nodes, &count));
+        CHECK(count == 2);
+        CUgraphNodeType type;
+        OK(cuGraphNodeGetType(nodes[1], &type));
+        OK(cuGraphDestroyNode(nodes[0]));
+        OK(cuGraphDestroy(graph));
+    }
+}
+
 // A client that reads the edges of what it captures.
 static void captured_edges() {
     current_context();
@@ -955,7 +1027,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(captured_edges), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(captured_edges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

@@ -22,9 +22,11 @@ class Handles:
         self._free: dict[Kind, list[int]] = {}
         self._live: set[tuple[Kind, int]] = set()
 
-    def issue(self, kind: Kind) -> int:
+    def issue(self, kind: Kind, *, told: bool = True) -> int:
+        """``told``: a call gives the value to the program. If not, the model does not know that it is a new object's, so it is a value that
+        no other had."""
         free = self._free.get(kind)
-        value = free.pop() if free and kind is not Kind.EVENT else self._fresh(kind)
+        value = free.pop() if free and told and kind is not Kind.EVENT else self._fresh(kind)
         self._live.add((kind, value))
         return value
 

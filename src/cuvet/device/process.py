@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cuvet.catalog import Kind
     from cuvet.device.driver.fault import Fault
     from cuvet.device.driver.function import Code, Kernel
-    from cuvet.device.driver.graph import GraphBody, Node
+    from cuvet.device.driver.graph_body import GraphBody, Node
     from cuvet.device.runtime.registration import Registry
 
 
@@ -37,6 +37,15 @@ class Array:
     width_bytes: int
     height: int
     depth: int
+
+
+@dataclass(slots=True)
+class UserObject:
+    """``destroy``: the program's function for it, with its argument ``data``."""
+
+    destroy: int
+    data: int
+    references: int
 
 
 @dataclass(slots=True)
@@ -86,6 +95,7 @@ class ClientProcess:
     """Modules and libraries, by handle."""
     kernels: dict[int, Kernel] = field(default_factory=dict)
     """Functions and kernels, by handle."""
+    user_objects: dict[int, UserObject] = field(default_factory=dict)
     graphs: dict[int, GraphBody] = field(default_factory=dict)
     """Graphs and executable graphs, by handle."""
     nodes: dict[int, Node] = field(default_factory=dict)

@@ -32,6 +32,7 @@ from cuvet.device.driver import (
     memory_pool,
     pointer,
     stream,
+    user_object,
     virtual_memory,
 )
 from cuvet.device.invocation import MOST_ARRAY, BadAddress, Invocation, read, read_string, tell
@@ -46,7 +47,7 @@ Handler = Callable[[Invocation], int | Steps[int]]
 
 _MODULES: tuple[ModuleType, ...] = (
     array, context, device, event, function, graph, graph_condition, graph_memory, graph_node, green_context, host_memory, ipc, launch,
-    library, memory, memory_copy, memory_pool, pointer, stream, virtual_memory,
+    library, memory, memory_copy, memory_pool, pointer, stream, user_object, virtual_memory,
 )  # fmt: skip
 HANDLERS: dict[str, Handler] = {
     name: handler

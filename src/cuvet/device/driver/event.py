@@ -6,7 +6,8 @@ import struct
 
 from cuvet.catalog import Kind
 from cuvet.device import status
-from cuvet.device.driver.graph import Node, captured, captured_graph, enqueue
+from cuvet.device.driver.graph import captured, captured_graph, enqueue
+from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import Invocation
 from cuvet.device.protocol import Steps
 from cuvet.model import Event

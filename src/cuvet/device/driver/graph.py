@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
+from cuvet.device.driver.graph_body import MEMORY_NODES, GraphBody, Node
+from cuvet.device.driver.user_object import dropped, shared
 from cuvet.device.invocation import BadAddress, Invocation, path_of, write, write_word
 from cuvet.device.protocol import Command, Op, Steps
 from cuvet.model import Capture
-
-ALLOC, FREE = "CU_GRAPH_NODE_TYPE_MEM_ALLOC", "CU_GRAPH_NODE_TYPE_MEM_FREE"
-MEMORY_NODES = {ALLOC, FREE}
-Action = Callable[[], Steps[int]]
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """``action`` does the node's work; None if there is none. ``parameters``: the struct that describes it, as it was given.
-    ``original``: of a node of a clone, what it was copied from. ``condition``: of a conditional node, the number of its condition;
-    ``bodies`` are then the graphs that it runs."""
-
-    type: str
-    action: Action | None = None
-    parameters: bytes = b""
-    handle: int = 0
-    after: list[Node] = field(default_factory=list)
-    child: int = 0
-    original: Node | None = None
-    condition: int = 0
-    bodies: tuple[int, ...] = ()
-
-
-@dataclass(slots=True, eq=False)
-class GraphBody:
-    """What a graph does. During a capture, ``tips`` are the nodes that the next one on a queue follows, ``events`` those that an
-    event stands for. ``conditions``: the values of those that were made for it."""
-
-    nodes: list[Node] = field(default_factory=list)
-    conditions: list[int] = field(default_factory=list)
-    tips: dict[int, list[Node]] = field(default_factory=dict)
-    events: dict[int, list[Node]] = field(default_factory=dict)
-
-    def in_order(self) -> Iterator[Node]:
-        """The nodes, each behind those that it waits for."""
-        seen: set[Node] = set()
-        for node in self.nodes:
-            stack = [(node, iter(node.after))]
-            while stack:
-                current, waiting = stack[-1]
-                following = next((other for other in waiting if other not in seen), None)
-                if following is not None and all(following is not other for other, _ in stack):
-                    stack.append((following, iter(following.after)))
-                elif following is None:
-                    stack.pop()
-                    if current not in seen:
-                        seen.add(current)
-                        yield current
-
 
 # Capture.
 
@@ -84,17 +37,27 @@ def enqueue(call: Invocation, node: Node, queue: int | None = None) -> Steps[int
     """Do the node's work now, or keep it for the graph if the stream is being captured. ``queue``: of the stream, if it is not
     the parameter ``hStream``. Calls without a stream cannot be captured."""
     capture = captured(call)
+    if queue is None:
+        queue = call.queue(call["hStream"] if "hStream" in call.entry_point.index else 0)
     if capture is None:
-        return (yield from node.action()) if node.action else status.SUCCESS
+        return (yield from _do(call, node, queue))
     body = call.process.graphs[captured_graph(call, capture)]
-    queue = call.queue(call["hStream"]) if queue is None else queue
-    _add(call, body, node, body.tips.get(queue, []))
+    _add(call, body, node, body.tips.get(queue, []), told=False)
     body.tips[queue] = [node]
     return status.SUCCESS
 
 
-def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node]) -> None:
-    node.handle = call.process.handles.issue(Kind.GRAPH_NODE)
+def _do(call: Invocation, node: Node, queue: int) -> Steps[int]:
+    """The node's work, on a stream's queue."""
+    if node.host is not None:
+        yield Command(Op.CALL_HOST, (queue, 0, *node.host))
+        return status.SUCCESS
+    return (yield from node.action()) if node.action else status.SUCCESS
+
+
+def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node], *, told: bool) -> None:
+    """``told``: the call gives the node's handle to the program."""
+    node.handle = call.process.handles.issue(Kind.GRAPH_NODE, told=told)
     node.after = after
     body.nodes.append(node)
     call.process.nodes[node.handle] = node
@@ -108,8 +71,8 @@ def cuGraphCreate(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuGraphDestroy(call: Invocation) -> int:
-    call.process.graphs.pop(call["hGraph"], None)
+def cuGraphDestroy(call: Invocation) -> Steps[int]:
+    yield from dropped(call, call.process.graphs.pop(call["hGraph"], None))
     return status.SUCCESS
 
 
@@ -123,9 +86,19 @@ def copy_of(call: Invocation, body: GraphBody) -> GraphBody:
     copies: dict[Node, Node] = {}
     copy = GraphBody()
     for node in body.in_order():
-        copies[node] = Node(node.type, node.action, node.parameters, child=node.child, original=node)
-        _add(call, copy, copies[node], [copies[other] for other in node.after])
-    return copy
+        copies[node] = replace(node, after=[], original=node, child=_copied(call, node.child, copy_of))
+        _add(call, copy, copies[node], [copies[other] for other in node.after], told=False)
+    copy.user_objects = dict(body.user_objects)
+    return shared(call, copy)
+
+
+def _copied(call: Invocation, handle: int, copy: Callable[[Invocation, GraphBody], GraphBody]) -> int:
+    """Handle of a copy of a node's graph; 0 if it has none."""
+    if not handle:
+        return 0
+    made = call.process.handles.issue(Kind.GRAPH, told=False)
+    call.process.graphs[made] = copy(call, call.process.graphs.get(handle, GraphBody()))
+    return made
 
 
 def cuGraphInstantiate(call: Invocation) -> int:
@@ -142,18 +115,29 @@ def cuGraphInstantiateWithParams(call: Invocation) -> int:
 
 def _instantiate(call: Invocation) -> int:
     handle = call.issue("phGraphExec", Kind.GRAPH_EXEC)
-    call.process.graphs[handle] = _frozen(call.process.graphs.get(call["hGraph"], GraphBody()))
+    call.process.graphs[handle] = _frozen(call, call.process.graphs.get(call["hGraph"], GraphBody()))
     call.process.attributes["graph flags", handle, 0] = call["flags"] if "flags" in call.entry_point.index else 0
     return status.SUCCESS
 
 
-def _frozen(body: GraphBody) -> GraphBody:
-    """The nodes in the order in which they run; they keep their handles, by which an executable graph's nodes are named."""
-    return GraphBody([replace(node, after=[]) for node in body.in_order()])
+def _frozen(call: Invocation, body: GraphBody) -> GraphBody:
+    """The nodes in the order in which they run; they keep their handles, by which an executable graph's nodes are named. The graphs of
+    nodes are copied too: the executable graph outlives them."""
+
+    nodes = [
+        replace(
+            node,
+            after=[],
+            child=_copied(call, node.child, _frozen),
+            bodies=tuple(_copied(call, inner, _frozen) for inner in node.bodies),
+        )
+        for node in body.in_order()
+    ]
+    return shared(call, GraphBody(nodes, user_objects=dict(body.user_objects)))
 
 
-def cuGraphExecDestroy(call: Invocation) -> int:
-    call.process.graphs.pop(call["hGraphExec"], None)
+def cuGraphExecDestroy(call: Invocation) -> Steps[int]:
+    yield from dropped(call, call.process.graphs.pop(call["hGraphExec"], None))
     return status.SUCCESS
 
 
@@ -163,7 +147,9 @@ def cuGraphExecGetFlags(call: Invocation) -> int:
 
 
 def cuGraphExecUpdate(call: Invocation) -> Steps[int]:
-    call.process.graphs[call["hGraphExec"]] = _frozen(call.process.graphs.get(call["hGraph"], GraphBody()))
+    before = call.process.graphs.get(call["hGraphExec"])
+    call.process.graphs[call["hGraphExec"]] = _frozen(call, call.process.graphs.get(call["hGraph"], GraphBody()))
+    yield from dropped(call, before)
     if call["resultInfo"]:
         yield from write(call["resultInfo"], bytes(catalog().structs["CUgraphExecUpdateResultInfo"].bytes))
     return status.SUCCESS
@@ -174,16 +160,15 @@ def cuGraphUpload(call: Invocation) -> int:
 
 
 def cuGraphLaunch(call: Invocation) -> Steps[int]:
-    body = call.process.graphs.get(call["hGraph"], GraphBody())
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_GRAPH", lambda: _run(call, body))))
+    body, queue = call.process.graphs.get(call["hGraph"], GraphBody()), call.queue(call["hStream"])
+    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_GRAPH", lambda: _run(call, body, queue))))
 
 
-def _run(call: Invocation, body: GraphBody) -> Steps[int]:
+def _run(call: Invocation, body: GraphBody, queue: int) -> Steps[int]:
     for node in body.in_order():
         for inner in (node.child, *node.bodies):
-            yield from _run(call, call.process.graphs.get(inner, GraphBody()))
-        if node.action:
-            yield from node.action()
+            yield from _run(call, call.process.graphs.get(inner, GraphBody()), queue)
+        yield from _do(call, node, queue)
     return status.SUCCESS
 
 
@@ -234,12 +219,12 @@ def add_node(call: Invocation, node: Node) -> int:
     body, after = call.process.graphs.get(call["hGraph"]), nodes_of(call, "dependencies", "numDependencies")
     if body is None or after is None:
         return status.INVALID_VALUE
-    _add(call, body, node, after)
+    _add(call, body, node, after, told=True)
     call.give("phGraphNode", node.handle)
     return status.SUCCESS
 
 
-def cuGraphDestroyNode(call: Invocation) -> int:
+def cuGraphDestroyNode(call: Invocation) -> Steps[int]:
     """Not from a graph with memory nodes (NVIDIA H200, driver 580.159, CUDA 13.0), as the model knows of nodes that calls added."""
     node = call.process.nodes.get(call["hNode"])
     if node is None:
@@ -255,6 +240,7 @@ def cuGraphDestroyNode(call: Invocation) -> int:
             body.nodes.remove(node)
         for other in body.nodes:
             other.after = [before for before in other.after if before is not node]
+    yield from dropped(call, GraphBody([node]))
     return status.SUCCESS
 
 
@@ -356,25 +342,4 @@ def _change_edges(call: Invocation, change: Callable[[Node, Node], object | None
         if before is None or node is None:
             return status.INVALID_VALUE
         change(node, before)
-    return status.SUCCESS
-
-
-def cuUserObjectCreate(call: Invocation) -> int:
-    call.issue("object_out", Kind.USER_OBJECT)
-    return status.SUCCESS
-
-
-def cuUserObjectRetain(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuUserObjectRelease(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuGraphRetainUserObject(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuGraphReleaseUserObject(call: Invocation) -> int:
     return status.SUCCESS

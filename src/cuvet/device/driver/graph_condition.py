@@ -6,7 +6,8 @@ from __future__ import annotations
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.driver.graph import GraphBody, Node, add_node, struct_bytes
+from cuvet.device.driver.graph import add_node, struct_bytes
+from cuvet.device.driver.graph_body import GraphBody, Node
 from cuvet.device.invocation import Invocation, write_word
 from cuvet.device.protocol import Steps
 
@@ -46,7 +47,7 @@ def conditional_node(call: Invocation) -> Steps[int]:
         return status.INVALID_VALUE
     if any(node.condition == condition for node in graph.nodes):
         return status.INVALID_VALUE
-    bodies = tuple(call.process.handles.issue(Kind.GRAPH) for _ in range(size))
+    bodies = tuple(call.process.handles.issue(Kind.GRAPH, told=False) for _ in range(size))
     call.process.graphs.update((body, GraphBody()) for body in bodies)
     value = graph.conditions[condition - 1]
     parameters = struct_bytes(call, "nodeParams")

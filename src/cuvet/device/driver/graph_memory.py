@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.driver.graph import ALLOC, FREE, Node, add_node, captured, enqueue, struct_bytes
+from cuvet.device.driver.graph import add_node, captured, enqueue, struct_bytes
+from cuvet.device.driver.graph_body import ALLOC, FREE, Node
 from cuvet.device.driver.memory import free, in_order
 from cuvet.device.driver.memory_pool import current_pool, pieces
 from cuvet.device.invocation import Invocation, read, write, write_word

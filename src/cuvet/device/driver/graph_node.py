@@ -5,11 +5,12 @@ from __future__ import annotations
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.driver.graph import GraphBody, Node, add_node, copy_of, struct_bytes
+from cuvet.device.driver.graph import add_node, copy_of, struct_bytes
+from cuvet.device.driver.graph_body import GraphBody, Node
 from cuvet.device.driver.graph_condition import conditional_node
 from cuvet.device.driver.memory_copy import box_copy, fill
 from cuvet.device.invocation import Invocation, tell, write
-from cuvet.device.protocol import Command, Op, Steps
+from cuvet.device.protocol import Steps
 
 _PREFIX = "CU_GRAPH_NODE_TYPE_"
 _ELEMENT_BYTES = (1, 2, 4)
@@ -38,12 +39,7 @@ def _set(call: Invocation, parameter: str, prefix: str = "") -> Node | None:
 
 def _host(call: Invocation, parameter: str, prefix: str = "") -> Node | None:
     function, data = call.member(parameter, f"{prefix}fn"), call.member(parameter, f"{prefix}userData")
-
-    def run() -> Steps[int]:
-        yield Command(Op.CALL_HOST, (1, 0, function, data))
-        return status.SUCCESS
-
-    return Node(f"{_PREFIX}HOST", run) if function else None
+    return Node(f"{_PREFIX}HOST", host=(function, data)) if function else None
 
 
 def _child(call: Invocation, graph: int) -> Node:
@@ -147,7 +143,7 @@ def _change(call: Invocation, changed: Node | None) -> int:
         node = next((found for found in body.nodes if found.handle == call["hNode"]), None)
     if node is None or changed is None or node.type != changed.type:
         return status.INVALID_VALUE
-    node.action = changed.action
+    node.action, node.host = changed.action, changed.host
     node.parameters = struct_bytes(call, next(name for name in _STRUCTS if name in call.entry_point.index))
     return status.SUCCESS
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from cuvet.device import facts, status
 from cuvet.device.driver.fault import of_launch
 from cuvet.device.driver.function import Kernel, dynamic_limit
-from cuvet.device.driver.graph import Node, enqueue
+from cuvet.device.driver.graph import enqueue
+from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import BadAddress, Invocation, read
 from cuvet.device.protocol import Steps
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cuvet.device import status
-from cuvet.device.driver.graph import Node, enqueue
+from cuvet.device.driver.graph import enqueue
+from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import BadAddress, Invocation, read
 from cuvet.device.protocol import Command, Op, Steps
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
-from cuvet.device.driver.graph import Node, captured_graph, enqueue, nodes_of
+from cuvet.device.driver.graph import captured_graph, enqueue, nodes_of
+from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import Invocation, write
 from cuvet.device.protocol import Command, Op, Steps
 from cuvet.model import Event, Stream
@@ -116,13 +117,7 @@ def cuStreamGetAttribute(call: Invocation) -> Steps[int]:
 def cuLaunchHostFunc(call: Invocation) -> Steps[int]:
     if not call["fn"]:
         return status.INVALID_VALUE
-    queue, function, data = call.queue(call["hStream"]), call["fn"], call["userData"]
-
-    def run() -> Steps[int]:
-        yield Command(Op.CALL_HOST, (queue, 0, function, data))
-        return status.SUCCESS
-
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_HOST", run)))
+    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_HOST", host=(call["fn"], call["userData"]))))
 
 
 def cuStreamAddCallback(call: Invocation) -> Steps[int]:

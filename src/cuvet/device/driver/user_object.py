@@ -1,0 +1,84 @@
+"""User objects: what a graph's work uses, which a function of the program destroys when nobody refers to it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuvet.catalog import Kind
+from cuvet.device import status
+from cuvet.device.driver.graph_body import GraphBody
+from cuvet.device.invocation import Invocation
+from cuvet.device.process import UserObject
+from cuvet.device.protocol import Command, Op, Steps
+
+_MOVE = 1
+"""CU_GRAPH_USER_OBJECT_MOVE: the caller's references become the graph's."""
+_DESTRUCTORS = 3
+"""Queue of the calls of destructors, which no stream waits for."""
+
+
+def cuUserObjectCreate(call: Invocation) -> int:
+    if not call["destroy"] or not call.signed("initialRefcount") > 0:
+        return status.INVALID_VALUE
+    handle = call.issue("object_out", Kind.USER_OBJECT)
+    call.process.user_objects[handle] = UserObject(call["destroy"], call["ptr"], call["initialRefcount"] & 0xFFFFFFFF)
+    return status.SUCCESS
+
+
+def cuUserObjectRetain(call: Invocation) -> Steps[int]:
+    return (yield from _refer(call, call["object"], call["count"] & 0xFFFFFFFF))
+
+
+def cuUserObjectRelease(call: Invocation) -> Steps[int]:
+    return (yield from _refer(call, call["object"], -(call["count"] & 0xFFFFFFFF)))
+
+
+def cuGraphRetainUserObject(call: Invocation) -> Steps[int]:
+    body, count = call.process.graphs.get(call["graph"]), call["count"] & 0xFFFFFFFF
+    if body is None:
+        return status.INVALID_VALUE
+    body.user_objects[call["object"]] = body.user_objects.get(call["object"], 0) + count
+    return (yield from _refer(call, call["object"], 0 if call["flags"] & _MOVE else count))
+
+
+def cuGraphReleaseUserObject(call: Invocation) -> Steps[int]:
+    body, count = call.process.graphs.get(call["graph"]), call["count"] & 0xFFFFFFFF
+    if body is None:
+        return status.INVALID_VALUE
+    body.user_objects[call["object"]] = max(body.user_objects.get(call["object"], 0) - count, 0)
+    return (yield from _refer(call, call["object"], -count))
+
+
+def _refer(call: Invocation, handle: int, change: int) -> Steps[int]:
+    found = call.process.user_objects.get(handle)
+    if found is None:
+        return status.SUCCESS  # the model said that it may be so
+    found.references += change
+    if found.references <= 0:
+        del call.process.user_objects[handle]
+        yield Command(Op.CALL_HOST, (_DESTRUCTORS, 0, found.destroy, found.data))
+    return status.SUCCESS
+
+
+def shared(call: Invocation, body: GraphBody) -> GraphBody:
+    """The body, which is a copy of a graph: it refers to the same objects, also in the graphs of its nodes."""
+    for handle, count in body.user_objects.items():
+        if handle in call.process.user_objects:
+            call.process.user_objects[handle].references += count
+    return body
+
+
+def dropped(call: Invocation, body: GraphBody | None) -> Steps[None]:
+    """The graph is gone, and with it what its nodes own."""
+    for each in _owned(call, body):
+        for handle, count in each.user_objects.items():
+            yield from _refer(call, handle, -count)
+
+
+def _owned(call: Invocation, body: GraphBody | None) -> Iterator[GraphBody]:
+    waiting = [body] if body is not None else []
+    while waiting:
+        current = waiting.pop()
+        yield current
+        inner = (handle for node in current.nodes for handle in (node.child, *node.bodies) if handle)
+        waiting += [graph for graph in (call.process.graphs.pop(handle, None) for handle in inner) if graph is not None]
