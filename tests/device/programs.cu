@@ -898,6 +898,52 @@ static void handles_that_come_of_captures() {
     }
 }
 
+static int range_attribute(CUdeviceptr memory, size_t bytes, CUmem_range_attribute attribute) {
+    int value = 77;
+    OK(cuMemRangeGetAttribute(&value, sizeof value, attribute, memory, bytes));
+    return value;
+}
+
+// As cuMemRangeGetAttribute's documentation says.
+static void managed_ranges() {
+    current_context();
+    constexpr size_t bytes = 1 << 20;
+    CUdeviceptr memory, other;
+    OK(cuMemAllocManaged(&memory, bytes, CU_MEM_ATTACH_GLOBAL));
+    OK(cuMemAllocManaged(&other, bytes, CU_MEM_ATTACH_GLOBAL));
+    CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 0}, host = {CU_MEM_LOCATION_TYPE_HOST, 0};
+    auto whole = [&](CUmem_range_attribute attribute) { return range_attribute(memory, bytes, attribute); };
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0 && whole(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == CU_DEVICE_INVALID);
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) == CU_DEVICE_INVALID);
+    OK(cuMemAdvise(memory, bytes / 2, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+    CHECK(range_attribute(memory, bytes / 2, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1);
+    OK(cuMemAdvise(memory + bytes / 2, bytes / 2, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1);
+    OK(cuMemAdvise(memory + 4096, 4096, CU_MEM_ADVISE_UNSET_READ_MOSTLY, device));
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+    OK(cuMemAdvise(memory, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == CU_DEVICE_CPU);
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE) == CU_MEM_LOCATION_TYPE_HOST);
+    OK(cuMemAdvise(memory, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+    int accessed[3];
+    OK(cuMemRangeGetAttribute(accessed, sizeof accessed, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, memory, bytes));
+    CHECK(accessed[0] == 0 && accessed[1] == CU_DEVICE_INVALID && accessed[2] == CU_DEVICE_INVALID);
+    OK(cuMemPrefetchAsync(memory, bytes, device, 0, nullptr));
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) == 0);
+    CUdeviceptr both[] = {memory, other};
+    size_t sizes[] = {bytes, bytes}, first[] = {0, 1};
+    CUmemLocation places[] = {host, device};
+    OK(cuMemPrefetchBatchAsync(both, sizes, 2, places, first, 2, 0, nullptr));
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) == CU_DEVICE_CPU);
+    CHECK(range_attribute(other, bytes, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) == 0);
+    OK(cuMemDiscardBatchAsync(both, sizes, 2, 0, nullptr));
+    CHECK(range_attribute(other, bytes, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+    OK(cuMemFree(memory));
+    OK(cuMemAllocManaged(&memory, bytes, CU_MEM_ATTACH_GLOBAL));
+    CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == CU_DEVICE_INVALID);
+}
+
 // A client that reads the edges of what it captures.
 static void captured_edges() {
     current_context();
@@ -1027,7 +1073,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(captured_edges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

@@ -40,6 +40,33 @@ class Array:
 
 
 @dataclass(slots=True)
+class Advice:
+    """What was said of ranges of managed memory: by subject, ranges (start, end, value) that do not overlap."""
+
+    ranges: dict[str, list[tuple[int, int, object]]] = field(default_factory=dict)
+
+    def put(self, subject: str, start: int, end: int, value: object) -> None:
+        """``value`` None: nothing is said of the range any more."""
+        kept = []
+        for first, last, before in self.ranges.get(subject, []):
+            kept += [(first, min(last, start), before)] if first < start else []
+            kept += [(max(first, end), last, before)] if last > end else []
+        self.ranges[subject] = kept if value is None else [*kept, (start, end, value)]
+
+    def of(self, subject: str, start: int, end: int) -> object:
+        """What was said of the whole range, if it was the same everywhere; else None."""
+        touching = sorted(
+            (each for each in self.ranges.get(subject, []) if each[0] < end and start < each[1]),
+            key=lambda each: each[0],
+        )
+        values = {value for _, _, value in touching}
+        covered = start
+        for first, last, _ in touching:
+            covered = last if first <= covered else covered
+        return values.pop() if len(values) == 1 and covered >= end else None
+
+
+@dataclass(slots=True)
 class UserObject:
     """``destroy``: the program's function for it, with its argument ``data``."""
 
@@ -85,6 +112,7 @@ class ClientProcess:
     left: dict[int, Thread] = field(default_factory=dict)
     """Threads whose connection was closed: they ended, or the program closed their descriptor and they come again."""
     timeline: Timeline = field(default_factory=Timeline)
+    advice: Advice = field(default_factory=Advice)
     pools: dict[int, Pool] = field(default_factory=dict)
     graph_memory: dict[int, tuple[int, int]] = field(default_factory=dict)
     """What graphs have allocated and not freed: bytes and device, by address."""

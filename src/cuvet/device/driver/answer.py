@@ -27,6 +27,7 @@ from cuvet.device.driver import (
     ipc,
     launch,
     library,
+    managed,
     memory,
     memory_copy,
     memory_pool,
@@ -47,7 +48,7 @@ Handler = Callable[[Invocation], int | Steps[int]]
 
 _MODULES: tuple[ModuleType, ...] = (
     array, context, device, event, function, graph, graph_condition, graph_memory, graph_node, green_context, host_memory, ipc, launch,
-    library, memory, memory_copy, memory_pool, pointer, stream, user_object, virtual_memory,
+    library, managed, memory, memory_copy, memory_pool, pointer, stream, user_object, virtual_memory,
 )  # fmt: skip
 HANDLERS: dict[str, Handler] = {
     name: handler

@@ -41,7 +41,9 @@ def free(call: Invocation, address: int) -> Steps[bool]:
     process = call.process
     if address in process.graph_addresses:
         return process.graph_memory.pop(address, None) is not None
-    process.sizes.pop(address, None)
+    size, _ = process.sizes.pop(address, (0, 0))
+    for subject in process.advice.ranges if size else ():
+        process.advice.put(subject, address, address + size, None)
     for pool in process.pools.values():
         pool.give_back(address)
     return (yield from process.device_memory.free(address)) or (yield from process.host_memory.free(address))
@@ -113,11 +115,3 @@ def cuMemGetInfo(call: Invocation) -> int:
     call.give("free", machine.left(call.current_device()))
     call.give("total", machine.memory)
     return status.SUCCESS
-
-
-def cuMemAdvise(call: Invocation) -> int:
-    return status.SUCCESS if call["count"] else status.INVALID_VALUE
-
-
-def cuMemPrefetchAsync(call: Invocation) -> int:
-    return status.SUCCESS if call["count"] else status.INVALID_VALUE

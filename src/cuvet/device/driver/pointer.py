@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, read, write, write_word
+from cuvet.device.invocation import Invocation, read, write_word
 from cuvet.device.protocol import Steps
 
 _HOST, _DEVICE = 1, 2  # CUmemorytype
@@ -122,11 +122,4 @@ def cuMemGetAddressRange(call: Invocation) -> int:
         return status.NOT_FOUND
     call.give("pbase", found.start)
     call.give("psize", found.size)
-    return status.SUCCESS
-
-
-def cuMemRangeGetAttribute(call: Invocation) -> Steps[int]:
-    if not call["data"] or not call["count"]:
-        return status.INVALID_VALUE
-    yield from write(call["data"], bytes(call["dataSize"]))
     return status.SUCCESS

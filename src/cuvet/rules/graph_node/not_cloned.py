@@ -61,6 +61,15 @@ cu.cuGraphNodeFindInClone(node, first)
 cu.cuGraphNodeFindInClone(node, second)
 """,
         ),
+        Example(
+            "graph of a child node, which is a clone too",
+            """
+child, parent = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+node = cu.cuGraphAddEmptyNode(child, None, 0)
+embedded = cu.cuGraphChildGraphNodeGetGraph(cu.cuGraphAddChildGraphNode(parent, None, 0, child))
+cu.cuGraphNodeFindInClone(node, embedded)
+""",
+        ),
     )
     INVALID = (
         Example(
@@ -87,6 +96,8 @@ cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-no
         node = model.object_of(call, index["hOriginalNode"], Kind.GRAPH_NODE)
         clone = model.object_of(call, index["hClonedGraph"], Kind.GRAPH)
         if node is None or not node.alive or node.parent is None or not isinstance(clone, Graph) or not clone.alive:
+            return
+        if clone.child:  # cuGraphAddChildGraphNode cloned it
             return
         if clone.original is not node.parent or _added_later(node, clone):
             yield Violation(

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cuvet.catalog import Kind
+from cuvet.catalog import driver as catalog
+from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Example, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Allocation, Call, Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,10 @@ class MemoryWrongKind(Rule):
             "CUDA Driver API, Unified Addressing, cuMemAdvise",
         ),
         documented(
+            "memory from a managed memory pool is managed memory",
+            "CUDA Driver API, Unified Addressing, cuMemPrefetchAsync (CUDA 13)",
+        ),
+        documented(
             "cannot be used with managed memory",
             "CUDA Driver API, Stream Memory Operations, cuStreamWriteValue32",
         ),
@@ -95,6 +102,16 @@ memory = cu.cuMemAllocManaged(4096, 1)
 read_mostly = 1
 cu.cuMemAdvise(memory, 4096, read_mostly, cu.struct("CUmemLocation", type=1))
 cu.cuMemFree(memory)
+""",
+        ),
+        Example(
+            "prefetching memory from a pool of managed memory",
+            """
+stream = cu.cuStreamCreate(0)
+pool = cu.cuMemPoolCreate(cu.struct("CUmemPoolProps", allocType=2, location__type=1))
+memory = cu.cuMemAllocFromPoolAsync(4096, pool, stream)
+cu.cuMemPrefetchAsync(memory, 4096, cu.struct("CUmemLocation", type=1), 0, stream)
+cu.cuMemFreeAsync(memory, stream)
 """,
         ),
         Example(
@@ -132,6 +149,8 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
         else:
             address = call.arg(needs.parameter)
         memory = model.allocation_at(address)
+        if memory is not None and "managed" in needs.variants and _may_be_managed(memory, model):
+            return
         lives = memory is not None and memory.alive
         if memory is not None and lives and memory.variant in needs.variants:
             return
@@ -154,3 +173,15 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
             undefined=memory is not None and not lives and memory.freed_on is not None and memory.variant in ALLOCATED,
             only_if_failed=True,
         )
+
+
+def _may_be_managed(memory: Allocation, model: Model) -> bool:
+    """Whether it came from a pool that may be one of managed memory: what a pool is, the call says that made it."""
+    made = memory.created_by
+    if memory.variant != "stream-ordered" or made is None or "pool" not in made.entry_point.index:
+        return False
+    pool = model.object_of(made, made.entry_point.index["pool"], Kind.MEMORY_POOL)
+    if pool is None or pool.created_by is None or pool.created_by.name != "cuMemPoolCreate":
+        return pool is None or pool.created_by is None or pool.created_by.name != "cuDeviceGetDefaultMemPool"
+    managed = catalog().enumerations["CUmemAllocationType"]["CU_MEM_ALLOCATION_TYPE_MANAGED"]
+    return member(pool.created_by, "poolProps", "allocType") in (managed, None)
