@@ -108,6 +108,8 @@ class ClientProcess:
     host_memory: Arena = field(default_factory=lambda: Arena(host=True))
     sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Bytes asked for, and what they are taken from (a device, or HOST), by address of the allocation or handle of physical memory."""
+    held: dict[int, int] = field(default_factory=dict)
+    """Sum of them, by what they are taken from."""
     threads: dict[int, Thread] = field(default_factory=dict)
     left: dict[int, Thread] = field(default_factory=dict)
     """Threads whose connection was closed: they ended, or the program closed their descriptor and they come again."""
@@ -149,6 +151,17 @@ class ClientProcess:
     uses: dict[Allocation, Fault] = field(default_factory=dict)
     """How a launch fails that waits for other work if this stream-ordered memory is freed before."""
     calls: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def hold(self, key: int, size: int, heap: int) -> None:
+        """Memory of that many bytes is taken, at an address or by the handle of physical memory."""
+        self.sizes[key] = size, heap
+        self.held[heap] = self.held.get(heap, 0) + size
+
+    def let_go(self, key: int) -> int:
+        """Bytes of what was held there; 0 if nothing was."""
+        size, heap = self.sizes.pop(key, (0, HOST))
+        self.held[heap] = self.held.get(heap, 0) - size
+        return size
 
     def occupied(self, start: int, size: int, except_for: set[int]) -> bool:
         """Whether there is memory in the range that was given out, other than at those addresses."""
@@ -199,7 +212,7 @@ class Machine:
     def left(self, heap: int) -> int:
         """Bytes of a device's memory that no process holds. Pinned memory of the host, HOST, has as many again."""
         living = (process for process in self._processes.values() if _exists(process))
-        return self.memory - sum(size for process in living for size, of in process.sizes.values() if of == heap)
+        return self.memory - sum(process.held.get(heap, 0) for process in living)
 
     def _forget_ended(self) -> None:
         """A process whose threads all closed their connections may call again from another thread, as long as it exists."""

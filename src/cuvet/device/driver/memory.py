@@ -21,7 +21,7 @@ def reserve(call: Invocation, size: int, *, host: bool = False, pinned: bool = F
     arena = process.host_memory if host or pinned else process.device_memory
     address = yield from arena.allocate(size)
     if address:
-        process.sizes[address] = size, heap
+        process.hold(address, size, heap)
     return address
 
 
@@ -41,7 +41,7 @@ def free(call: Invocation, address: int) -> Steps[bool]:
     process = call.process
     if address in process.graph_addresses:
         return process.graph_memory.pop(address, None) is not None
-    size, _ = process.sizes.pop(address, (0, 0))
+    size = process.let_go(address)
     for subject in process.advice.ranges if size else ():
         process.advice.put(subject, address, address + size, None)
     for pool in process.pools.values():

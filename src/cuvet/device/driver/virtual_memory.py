@@ -41,7 +41,7 @@ def cuMemCreate(call: Invocation) -> int:
     heap = call.member("prop", "location.id") if call.member("prop", "location.type") == device else HOST
     if size > call.process.machine.left(heap):
         return status.OUT_OF_MEMORY
-    call.process.sizes[call.issue("handle", Kind.MEMORY_HANDLE)] = size, heap
+    call.process.hold(call.issue("handle", Kind.MEMORY_HANDLE), size, heap)
     return status.SUCCESS
 
 
@@ -56,7 +56,7 @@ def _give_back(call: Invocation, handle: int) -> None:
     """Physical memory that was released is held until the last mapping of it ends."""
     mappings = (held for (noun, _, _), held in call.process.attributes.items() if noun == "mapping")
     if handle not in mappings:
-        call.process.sizes.pop(handle, None)
+        call.process.let_go(handle)
 
 
 def cuMemMap(call: Invocation) -> int:
