@@ -11,7 +11,8 @@ import errno
 import math
 import os
 import signal
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -116,6 +117,9 @@ class ProcessAnalysis:
         self._held: list[CallRecord | Fork] = []
         self._unknown: Counter[str] = Counter()
         self._faults_in_calls: set[int] = set()
+        self._crashes: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        """By thread: ticks and numbers of the faults that end a process, ``_faults_sorted`` of all faults being looked at."""
+        self._faults_sorted = 0
         self._told_until: dict[int, float] = {}
         """By thread: the ticks at which the last call of a library returned that a rule said something about; infinite if it did not."""
 
@@ -311,14 +315,27 @@ class ProcessAnalysis:
 
     def _signal_in(self, record: CallRecord, death: int | None, call: RecordedCall) -> int | None:
         """The signal of which the process died in this call that did not return. A call without a stack gets the fault's."""
-        for number, fault in enumerate(self.recording.faults):
-            if fault.thread == record.thread and fault.ticks >= record.entered and fault.signal in CRASHES:
-                self._faults_in_calls.add(number)
-                if fault.stack and not call.stack:
-                    call.stack = fault.stack
-                    call.site = make_site(call, self._sites.api(fault.stack))
-                return fault.signal
-        return death if death in CRASHES and not self.recording.faults else None
+        number = self._crash_of(record.thread, record.entered)
+        if number is None:
+            return death if death in CRASHES and not self.recording.faults else None
+        fault = self.recording.faults[number]
+        self._faults_in_calls.add(number)
+        if fault.stack and not call.stack:
+            call.stack = fault.stack
+            call.site = make_site(call, self._sites.api(fault.stack))
+        return fault.signal
+
+    def _crash_of(self, thread: int, since: int) -> int | None:
+        """Number of the thread's first fault from that instant on that ends a process."""
+        faults = self.recording.faults
+        if self._faults_sorted != len(faults):
+            self._faults_sorted = len(faults)
+            self._crashes.clear()
+            for ticks, number in sorted((each.ticks, n) for n, each in enumerate(faults) if each.signal in CRASHES):
+                self._crashes[faults[number].thread].append((ticks, number))
+        crashes = self._crashes.get(thread, [])
+        index = bisect_left(crashes, (since, 0))
+        return crashes[index][1] if index < len(crashes) else None
 
     def _say(self, sentence: str) -> None:
         if len(self.not_checked) < MOST_SENTENCES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cuvet import CuvetError
-from cuvet.analysis import Analysis, Meta, analyze
+from cuvet.analysis import Analysis, Meta, ProcessAnalysis, analyze
 from cuvet.catalog import Kind
+from cuvet.diagnosis import Findings
 from cuvet.findings import Report
 from cuvet.recording import reader
+from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Recording
+from cuvet.recording.records import Fault
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w
@@ -458,6 +462,44 @@ def test_an_allocation_is_compared_to_the_largest_gpu(
     t = Thread()
     records = t.setup() + t.call("cuMemAlloc", 1, 200 << 30, status=2, flags=w.FAILED)
     assert rules(report(tmp_path, records, gpus=max(1, len(gpu)), gpu=gpu)) == expected
+
+
+def process_of(path: Path) -> ProcessAnalysis:
+    recording = Recording(path)
+    return ProcessAnalysis(recording, Findings(), lambda recording: None, GeneratedCode(recording, None))
+
+
+def test_the_fault_of_a_call_is_the_first_of_its_thread_after_it(tmp_path: Path) -> None:
+    calls = b"".join(
+        w.call("cuStreamSynchronize", [0], number=1, thread=n, entered=100, status=w.PENDING, flags=w.ORDER)
+        for n in (1, 2, 3)
+    )
+    faults = w.fault(7, 1, ticks=300) + w.fault(11, 1, ticks=200) + w.fault(6, 1, ticks=50) + w.fault(17, 2, ticks=200)
+    path = w.write(tmp_path, [w.chunk(faults + calls)], end=0)
+    process = process_of(path)
+    process.advance(running=False)
+    assert [process._crash_of(thread, 100) for thread in (1, 2, 3)] == [1, None, None]
+    process.finish(leaks=False)
+    assert [said for said in process.not_checked if "died of" in said] == [
+        "process 1000 died of SIGSEGV in cuStreamSynchronize (thread 1): no rule says why"
+    ]
+
+
+def test_many_faults_are_looked_at_once(tmp_path: Path) -> None:
+    looks = 0
+
+    class Counted(list[Fault]):
+        def __iter__(self) -> Iterator[Fault]:
+            nonlocal looks
+            for fault in super().__iter__():
+                looks += 1
+                yield fault
+
+    path = w.write(tmp_path, [w.chunk(b"")])
+    process = process_of(path)
+    process.recording.faults = Counted(Fault(11, thread, 0, 0, 0, 0, 5) for thread in range(300))
+    assert [process._crash_of(thread, 1) for thread in range(300)] == list(range(300))
+    assert looks == 300
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cuvet.recording.records import Module, PythonCode, SideTables, Stack
 from cuvet.recording.sites import Sites, _split, python_library
-from cuvet.recording.symbols import ElfSymbols, NativeFrame, demangle, without_signature
+from cuvet.recording.symbols import ElfSymbols, NativeFrame, Symbols, demangle, without_signature
 
 PROGRAM = """
 void leaf(int *);
@@ -214,3 +215,39 @@ def test_python_library() -> None:
 )
 def test_functions_are_shown_without_their_signature(function: str, short: str) -> None:
     assert without_signature(function) == short
+
+
+class Counted(list[Module]):
+    """Counts how often one of its elements is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        self.looks += 1
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Iterator[Module]:
+        for element in super().__iter__():
+            self.looks += 1
+            yield element
+
+    def __reversed__(self) -> Iterator[Module]:
+        return (self[index] for index in range(len(self) - 1, -1, -1))
+
+
+def test_what_is_mapped_at_an_address_was_mapped_there_last() -> None:
+    ranges = [(10, 40), (20, 30), (5, 12), (40, 50), (60, 60), (70, 65), (25, 27), (0, 1)]
+    modules = [Module(start, end, 0, "", f"/{index}") for index, (start, end) in enumerate(ranges)]
+    symbols = Symbols(modules)
+    for address in range(80):
+        expected = [each.path for each in modules if each.start <= address < each.end][-1:]
+        assert [symbols.path(address)] == (expected or [""])
+    modules.append(Module(0, 80, 0, "", "/new"))
+    assert symbols.path(79) == "/new"
+
+
+def test_many_modules_are_looked_at_a_few_times_each() -> None:
+    modules = Counted(Module(index << 20, (index << 20) + 4096, 0, "", f"/{index}") for index in range(1000))
+    symbols = Symbols(modules)
+    assert [symbols.path(index << 20) for index in range(1000)] == [f"/{index}" for index in range(1000)]
+    assert modules.looks < 20 * len(modules)

@@ -8,7 +8,9 @@ import struct
 import subprocess
 import sys
 import threading
+from bisect import bisect_right
 from functools import cache, cached_property
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -61,6 +63,9 @@ class Symbols:
     def __init__(self, modules: list[Module], generated: GeneratedCode | None = None) -> None:
         self._modules = modules
         self._generated = generated
+        self._laid_out = 0
+        self._bounds: list[int] = []
+        self._mapped: list[Module | None] = []
         self._found: dict[int, tuple[NativeFrame, ...]] = {}
         self._functions: dict[int, NativeFrame] = {}
 
@@ -95,10 +100,27 @@ class Symbols:
 
     def _module_at(self, address: int) -> tuple[ElfSymbols, int] | None:
         """The file mapped there, and the address in it."""
-        for module in reversed(self._modules):
-            if module.start <= address < module.end:
-                return _open(module.path, module.build_id), (address - module.bias) % (1 << 64)
-        return None
+        if self._laid_out != len(self._modules):
+            self._laid_out = len(self._modules)
+            self._bounds, self._mapped = _lay_out(self._modules)
+        index = bisect_right(self._bounds, address) - 1
+        module = self._mapped[index] if index >= 0 else None
+        return (_open(module.path, module.build_id), (address - module.bias) % (1 << 64)) if module else None
+
+
+def _lay_out(modules: list[Module]) -> tuple[list[int], list[Module | None]]:
+    """Bounds of modules, ascending, and which module is mapped from each to the next: the last of several."""
+    bounds = sorted({bound for module in modules for bound in (module.start, module.end)})
+    starting = sorted(range(len(modules)), key=lambda index: modules[index].start, reverse=True)
+    mapped: list[Module | None] = []
+    last: list[int] = []
+    for bound in bounds:
+        while starting and modules[starting[-1]].start <= bound:
+            heappush(last, -starting.pop())
+        while last and modules[-last[0]].end <= bound:
+            heappop(last)
+        mapped.append(modules[-last[0]] if last else None)
+    return bounds, mapped
 
 
 class ElfSymbols:
