@@ -60,15 +60,26 @@ def test_a_long_name_of_many_parts_is_demangled() -> None:
 
 def test_a_name_that_stands_for_too_much_stays_as_it_is(fresh: symbols._Demangler) -> None:
     assert [demangle(bomb(n)) for n in (18, 27)] == [bomb(18), bomb(27)]
-    assert demangle("_Z1gv") == "g"
-    assert fresh.starts <= 2
+    assert demangle(bomb(3)) == "f"
+    assert 0 < fresh.starts <= 2
+
+
+def test_an_ordinary_name_needs_no_other_process(fresh: symbols._Demangler) -> None:
+    assert demangle("_ZNSt6vectorIfSaIfEE9push_backERKf") == "std::vector<float, std::allocator<float> >::push_back"
+    assert fresh.starts == 0
+
+
+@pytest.mark.parametrize("symbol", ["_Z3fooIJiifEEvDpT_", bomb(3), f"_Z1f{'1a' * 255}"])
+def test_a_name_with_packs_or_many_references_or_of_great_length_does(fresh: symbols._Demangler, symbol: str) -> None:
+    assert demangle(symbol) == ("foo<int, int, float>" if "foo" in symbol else "f")
+    assert fresh.starts == 1
 
 
 def test_many_such_names_end_the_work(fresh: symbols._Demangler) -> None:
     for n in range(30, 40):
         assert demangle(bomb(n)) == bomb(n)
     assert fresh.starts == symbols.MOST_STARTS
-    assert demangle("_Z1gv") == "_Z1gv"
+    assert [demangle(bomb(3)), demangle("_Z1gv")] == [bomb(3), "g"]
 
 
 def test_such_a_name_takes_little_memory() -> None:

@@ -1,7 +1,5 @@
-"""A process that demangles C++ names, one a line, and dies of a name that takes too much.
-
-What a short name stands for can be of any size, since a part of it may be named again and again; libstdc++ has no limit for that.
-``symbols.demangle`` runs this file, and nothing else imports it: it needs no package.
+"""Demangles C++ names with libstdc++, which has no limit for how much a short name stands for: a part of it may be named again and
+again. Run as a program, it demangles one name a line, and dies of one that takes too much. It needs no package.
 """
 
 from __future__ import annotations
@@ -10,23 +8,39 @@ import ctypes
 import resource
 import signal
 import sys
+from functools import cache
+from typing import Any
 
 MOST_MEMORY = 32 << 20
-"""Bytes, beyond those of the interpreter."""
+"""Bytes of the program, beyond those of the interpreter."""
 MOST_PROCESSOR_S = 0.5
-"""For one name. SIGPROF ends the process."""
+"""For one name. SIGPROF ends the program."""
 MOST_PROCESSOR_OF_ALL_S = 5
-"""For all names: those of a GiB of libraries take less. SIGXCPU ends the process."""
+"""For all names: those of a GiB of libraries take less. SIGXCPU ends the program."""
 MOST_ANSWER = 1 << 16
 """Bytes. The answer of a longer one, and of what is no name of C++, is empty."""
 
 
-def main() -> None:
-    library = ctypes.CDLL("libstdc++.so.6")
-    demangle, free = library.__cxa_demangle, ctypes.CDLL(None).free
+@cache
+def _functions() -> tuple[Any, Any]:
+    demangle, free = ctypes.CDLL("libstdc++.so.6").__cxa_demangle, ctypes.CDLL(None).free
     demangle.restype = ctypes.c_void_p
     demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     free.argtypes, free.restype = [ctypes.c_void_p], None
+    return demangle, free
+
+
+def demangled(symbol: bytes) -> bytes:
+    """What the name stands for, whatever that takes. OSError without libstdc++."""
+    demangle, free = _functions()
+    address = demangle(symbol, None, None, None)
+    name = ctypes.string_at(address) if address else b""
+    free(address)
+    return name if len(name) <= MOST_ANSWER else b""
+
+
+def main() -> None:
+    _functions()
     with open("/proc/self/statm", "rb") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     for limit, most in (
@@ -37,11 +51,9 @@ def main() -> None:
         resource.setrlimit(limit, (most, most))
     for line in sys.stdin.buffer:
         signal.setitimer(signal.ITIMER_PROF, MOST_PROCESSOR_S)
-        address = demangle(line.rstrip(b"\n"), None, None, None)
+        name = demangled(line.rstrip(b"\n"))
         signal.setitimer(signal.ITIMER_PROF, 0)
-        name = ctypes.string_at(address) if address else b""
-        free(address)
-        sys.stdout.buffer.write((name if len(name) <= MOST_ANSWER else b"") + b"\n")
+        sys.stdout.buffer.write(name + b"\n")
         sys.stdout.buffer.flush()
 
 

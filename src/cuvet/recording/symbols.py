@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -44,6 +45,9 @@ _SYMBOL = np.dtype(
 _FUNCTION_TYPES = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
 _GNU_BUILD_ID = 3
+_REFERENCE = re.compile("[ST][0-9A-Z]*_")
+_PACK = re.compile("Dp|s[pPZ]")
+"""In mangled names: to a part that came before or to an argument of a template; what stands for several arguments."""
 
 
 class NativeFrame(NamedTuple):
@@ -201,8 +205,12 @@ class ElfSymbols:
         return name.split(b"\0", 1)[0].decode("utf-8", "replace")
 
     def _read(self, offset: int, size: int) -> bytes:
-        with opened(Path(self.path)) as source:
-            return source.read(offset, size)
+        """Once more, quickly: the file was looked at, and is not kept open, since a process may map more than descriptors can be had."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            return os.pread(descriptor, size, offset)
+        finally:
+            os.close(descriptor)
 
 
 @cache
@@ -236,7 +244,7 @@ def _debug_bytes(elf: Elf) -> int:
 
 
 class _Demangler:
-    """The process of ``demangler.py``. It is started with the first name, and again after one that it died of."""
+    """The program of ``demangler.py``. It is started with the first name, and again after one that it died of."""
 
     def __init__(self) -> None:
         self.starts = 0
@@ -313,7 +321,19 @@ def _demangled(symbol: str) -> str | None:
     """The whole name, None if the symbol is not mangled or stands for too much."""
     if not symbol.startswith("_Z") or len(symbol) >= MOST_NAME_BYTES or not symbol.isprintable():
         return None
-    return _demangler.ask(symbol) or None
+    return (_in_this_process(symbol) if _is_small(symbol) else _demangler.ask(symbol)) or None
+
+
+def _is_small(symbol: str) -> bool:
+    """Whether what the name stands for is of bounded size: each reference to a part of the name doubles it at most."""
+    return len(symbol) <= 512 and not _PACK.search(symbol) and len(_REFERENCE.findall(symbol)) <= 8
+
+
+def _in_this_process(symbol: str) -> str:
+    try:
+        return demangler.demangled(symbol.encode()).decode("utf-8", "replace")
+    except OSError:  # no libstdc++
+        return ""
 
 
 def without_signature(function: str) -> str:
