@@ -58,6 +58,16 @@ bool is_memory(Kind kind) { return kind == Kind::MEMORY || kind == Kind::HOST_ME
 
 // Whether a word that names no object seen so far is worth a record. Addresses may be interior or the host's; members
 // of a struct that may be absent may be uninitialised. Libraries make objects for each other unseen.
+// The newest registrations of host memory, by address: which one was meant by a call that unregisters something else.
+constexpr uint32_t REGISTRATIONS = 64;
+std::atomic<uint64_t> registrations[REGISTRATIONS];
+std::atomic<uint32_t> registration_count;
+
+void remember_registration(uint64_t address) {
+    const uint32_t at = registration_count.fetch_add(1, std::memory_order_relaxed) % REGISTRATIONS;
+    registrations[at].store(address, std::memory_order_relaxed);
+}
+
 bool is_surely_a_handle(const Role& role) {
     if (is_of_library(role.kind)) return false;
     if (role.action == Action::DESTROYS) return true;
@@ -411,8 +421,22 @@ void Call::finish(uint32_t status) {
         finish_record(status, failed);
     else if (!dropped_)
         store_late(status, failed);
-    if (failed) explain_failure(thread_, entry_point_, words_, number_);
+    if (failed) explain();
     if (entry_point_.flags & INITIALISES && status == SUCCESS) driver_initialised();
+}
+
+// A call that failed. What could not be unregistered may be memory that moved: then its registration is of addresses
+// that are not mapped any more.
+__attribute__((noinline)) void Call::explain() {
+    explain_failure(thread_, entry_point_, words_, number_);
+    const Role* first = entry_point_.before_count ? entry_point_.roles : nullptr;
+    if (!first || first->action != Action::DESTROYS || first->kind != Kind::HOST_MEMORY) return;
+    for (const std::atomic<uint64_t>& registration : registrations) {
+        const uint64_t address = registration.load(std::memory_order_relaxed);
+        const Object* object = address ? find_object(Kind::HOST_MEMORY, address) : nullptr;
+        const uint64_t bytes = object && is_alive(object) ? object->bytes.load() : 0;
+        if (bytes && explain_unregistration(thread_, address, bytes, number_)) return;
+    }
 }
 
 __attribute__((noinline)) void Call::finish_more(uint32_t status) {
@@ -469,7 +493,10 @@ void Call::begin_life(const Role& role) {
     give_birth(object, seen, parent_of(role, words_, context), context,
                (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
     if (of_library) forget_settings(object);
-    if (role.action == Action::REGISTERS) object->bytes.store(registered_bytes(entry_point_, words_));
+    if (role.action == Action::REGISTERS) {
+        object->bytes.store(registered_bytes(entry_point_, words_));
+        if (role.kind == Kind::HOST_MEMORY) remember_registration(handle);
+    }
     if (ordered) object->last_stream.store(stream(), std::memory_order_relaxed);
     new_object_ = !untold_;
 }

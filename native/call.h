@@ -44,6 +44,7 @@ class Call {
     void note_death(Object* object);
     void store(uint32_t status, uint32_t stack);
     void finish(uint32_t status);
+    void explain();
     void finish_more(uint32_t status);
     void adopt_unknown_handles();
     void follow_objects();

@@ -309,8 +309,10 @@ uint64_t registered_bytes(const EntryPoint& entry_point, const uint64_t* words) 
     return 0;
 }
 
-void explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, uint64_t number) {
-    if (!is_mapped(address, bytes)) write_maps(thread, address, bytes, number);
+bool explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, uint64_t number) {
+    if (is_mapped(address, bytes)) return false;
+    write_maps(thread, address, bytes, number);
+    return true;
 }
 
 void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {

@@ -17,9 +17,9 @@ uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, cons
 // Size of what the call registers; 0 if it registers nothing.
 uint64_t registered_bytes(const EntryPoint& entry_point, const uint64_t* words);
 
-// Before memory is unregistered: stores the mappings around it if they are not all there any more. The driver does not
-// mind.
-void explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, uint64_t number);
+// Of memory that is registered: stores the mappings around it if they are not all there any more, and returns whether
+// it did. The driver does not mind unregistering it.
+bool explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, uint64_t number);
 
 // Before an image is loaded: stores it if it is text without an end, which the driver may die of reading.
 void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number);

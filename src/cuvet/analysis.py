@@ -23,7 +23,7 @@ import msgspec
 from cuvet import CuvetError, __version__, cudnn_log, driver_log
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.catalog.answers import answers
-from cuvet.catalog.results import DEINITIALIZED, NOT_PERMITTED, NOT_READY
+from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_PERMITTED, NOT_READY
 from cuvet.diagnosis import Findings, RecordedCall, at, cause_of, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
 from cuvet.findings import Finding, Frame, MachineCause, MemoryUse, Program, Report, Tool
@@ -41,6 +41,7 @@ from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle, parameter_types
 from cuvet.regular import read_regular
 from cuvet.rules import model_rules
+from cuvet.rules.device.not_initialised import uninitialised
 from cuvet.rules.error import explain_failure
 from cuvet.rules.exit.leak import leaks as leaks_of
 from cuvet.rules.library_handle.creation_failed import kind_not_made
@@ -48,6 +49,7 @@ from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
 from cuvet.rules.rule import Violation
 from cuvet.signals import signal_name
+from cuvet.unexplained import Failures, told
 
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _ORDINARY = (None, 0, NOT_READY)
@@ -108,6 +110,7 @@ class ProcessAnalysis:
         """The first ``MOST_FAILURES`` cuDNN calls that failed, likewise."""
         self.handles_not_made: list[RecordedCall] = []
         """Calls that were to make a library's handle and failed, for another reason than their arguments; likewise."""
+        self.unexplained = Failures()
         self.model: Model | None = None
         self._findings = findings
         self._inherit = inherit
@@ -186,7 +189,13 @@ class ProcessAnalysis:
         if outcome.signal and not explained:
             site = site_of(call)
             self._say_died(f"{site.api}{at(site)}", outcome.signal, call.thread)
-        self.stats["unexplained_failures"] += not explained and outcome.status not in _ORDINARY
+        if not explained and outcome.status not in _ORDINARY:
+            self._keep_unexplained(model, call, outcome.status)
+
+    def _keep_unexplained(self, model: Model, call: RecordedCall, status: int) -> None:
+        """A failure, unless it is an answer, or follows from the loss of a context."""
+        if model.sticky_error(call) is None and not self._is_answer(call, status):
+            self.unexplained.add(call, status, self._is_of_library(call))
 
     def _note_failure(self, call: RecordedCall, record: CallRecord, status: int) -> None:
         logged = {"driver": self.failures, "cudnn": self.cudnn_failures}.get(call.entry_point.api)
@@ -212,17 +221,17 @@ class ProcessAnalysis:
                 model.accept(call, violation)
         standing = [each for each in found if each.stands(call, outcome.status)]
         for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
-            answer = violation.rule.answers and self._is_answer(call, outcome)
+            answer = violation.rule.answers and self._is_answer(call, outcome.status)
             if not (violation.driver_only and site_of(call).api != call.name) and not (
                 answer and self._is_of_library(call)
             ):
                 self._report(call, violation, answer)
         return bool(standing)
 
-    def _is_answer(self, call: RecordedCall, outcome: Outcome) -> bool:
+    def _is_answer(self, call: RecordedCall, status: int | None) -> bool:
         """Whether the program has its answer: it asked, and this is what it may be told."""
         asked = call.site.api if call.site is not None else call.name
-        return outcome.status in answers(asked, to_library=asked == call.name and self._is_of_library(call))
+        return status in answers(asked, to_library=asked == call.name and self._is_of_library(call))
 
     def _is_of_library(self, call: RecordedCall) -> bool:
         return self._sites.is_of_library(call.stack)
@@ -346,6 +355,7 @@ class ProcessAnalysis:
         flight = self.recording.flight()
         if self.model is not None:
             self._explain_faults(self.model, flight)
+            self._explain_uninitialised(self.model)
             if leaks:
                 for violation in leaks_of(self.model):
                     if isinstance(violation.culprit, RecordedCall):
@@ -360,6 +370,12 @@ class ProcessAnalysis:
     def keep_names(self) -> None:
         """Of code that is in no file, beside the recording."""
         self.generated.keep(a - 1 for stack in self.recording.stacks.values() for a in self._sites.in_no_file(stack))
+
+    def _explain_uninitialised(self, model: Model) -> None:
+        """Only the end shows that the driver was never initialised: libraries ask it earlier whether it is."""
+        refused = self.unexplained.take(NOT_INITIALIZED) if model.initialised_by is None else []
+        if refused:
+            self._report(refused[0].call, uninitialised(refused[0].call, sum(each.count for each in refused), model))
 
     def memory(self) -> tuple[MemoryUse, ...]:
         """What the process holds, and held at most."""
@@ -402,6 +418,7 @@ class ProcessAnalysis:
         self.stats["threads"] += len(self.recording.calls_of_thread)
         for kind in Kind:
             self.stats[_plural(kind)] += self.model.table.count(kind) if self.model else 0
+        self.stats["unexplained_failures"] += sum(failed.count for failed in self.unexplained.all())
 
     def _say_what_was_not_seen(self) -> None:
         recording = self.recording
@@ -500,6 +517,7 @@ class Analysis:
                 driver=meta.driver,
             ),
             findings=self._with_logs(),
+            unexplained=told(failed for process in self.processes() for failed in process.unexplained.all()),
             machine=meta.machine,
             memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),
@@ -519,6 +537,7 @@ def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = 
     return msgspec.structs.replace(
         reports[0],
         findings=_folded(finding for report in reports for finding in report.findings),
+        unexplained=tuple(failure for report in reports for failure in report.unexplained),
         machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
         memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,
         not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),

@@ -163,6 +163,27 @@ class MachineCause(msgspec.Struct, frozen=True, kw_only=True):
     """The command that mends it, or a sentence."""
 
 
+class LikelyCause(msgspec.Struct, frozen=True, kw_only=True):
+    """What the knowledge base holds for likely. ``cause``: its id, for ``cuvet explain``."""
+
+    cause: str
+    title: str
+    """One line that stands alone."""
+
+
+class UnexplainedFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls that failed, from one place or of one library, and that no rule explains. ``site`` is of the first of them."""
+
+    api: str
+    status: int
+    site: Site
+    library: str | None = None
+    """The library that made them: it may have expected the failure, and dealt with it. None: the program's own code."""
+    count: int = 1
+    causes: tuple[LikelyCause, ...] = ()
+    """The likeliest first; none for calls of libraries."""
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     exit_code: int | None = None
@@ -183,6 +204,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     program: Program
     findings: tuple[Finding, ...] = ()
+    unexplained: tuple[UnexplainedFailure, ...] = ()
+    """Calls that failed, of which no rule says why, and whose status is no answer (not ready, already so); the first of many. How many
+    there were in all: ``stats["unexplained_failures"]``."""
     machine: tuple[MachineCause, ...] = ()
     """Of a program that failed: what the probes of ``cuvet doctor`` found, right after its end, about what it had loaded and asked for."""
     memory: tuple[MemoryUse, ...] | None = None

@@ -190,7 +190,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "register_anonymous_shared": (),
     "register_stack": (),
     "register_new_stdvector": (),
-    "register_wraps": ("host-memory-register-unmapped",),
+    "register_wraps": ("host-memory-register-too-large", "host-memory-register-unmapped"),
     "register_freed_then_again": ("host-memory-registered-twice",),
     "register_freed_then_copy": (),
     "unregister_size_zero_after_zero": ("host-memory-unregister-never-registered", "host-memory-unregistered-twice"),

@@ -571,6 +571,32 @@ def test_unregistering_keeps_the_mappings_of_what_is_not_all_mapped_any_more(ben
     assert first_hole(mappings(tuple(maps[gone.thread, gone.number].splitlines())), gone.args[0], gone.args[0] + 1)
 
 
+def test_unregistering_fails_for_memory_that_moved_since_it_was_registered(bench: Bench) -> None:
+    """The mappings around the registration that is not mapped any more are kept, where others are."""
+    run = bench.run(
+        """enum { PAGE = 4096, BYTES = 8 * PAGE };
+        static char *registered(void) {
+            char *at = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            CHECK(cuMemHostRegister_v2(at, BYTES, 0) == 0);
+            return at;
+        }
+        int main(void) {
+            start();
+            char *kept = registered(), *moved = registered();
+            cuMemHostUnregister(kept + PAGE);
+            munmap(moved, BYTES);
+            cuMemHostUnregister(kept + PAGE);
+            return 0;
+        }""",
+        NULL_DRIVER_FAIL="cuMemHostUnregister=713",
+    )
+    _whole, refused = run.trace.named("cuMemHostUnregister")
+    moved = run.trace.named("cuMemHostRegister")[1].args[0]
+    maps = run.trace.recording.maps
+    assert set(maps) == {(refused.thread, refused.number)}
+    assert first_hole(mappings(tuple(maps[refused.thread, refused.number].splitlines())), moved, moved + 1) == moved
+
+
 @pytest.mark.parametrize(
     ("image", "stored"),
     [

@@ -66,7 +66,7 @@ class Call:
     stream 0 is the per-thread default stream.
 
     Of a host registration ``maps`` are the lines of /proc/self/maps that touch its range, and their neighbours; of an unregistration
-    likewise, if the range is not all mapped any more. Of a load ``image``
+    likewise, if the range is not all mapped any more, or, if it fails, another registration's is not. Of a load ``image``
     are the first bytes (at most 4096) of what was given, of which ``image_readable`` bytes can be read (-1: a file that cannot be
     opened); ``image_terminated`` says whether they are text that a NUL ends. The shim records a registration's and a load's only when the
     call fails, and text without a NUL before it is loaded; the emulated device looks before it answers.

@@ -114,7 +114,8 @@ class Model:
       process; None.
     * ``sees_all(kind)``: whether every object of this kind has been seen created, so that an unknown handle was never handed out.
     * ``last_failure(thread)``: newest (call, status) that failed on this thread, not counting CUDA_ERROR_NOT_READY; None.
-    * ``initialised_by``: the cuInit that succeeded; None. ``shutdown_by``: True once the process is exiting (``shutdown``).
+    * ``initialised_by``: the cuInit that succeeded; None. ``not_initialised_by``: the last one that failed, and its status; None.
+      ``shutdown_by``: True once the process is exiting (``shutdown``).
     * ``driver_version``: as cuDriverGetVersion tells (13000); 0 if unknown.
     * ``capability(call)``: compute capability of the current context's device (90 for 9.0); 0 if unknown.
     * ``compiled``: PTX that the driver has compiled before, with the compute capability.
@@ -168,6 +169,7 @@ class Model:
         self.default_pools: dict[int, MemoryPool] = {}
         self.resets: dict[int, Call] = {}
         self.initialised_by: Call | None = None
+        self.not_initialised_by: tuple[Call, int] | None = None
         self.initialised_before_fork: Call | None = None
         self.shutdown_by = False
         self.driver_version = 0
@@ -613,6 +615,8 @@ class Model:
         if status == NOT_READY:
             return
         thread.failure = (call, status)
+        if call.name == "cuInit":
+            self.not_initialised_by = thread.failure
         observe_failure(self, call, status)
         if status in statuses.STICKY:
             context = self.current_context(call)

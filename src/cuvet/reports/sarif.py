@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cuvet.findings import Finding, Frame, Report, Site, Tool
-from cuvet.reports import json
+from cuvet.reports import json, unexplained
 from cuvet.reports.pages import page, sections
 from cuvet.reports.terminal import located, result, sentence
 from cuvet.rules import rule_called
@@ -65,6 +65,7 @@ def of_run(report: Report, root: Path) -> str:
     results = [_observed(finding, report, rules, root) for finding in report.findings]
     problems: list[Json] = [{"level": "warning", "message": {"text": sentence}} for sentence in report.not_checked]
     problems += [{"level": "error", "message": {"text": cause.verdict}} for cause in report.machine]
+    problems += [{"level": "note", "message": {"text": unexplained.sentence(each)}} for each in report.unexplained]
     return _log(report.tool, rules, results, problems, root, successful=True)
 
 

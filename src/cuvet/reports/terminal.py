@@ -98,6 +98,10 @@ def render(
         line(console, text)
     if left_out:
         console.print()
+    if report.unexplained:
+        from cuvet.reports import unexplained  # which is written in the words of this module
+
+        unexplained.render(report.unexplained, report.stats.get("unexplained_failures", 0), console)
     for cause in report.machine:
         _machine(cause, console)
         console.print()
@@ -129,6 +133,11 @@ def _left_out(findings: Sequence[Finding], shown: Sequence[Finding]) -> list[Tex
         for rule, more in count.items()
         if more
     ]
+
+
+def render_site(site: Site, console: Console) -> None:
+    """Print where a call was made: its source line, and who called."""
+    _site(site, None, STYLES["note"], console)
 
 
 def _machine(cause: MachineCause, console: Console) -> None:
@@ -383,6 +392,8 @@ def totals(report: Report) -> Text:
     severities = [finding.severity for finding in report.findings]
     errors, warnings, notes = (severities.count(name) for name in ("error", "warning", "note"))
     parts = [_count(errors, "error"), _count(warnings, "warning"), *([_count(notes, "note")] if notes else [])]
+    failed = sum(failure.count for failure in report.unexplained if failure.library is None)
+    parts += [_count(failed, "unexplained failure")] if failed else []
     calls = report.stats.get("calls", 0)
     seen = [_count(report.stats[_plural(n)], n) for n in _COUNTED if report.stats.get(_plural(n))]
     text = f"{', '.join(parts)} in {_count(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")

@@ -82,6 +82,39 @@ class Access:
         return "destination" if self.writes else "source"
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of ``bytes`` each, ``pitch`` apart, from byte ``start`` of row ``first`` on, in planes of ``height`` rows (0: not said).
+    ``end``: source or destination; empty of a set."""
+
+    argument: int
+    end: str
+    bytes: int
+    count: int
+    pitch: int
+    start: int = 0
+    first: int = 0
+    height: int = 0
+
+
+def rows(call: Call) -> Iterator[Rows]:
+    """The rows of linear memory that a pitched copy or set names, if there are any bytes in them. Of a set of one row none: its
+    pitch is not looked at."""
+    if call.name in SETS and "dstPitch" in call.entry_point.index:
+        row, count = call.arg("Width") * _element(call), call.arg("Height")
+        if row and count > 1:
+            yield Rows(call.entry_point.index["dstPitch"], "", row, count, call.arg("dstPitch"))
+    members = _pitched(call)
+    if not members or not all(members.get(name, 1) for name in ("WidthInBytes", "Height", "Depth")):
+        return
+    for end, word in (("src", "source"), ("dst", "destination")):
+        if members[f"{end}MemoryType"] in _TYPES:
+            start, first = members[f"{end}XInBytes"], members[f"{end}Y"]
+            height, pitch = members.get(f"{end}Height", 0), members[f"{end}Pitch"]
+            argument = call.entry_point.index["pCopy"]
+            yield Rows(argument, word, members["WidthInBytes"], members["Height"], pitch, start, first, height)
+
+
 def accesses(call: Call) -> Iterator[Access]:
     """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, unless it touches no bytes."""
     if call.name in WRITES:
@@ -96,7 +129,7 @@ def accesses(call: Call) -> Iterator[Access]:
 
 
 def _set(call: Call) -> Iterator[Access]:
-    element = int(call.name.removesuffix("Async").removeprefix("cuMemsetD2D").removeprefix("cuMemsetD")) // 8
+    element = _element(call)
     if "N" in call.entry_point.index:
         size = call.arg("N") * element
         shape = _bytes(size)
@@ -105,6 +138,11 @@ def _set(call: Call) -> Iterator[Access]:
         size = (rows - 1) * pitch + row if row and rows else 0
         shape = f"{rows} rows of {row} bytes, {pitch} apart"
     yield Access(call.entry_point.index["dstDevice"], call.arg("dstDevice"), size, "device", True, "set", shape)
+
+
+def _element(call: Call) -> int:
+    """Bytes of each element that a set writes."""
+    return int(call.name.removesuffix("Async").removeprefix("cuMemsetD2D").removeprefix("cuMemsetD")) // 8
 
 
 def _write(call: Call) -> Iterator[Access]:
@@ -133,12 +171,9 @@ def _copy(call: Call) -> Iterator[Access]:
 
 
 def _pitched_copy(call: Call) -> Iterator[Access]:
-    argument = call.entry_point.index["pCopy"]
-    pointee = call.entry_point.parameters[argument].pointee
-    data = call.inputs.get(argument, b"")
-    if pointee is None or len(data) < driver().structs[pointee].bytes:
+    argument, members = call.entry_point.index["pCopy"], _pitched(call)
+    if not members:
         return
-    members = _members(driver().structs[pointee], data)
     row, rows, depth = members["WidthInBytes"], members["Height"], members.get("Depth", 1)
     for end in ("src", "dst"):
         side, pointer = _TYPES.get(members[f"{end}MemoryType"], ("any", ""))
@@ -151,6 +186,17 @@ def _pitched_copy(call: Call) -> Iterator[Access]:
         size = (depth - 1) * plane + (rows - 1) * pitch + row
         shape = f"{rows} rows of {row} bytes, {pitch} apart" + (f", in {depth} planes" if depth > 1 else "")
         yield Access(argument, start, size, side, end == "dst", "copy", shape)
+
+
+def _pitched(call: Call) -> dict[str, int]:
+    """The members of the struct that describes a pitched copy; empty if there is none, or it is not known."""
+    argument = call.entry_point.index.get("pCopy")
+    pointee = None if argument is None else call.entry_point.parameters[argument].pointee
+    if argument is None or pointee is None:
+        return {}
+    data = call.inputs.get(argument, b"")
+    layout = driver().structs[pointee]
+    return _members(layout, data) if len(data) >= layout.bytes else {}
 
 
 def _members(layout: Struct, data: bytes) -> dict[str, int]:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
+from cuvet.catalog.results import INVALID_VALUE, OUT_OF_MEMORY
+from cuvet.catalog.roles import Kind
+from cuvet.model import HostMemory
 from cuvet.rules.lifecycle import by_reset, chain, place
 from cuvet.rules.mappings import first_hole, mappings, touching
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, HostMemory, Model, Object
+    from cuvet.model import Call, Model, Object
 
 READ_ONLY = 8
 """CU_MEMHOSTREGISTER_READ_ONLY"""
@@ -20,12 +23,15 @@ IO_MEMORY = 4
 """CU_MEMHOSTREGISTER_IOMEMORY"""
 FLAGS = 15
 """All flags of cuMemHostRegister."""
+TOO_LARGE = 1 << 39
+"""Bytes that one registration cannot have, nor more."""
 
 
 class Case(Enum):
     NULL = "null"
     SIZE_ZERO = "size zero"
     BAD_FLAGS = "bad flags"
+    TOO_LARGE = "too large"
     PINNED = "pinned already"
     REGISTERED = "registered already"
     UNMAPPED_SINCE = "registered already, and unmapped since"
@@ -94,6 +100,9 @@ def _arguments(call: Call) -> Refusal | None:
         return Refusal(
             Case.UNMAPPED, f"{size} bytes from {address:#x} on reach past the end of the address space", "bytesize"
         )
+    if size >= TOO_LARGE:
+        message = f"{size:,} bytes in one registration, which takes less than {TOO_LARGE:,}"
+        return Refusal(Case.TOO_LARGE, message, "bytesize", outcomes=(OUT_OF_MEMORY, INVALID_VALUE))
     return None
 
 
@@ -183,7 +192,7 @@ def _unregistration(call: Call, model: Model) -> Refusal | None:
         if memory is not None and memory.alive:
             return Refusal(Case.NEVER, f"{memory.name} is device memory, which is not registered", object=memory)
         freed = held is not None and held.destroyed_by is not None
-        return Refusal(Case.NEVER, f"{address:#x} was never registered", outcomes=(713, 1) if freed else (713,))
+        return _never_registered(call, model, outcomes=(713, 1) if freed else (713,))
     if held.alive and not held.registered:
         return Refusal(Case.PINNED, f"{held.name} was allocated as pinned memory, not registered", object=held)
     if held.alive:
@@ -195,6 +204,26 @@ def _unregistration(call: Call, model: Model) -> Refusal | None:
         message = f"the registration of {held.name} ended with {held.killed_by.name}"
         return Refusal(Case.CONTEXT_GONE, message, object=held, because=chain(held), outcomes=(713,), undefined=True)
     if held.handle != address:
-        return Refusal(Case.NEVER, f"{address:#x} was never registered", outcomes=(713,))
+        return _never_registered(call, model, outcomes=(713,))
     by = () if held.destroyed_by is None else (f"{held.name} was unregistered by {place(held.destroyed_by)}",)
     return Refusal(Case.UNREGISTERED, f"{held.name} was already unregistered", object=held, because=by, outcomes=(713,))
+
+
+def _never_registered(call: Call, model: Model, outcomes: tuple[int, ...]) -> Refusal:
+    """Memory that moved, as a vector that grows does, was registered at its old addresses: those are not mapped any more."""
+    message = f"{call.arg('p'):#x} was never registered"
+    living = [held for held in model.objects(Kind.HOST_MEMORY) if isinstance(held, HostMemory) and held.registered]
+    found = mappings(call.maps)
+    for held in reversed(living):
+        known = bool(found) and found[0].start <= held.handle
+        unmapped = unmapped_since(call, held) if known else ()
+        if unmapped:
+            message += (
+                f"; {held.name}, {held.size} bytes from {held.handle:#x} on, is registered, and was unmapped since"
+            )
+            return Refusal(Case.NEVER, message, object=held, because=unmapped, outcomes=outcomes)
+    if len(living) == 1:
+        (held,) = living
+        what = f"the only registration is {held.name}, {held.size} bytes from {held.handle:#x} on"
+        return Refusal(Case.NEVER, message, object=held, because=(what,), outcomes=outcomes)
+    return Refusal(Case.NEVER, message, outcomes=outcomes)

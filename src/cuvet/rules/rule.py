@@ -10,6 +10,8 @@ Some things are not known before the call. The analysis asks about them besides 
 * ``cuvet.rules.memory.dereferenced_on_host.explain_fault(address, model)``: the violation behind a SIGSEGV at that address, or None.
 * ``cuvet.rules.error.explain_failure(call, outcome, model)``: after ``observe``, for each call that failed; at most one violation. It says
   under which call a failure is to be counted (``Violation.culprit``), so that all that follows one error is one finding.
+* ``cuvet.rules.device.not_initialised.uninitialised(call, count, model)``: once a process has ended in which cuInit never
+  succeeded, about the ``count`` calls that failed for it, the first of them ``call``.
 * ``cuvet.rules.exit.leak.leaks(model)``: what was never freed; asked for with ``--leaks``, once the process has ended.
 """
 

@@ -9,11 +9,11 @@ from cuvet.device.driver.memory import allocate, free
 from cuvet.device.invocation import Invocation, read
 from cuvet.device.protocol import Steps
 from cuvet.rules.mappings import first_hole, mappings, touching
+from cuvet.rules.registrations import TOO_LARGE
 
 _DEVICE_MAP = 2
 _REGISTRATION_FLAGS = 0xF  # PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY
 _IO_MEMORY, _READ_ONLY = 4, 8
-_ADDRESS_SPACE = 1 << 47
 
 
 def cuMemHostAlloc(call: Invocation) -> Steps[int]:
@@ -40,8 +40,10 @@ def cuMemHostRegister(call: Invocation) -> Steps[int]:
     address, size, flags = call["p"], call["bytesize"], call["Flags"]
     if not address or not size or flags & ~_REGISTRATION_FLAGS or flags & _IO_MEMORY:
         return status.INVALID_VALUE
-    if address + size > _ADDRESS_SPACE:
-        return status.INVALID_VALUE if address + size > 1 << 64 else status.OUT_OF_MEMORY
+    if address + size > 1 << 64:
+        return status.INVALID_VALUE
+    if size >= TOO_LARGE:
+        return status.OUT_OF_MEMORY
     if not _can_be_pinned(call.process.pid, address, size, bool(flags & _READ_ONLY)):
         return status.INVALID_VALUE
     yield from read(address + size - 1, 1)

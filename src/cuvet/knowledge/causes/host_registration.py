@@ -11,6 +11,20 @@ UNREGISTER = ("cudaHostUnregister", "cuMemHostUnregister")
 
 RULES = (
     RuleCause(
+        id="host-memory-register-too-large",
+        tell=(
+            run("error[CV518] host-memory-register-too-large: the call, with its size"),
+            Tell("sudo dmesg | grep NVRM", "failed to allocate page table"),
+        ),
+        signs=Signs(
+            errors={"CUDA_ERROR_OUT_OF_MEMORY": 12},
+            calls=REGISTER,
+            words=(r"512 ?Gi?B|2\^39|549.?755.?813.?888", r"page table|nvos_create_alloc"),
+        ),
+        beliefs=("2 from cudaHostRegister means that the GPU's memory is full: it is about host memory.",),
+        cases=("single_registration_512gib_limit",),
+    ),
+    RuleCause(
         id="host-memory-register-size-zero",
         tell=(run("error[CV502] host-memory-register-size-zero: the call, with its size"),),
         signs=Signs(
@@ -158,35 +172,6 @@ LIMITS = (
             words=(r"jetson|tegra|\bnano\b|\btx[12]\b", r"integrated"),
         ),
         cases=("host_register_unsupported_device",),
-    ),
-    Cause(
-        id="host-register-over-512-gib",
-        title="One registration is of 512 GiB or more, which drivers of the 580 series cannot take",
-        why="The kernel module makes a table of the pages of a registration in one piece. From 2^39 bytes on it is larger"
-        " than what it asks the kernel for can be, whatever memory is free. The limit is for one call, not for all together.",
-        tell=(
-            run("cudaHostRegister returning 2, with a size of 549755813888 or more"),
-            Tell("sudo dmesg | grep NVRM", "failed to allocate page table"),
-        ),
-        fix="Register in pieces, of 64 GiB for example.",
-        evidence=(
-            reported(
-                "the threshold is 549,755,813,888 bytes, irrespective of free memory",
-                "https://github.com/vllm-project/vllm/issues/51080",
-            ),
-            reported("registering in pieces of 64 GiB works", "https://github.com/xcena-dev/maru/pull/64"),
-            reported(
-                "in the kernel module: the table's size is above INT_MAX",
-                "https://github.com/NVIDIA/open-gpu-kernel-modules/pull/1234",
-            ),
-        ),
-        signs=Signs(
-            errors={"CUDA_ERROR_OUT_OF_MEMORY": 12},
-            calls=REGISTER,
-            words=(r"512 ?Gi?B|2\^39|549.?755.?813.?888", r"page table|nvos_create_alloc"),
-        ),
-        beliefs=("2 from cudaHostRegister means that the GPU's memory is full: it is about host memory.",),
-        cases=("single_registration_512gib_limit",),
     ),
     Cause(
         id="host-register-device-mapping",

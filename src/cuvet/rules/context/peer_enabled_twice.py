@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented
+from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.peers import peers
 from cuvet.rules.rule import Example, Rule, Violation
@@ -38,6 +38,9 @@ class ContextPeerEnabledTwice(Rule):
     help = "enable peer access once for each pair of devices, or expect this status"
     entry_points = frozenset({"cuCtxEnablePeerAccess"})
     evidence = (
+        measured(
+            "a second cudaDeviceEnablePeerAccess: the status, and access stays enabled", "peer_access_enabled_twice"
+        ),
         documented(
             "all allocations of the peer context become accessible; CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED if access from the current "
             "context was enabled already",

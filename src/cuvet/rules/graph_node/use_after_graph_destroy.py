@@ -41,6 +41,7 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
             "made a dependency of another graph's node: CUDA_ERROR_INVALID_VALUE", "graph_node_dependency_after_destroy"
         ),
         measured("its type asked for: no error", "graph_node_asked_after_destroy"),
+        measured("captured nodes get the handles of nodes of destroyed graphs", "captured_nodes_reissued"),
     )
     VALID = (
         Example(

@@ -8,16 +8,20 @@ from cuvet.rules.rule import Example
 class HostMemoryUnregisterNeverRegistered(RegistrationRule):
     """
     ## What it checks
-    An address is unregistered that no registration was given: NULL, another pointer of the program, device memory.
+    An address is unregistered that no registration was given: NULL, another pointer of the program, device memory, memory that moved
+    since it was registered.
 
     ## Why it is wrong
-    There is nothing to end. Often the registration before failed and its status was not looked at.
+    There is nothing to end. Often the registration before failed and its status was not looked at; or the buffer grew: a
+    `std::vector` or `realloc` that moves it gives the old addresses back, and they stay registered.
 
     ## Use instead
-    Remember whether the registration succeeded, and unregister the same pointer.
+    Remember whether the registration succeeded, and unregister the same pointer. Unregister a buffer before it can move, and
+    register it again afterwards.
 
     ## Limits
-    Registrations by libraries that were not watched are not recognised.
+    Registrations by libraries that were not watched are not recognised. That memory moved is seen if its old addresses are not mapped
+    when the call fails, and it is among the last 64 registrations.
     """
 
     code = "CV510"
@@ -33,6 +37,11 @@ class HostMemoryUnregisterNeverRegistered(RegistrationRule):
             "unregister_never",
             "unregister_size_zero_after_zero",
             "register_device_pointer",
+        ),
+        measured(
+            "a vector that grew, mremap and realloc: unregistering the new address returns CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, the old "
+            "one CUDA_SUCCESS",
+            "register_then_moved",
         ),
         documented(
             "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond "
@@ -61,6 +70,21 @@ cu.cuMemHostUnregister(buffer + 3)
         ),
     )
     INVALID = (
+        Example(
+            "memory that moved",
+            """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
+libc.mremap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+may_move, fixed, elsewhere = 1, 2, libc.mmap(None, 1 << 21, 3, 0x22, -1, 0)
+address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+cu.cuMemHostRegister(address, 1 << 20, 0)
+moved = libc.mremap(address, 1 << 20, 1 << 21, may_move | fixed, elsewhere)
+cu.cuMemHostUnregister(moved)  # error: [host-memory-unregister-never-registered]
+""",
+            note="as a vector does that grows: the finding names the registration of the old addresses",
+        ),
         Example(
             "never registered",
             """

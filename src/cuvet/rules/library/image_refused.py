@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, recorded
+from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.images import image_of, verdict_on
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Example, Rule, Violation
@@ -46,6 +46,11 @@ class LibraryImageRefused(Rule):
         recorded(
             "cuLibraryLoadData of text, of an ELF header alone and of PTX for sm_999: success; cuLibraryGetKernel then returns "
             "CUDA_ERROR_INVALID_IMAGE, and for the PTX CUDA_ERROR_INVALID_PTX"
+        ),
+        measured(
+            "attributes, occupancy, the runtime's other questions and the launch of a kernel without code for the GPU: "
+            "CUDA_ERROR_NO_BINARY_FOR_GPU, each time",
+            "kernel_without_code_asked",
         ),
         documented(
             "with EAGER module loading the library is loaded in this call; with LAZY when a function of it is needed",

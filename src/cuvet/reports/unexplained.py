@@ -1,0 +1,66 @@
+"""Calls that failed and that no rule explains, for people: the program's own with their place and likely causes, libraries' in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from cuvet.catalog import api_of, status_name
+from cuvet.findings import UnexplainedFailure
+from cuvet.printable import printable
+from cuvet.reports import terminal
+
+
+def render(failures: Sequence[UnexplainedFailure], total: int, console: Console) -> None:
+    """A section for each place of the program's own code, then one for the libraries. ``total``: how many calls there are, listed or
+    not."""
+    for failure in failures:
+        if failure.library is None:
+            _own(failure, console)
+            console.print()
+    of_libraries = [failure for failure in failures if failure.library is not None]
+    if of_libraries:
+        _print(
+            console,
+            Text("failed in libraries", style=terminal.STYLES["note"]).append(
+                ", which may expect it:", style="not bold"
+            ),
+        )
+        for failure in of_libraries:
+            _print(console, Text(f"   {sentence(failure)}", style="default"))
+        console.print()
+    more = total - sum(failure.count for failure in failures)
+    if more > 0:
+        _print(console, Text(f"{more:,} more failed calls are not listed\n", style="default"))
+
+
+def sentence(failure: UnexplainedFailure) -> str:
+    """``cudaMemset2D returned cudaErrorInvalidValue (1), 3 times``, and for a library which."""
+    returned = f"{failure.api} returned {status_name(api_of(failure.api), failure.status)} ({failure.status})"
+    times = f", {failure.count:,} times" if failure.count > 1 else ""
+    where = f" in {failure.library}" if failure.library else ""
+    return printable(f"{returned}{where}{times}")
+
+
+def asking(failure: UnexplainedFailure) -> str:
+    """The command that tells more."""
+    return f"cuvet explain {status_name(api_of(failure.api), failure.status)} {failure.api}"
+
+
+def _own(failure: UnexplainedFailure, console: Console) -> None:
+    _print(
+        console,
+        Text("failed", style=terminal.STYLES["note"]).append(
+            f": {sentence(failure)}, and no rule says why", style="bold"
+        ),
+    )
+    terminal.render_site(failure.site, console)
+    for cause in failure.causes:
+        terminal.labelled("may be", f"{cause.title} (cuvet explain {cause.cause})", console)
+    terminal.labelled("more", asking(failure), console)
+
+
+def _print(console: Console, text: Text) -> None:
+    console.print(text, soft_wrap=True, markup=False)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog import status_name
+from cuvet.catalog.results import NOT_INITIALIZED
+from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import documented, measured
+from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import Example, Rule, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, Model
+
+
+class DeviceNotInitialised(Rule):
+    """
+    ## What it checks
+    Calls of the driver fail in a process in which cuInit was never called, or failed.
+
+    ## Why it is wrong
+    All other functions of the driver need it, and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it by itself;
+    a program that calls the driver has to.
+
+    ## Use instead
+    Call `cuInit(0)` before all others, and look at its status.
+
+    ## Limits
+    Told at the end of the process, at the first call that failed: whether cuInit is called yet cannot be known before. Calls that
+    libraries make are left out, since they may only ask.
+    """
+
+    code = "CV124"
+    name = "device-not-initialised"
+    severity = "error"
+    stage = Stage.PROCESS
+    of_process = True
+    summary = "the driver is called without cuInit"
+    help = "call cuInit(0) first, and look at its status"
+    entry_points = frozenset()
+    evidence = (
+        measured("calls before cuInit: CUDA_ERROR_NOT_INITIALIZED", "context_not_initialised"),
+        documented(
+            "initialises the driver API, and must be called before any other of its functions; without it they return "
+            "CUDA_ERROR_NOT_INITIALIZED",
+            "CUDA Driver API, Initialization, cuInit",
+        ),
+    )
+    VALID = (
+        Example(
+            "initialised first",
+            """
+cu.cuInit(0)
+cu.cuDeviceGet(0)
+""",
+            setup=False,
+        ),
+        Example(
+            "asked before, then initialised",
+            """
+cu.cuCtxGetCurrent()
+cu.cuInit(0)
+cu.cuDeviceGet(0)
+""",
+            setup=False,
+            note="the first call fails, which tells that nobody initialised the driver",
+        ),
+        Example(
+            "what needs no initialisation",
+            """
+cu.cuDriverGetVersion()
+""",
+            setup=False,
+        ),
+    )
+    INVALID = (
+        Example(
+            "never initialised",
+            """
+device = cu.cuDeviceGet(0)  # error: [device-not-initialised]
+context = cu.cuDevicePrimaryCtxRetain(device)
+cu.cuMemAlloc(64)
+""",
+            setup=False,
+            note="all three calls fail, and are one finding",
+        ),
+    )
+
+    @classmethod
+    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+        return iter(())
+
+
+def uninitialised(first: Call, count: int, model: Model) -> Violation:
+    """What to say of ``count`` calls, the first of them ``first``, that failed in a process without a successful cuInit."""
+    message, because = "cuInit was never called", []
+    if model.not_initialised_by is not None:
+        tried, status = model.not_initialised_by
+        message = f"cuInit failed with {status_name('driver', status)} ({status})"
+        because.append(f"cuInit was called by {place(tried)}")
+    calls = "this call" if count == 1 else f"this call and {count - 1:,} more"
+    because.append(f"{calls} returned CUDA_ERROR_NOT_INITIALIZED")
+    return Violation(DeviceNotInitialised, message, because=tuple(because), outcomes=(NOT_INITIALIZED,))

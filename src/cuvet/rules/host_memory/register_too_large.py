@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from cuvet.rules.evidence import measured, reported
+from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.rule import Example
+
+
+class HostMemoryRegisterTooLarge(RegistrationRule):
+    """
+    ## What it checks
+    One registration of 512 GiB or more fails.
+
+    ## Why it is wrong
+    The kernel module makes a table of the pages of a registration in one piece. From 2^39 bytes on it is larger than what it asks
+    the kernel for can be, whatever memory is free: the call returns CUDA_ERROR_OUT_OF_MEMORY. The limit is for one call, not for all
+    together.
+
+    ## Use instead
+    Registrations of the same memory in pieces, of 64 GiB for example. If the size was not meant: it is often a negative number, or
+    elements times bytes twice.
+
+    ## Limits
+    Drivers of the 580 series; another may take more. A registration that succeeds is never reported.
+    """
+
+    code = "CV518"
+    name = "host-memory-register-too-large"
+    severity = "error"
+    summary = "more host memory is registered in one call than the driver takes"
+    help = "check the size, or register in pieces, of 64 GiB for example"
+    case = Case.TOO_LARGE
+    evidence = (
+        measured(
+            "1, 2, 4 and 64 TiB in one call: CUDA_ERROR_OUT_OF_MEMORY at once",
+            "register_over_512_gib",
+            "register_wraps",
+        ),
+        reported(
+            "the threshold is 549,755,813,888 bytes, irrespective of free memory",
+            "https://github.com/vllm-project/vllm/issues/51080",
+        ),
+        reported("registering in pieces of 64 GiB works", "https://github.com/xcena-dev/maru/pull/64"),
+        reported(
+            "in the kernel module: the table's size is above INT_MAX",
+            "https://github.com/NVIDIA/open-gpu-kernel-modules/pull/1234",
+        ),
+    )
+    VALID = (
+        Example(
+            "ordinary host memory",
+            """
+buffer = cu.host(1 << 20)
+cu.cuMemHostRegister(buffer, 1 << 20, 0)
+cu.cuMemHostUnregister(buffer)
+""",
+        ),
+        Example(
+            "in pieces",
+            """
+buffer, piece = cu.host(1 << 20), 1 << 18
+for start in range(0, 1 << 20, piece):
+    cu.cuMemHostRegister(buffer + start, piece, 0)
+for start in range(0, 1 << 20, piece):
+    cu.cuMemHostUnregister(buffer + start)
+""",
+        ),
+    )
+    INVALID = (
+        Example(
+            "4 TiB",
+            """
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4 << 40, 0)  # error: [host-memory-register-too-large]
+""",
+        ),
+    )
