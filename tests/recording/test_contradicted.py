@@ -89,6 +89,12 @@ def test_after_a_capture_began_the_handle_of_a_dead_node_may_be_a_captured_one(t
     t = Thread()
     found = report(meanwhile, t.setup() + t.create() + begin(t) + graph_with_node(t) + depends(t, 1))
     assert rules(found) == []
+    (died := tmp_path / "died").mkdir()
+    t = Thread()
+    records = t.setup() + t.create() + graph_with_node(t) + begin(t) + depends(t, w.PENDING)
+    assert rules(report(died, records + w.fault(11, 1, ticks=t.at + 5), end=0)) == [
+        "graph-node-use-after-graph-destroy"
+    ]
 
 
 def test_every_call_of_the_driver_can_be_accepted(tmp_path: Path) -> None:

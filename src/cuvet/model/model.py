@@ -253,9 +253,11 @@ class Model:
             for thread in self.threads.values():
                 thread.stack = [found if context is dead else context for context in thread.stack]
 
-    def forget_nodes(self) -> None:
-        """Graph nodes are made from now on, or were, that no call shows: the handle of one that has ended may name one of them."""
-        self.table.forget_dead(Kind.GRAPH_NODE)
+    def doubt_nodes(self) -> None:
+        """Graph nodes are made that no call shows: the handle of one that has ended may name one of them."""
+        for node in self.table.dead(Kind.GRAPH_NODE):
+            if isinstance(node, GraphNode):
+                node.may_be_reissued = True
 
     def shutdown(self) -> None:
         """The process is exiting and the driver has shut down: later calls are answered CUDA_ERROR_DEINITIALIZED."""
@@ -644,8 +646,8 @@ class Model:
             self.freed_twice_in.discard(object)
         elif isinstance(object, Graph):
             object.original = None
-        elif isinstance(object, GraphNode) and self.live_captures:
-            self.forget_nodes()
+        elif isinstance(object, GraphNode):
+            object.may_be_reissued = bool(self.live_captures)
 
     def _all_alive(self, call: Call, judged: Judged) -> bool:
         """Whether every object that the call names is known and alive."""

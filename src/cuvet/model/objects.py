@@ -270,6 +270,8 @@ class GraphNode(Object):
     original: Object | None = None
     waits_for: set[Object] = field(default_factory=set)
     events: tuple[Event, ...] = ()
+    may_be_reissued: bool = False
+    """It has ended, and its handle may name a node by now that no call showed."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

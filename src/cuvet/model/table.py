@@ -80,13 +80,10 @@ class ObjectTable:
             return
         self._dead[kind][key] = None
         if len(self._dead[kind]) > self._remembered:
-            self._forget(kind, next(iter(self._dead[kind])))
+            oldest = next(iter(self._dead[kind]))
+            del self._dead[kind][oldest], self._newest[kind][oldest]
+            self._older[kind].pop(oldest, None)
 
-    def forget_dead(self, kind: Kind) -> None:
-        """Of that kind, handles that name nothing any more are as if they had never been seen."""
-        for key in tuple(self._dead[kind]):
-            self._forget(kind, key)
-
-    def _forget(self, kind: Kind, key: int) -> None:
-        del self._dead[kind][key], self._newest[kind][key]
-        self._older[kind].pop(key, None)
+    def dead(self, kind: Kind) -> Iterator[Object]:
+        """The newest objects of handles that name nothing any more, as far as they are remembered."""
+        return (self._newest[kind][key] for key in self._dead[kind])

@@ -37,7 +37,7 @@ def begin(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     capture = Capture(origin=stream, mode=mode, thread=call.thread, begun_by=call, streams=[stream])
     stream.capture = stream.begun = capture
     model.live_captures.append(capture)
-    model.forget_nodes()
+    model.doubt_nodes()
 
 
 @after_roles("cuStreamBeginCaptureToGraph")

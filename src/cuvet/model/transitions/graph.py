@@ -43,7 +43,7 @@ def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     graph.allocates |= node_type in (MEM_ALLOC, MEM_FREE)
     graph.conditional |= node_type == CONDITIONAL
     if node_type in (CHILD_GRAPH, None):
-        model.forget_nodes()
+        model.doubt_nodes()
     if call.name == "cuGraphAddMemFreeNode":
         graph.frees[call.arg("dptr")] = call
     if isinstance(node, GraphNode):
@@ -100,7 +100,7 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
         made.original = original
         made.unnamed_events = list(original.events)
         made.allocates, made.conditional = original.allocates, original.conditional
-        model.forget_nodes()
+        model.doubt_nodes()
 
 
 @after_roles("cuGraphNodeFindInClone")

@@ -21,7 +21,7 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
 
     ## Limits
     Nodes that were captured, and not added one by one, are not known, and they can get the handles of nodes that ended: a call that
-    succeeds is not reported, nor is one of a node that had ended when a capture began.
+    succeeds is not reported, and of a node that had ended when a capture began only one in which the process dies.
     """
 
     code = "CV742"
