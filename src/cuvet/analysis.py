@@ -193,8 +193,9 @@ class ProcessAnalysis:
             self._keep_unexplained(model, call, outcome.status)
 
     def _keep_unexplained(self, model: Model, call: RecordedCall, status: int) -> None:
-        """A failure, unless it is an answer, or follows from the loss of a context."""
-        if model.sticky_error(call) is None and not self._is_answer(call, status):
+        """A failure, unless it is an answer, or follows from a fork or from the loss of a context."""
+        forked = status == NOT_INITIALIZED and model.initialised_before_fork is not None
+        if not forked and model.sticky_error(call) is None and not self._is_answer(call, status):
             self.unexplained.add(call, status, self._is_of_library(call))
 
     def _note_failure(self, call: RecordedCall, record: CallRecord, status: int) -> None:

@@ -196,7 +196,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "unregister_size_zero_after_zero": ("host-memory-unregister-never-registered", "host-memory-unregistered-twice"),
     "hostgetdevicepointer_unregistered": ("host-memory-not-pinned",),
     "context_none_current": ("context-none-current",),
-    "context_not_initialised": (),
+    "context_not_initialised": ("device-not-initialised",),
     "context_current_on_other_thread": ("context-current-elsewhere",),
     "context_destroyed_current_use": ("context-destroyed-current",),
     "context_destroy_then_push": ("context-destroyed-current", "context-use-after-destroy"),

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from cuvet.analysis import Analysis, Meta
 from cuvet.catalog import Kind
 from cuvet.findings import Report
 from cuvet.reports import sarif, terminal
@@ -75,6 +76,14 @@ def test_those_of_a_library_are_a_line_and_no_alarm(tmp_path: Path) -> None:
     assert "failed in libraries, which may expect it:" in shown
     assert "   cuCtxGetLimit returned CUDA_ERROR_UNKNOWN (999) in libworker.so.3, 8 times\n" in shown
     assert "0 errors, 0 warnings in 11 calls" in shown
+
+
+def test_those_of_a_library_name_the_line_that_called_it(tmp_path: Path) -> None:
+    t = Thread()
+    stacks = places() + w.stack(9, [LIBRARY + 0x100], [(1, 7)])
+    found = run(tmp_path, stacks + t.setup() + limits(t, 2, stack=9) + limits(t, 1, stack=OF_LIBRARY))
+    assert [failure.count for failure in found.unexplained] == [3]
+    assert "(999) in libworker.so.3, 3 times, first at /home/me/train.py:7 in main\n" in text_of(found)
 
 
 def test_answers_are_no_failures(tmp_path: Path) -> None:
@@ -145,6 +154,17 @@ def test_a_driver_that_is_never_initialised(tmp_path: Path, later: bool) -> None
     assert [failure.count for failure in found.unexplained] == ([3] if later else [])
     if not later:
         assert found.findings[0].because == ("this call and 2 more returned CUDA_ERROR_NOT_INITIALIZED",)
+
+
+def test_a_forked_child_is_told_of_the_fork_alone(tmp_path: Path) -> None:
+    parent, child = Thread(1), Thread(7, at=9000)
+    w.write(tmp_path, [w.chunk(parent.setup() + w.fork(2000, ticks=5000))], pid=1000, start=1)
+    records = w.note(3, "") + child.call("cuDeviceGetCount", 1, status=3, flags=FAILED, context=0)
+    records += child.call("cuStreamCreate", 1, 0, status=3, flags=w.LIFECYCLE | FAILED, context=0)
+    w.write(tmp_path, [w.chunk(records)], pid=2000, start=2, parent=1000)
+    found = Analysis(tmp_path).report(Meta(pid=1000))
+    assert rules(found) == ["device-use-after-fork"]
+    assert found.unexplained == ()
 
 
 def test_a_library_may_ask_whether_the_driver_is_initialised(tmp_path: Path) -> None:

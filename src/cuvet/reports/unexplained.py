@@ -29,7 +29,9 @@ def render(failures: Sequence[UnexplainedFailure], total: int, console: Console)
             ),
         )
         for failure in of_libraries:
-            _print(console, Text(f"   {sentence(failure)}", style="default"))
+            frames = [frame for frame in terminal.located(failure.site) if frame.file]
+            where = f", first at {terminal.place_of(frames)}" if frames else ""
+            _print(console, Text(f"   {sentence(failure)}{where}", style="default"))
         console.print()
     more = total - sum(failure.count for failure in failures)
     if more > 0:
