@@ -56,8 +56,6 @@ bool is_null(Kind kind, uint64_t handle) { return !handle && kind != Kind::CUFFT
 
 bool is_memory(Kind kind) { return kind == Kind::MEMORY || kind == Kind::HOST_MEMORY; }
 
-// Whether a word that names no object seen so far is worth a record. Addresses may be interior or the host's; members
-// of a struct that may be absent may be uninitialised. Libraries make objects for each other unseen.
 // The newest registrations of host memory, by address: which one was meant by a call that unregisters something else.
 constexpr uint32_t REGISTRATIONS = 64;
 std::atomic<uint64_t> registrations[REGISTRATIONS];
@@ -68,6 +66,8 @@ void remember_registration(uint64_t address) {
     registrations[at].store(address, std::memory_order_relaxed);
 }
 
+// Whether a word that names no object seen so far is worth a record. Addresses may be interior or the host's; members
+// of a struct that may be absent may be uninitialised. Libraries make objects for each other unseen.
 bool is_surely_a_handle(const Role& role) {
     if (is_of_library(role.kind)) return false;
     if (role.action == Action::DESTROYS) return true;
@@ -433,7 +433,8 @@ __attribute__((noinline)) void Call::explain() {
     if (!first || first->action != Action::DESTROYS || first->kind != Kind::HOST_MEMORY) return;
     for (const std::atomic<uint64_t>& registration : registrations) {
         const uint64_t address = registration.load(std::memory_order_relaxed);
-        const Object* object = address ? find_object(Kind::HOST_MEMORY, address) : nullptr;
+        const bool is_other = address && address != words_[first->parameter];
+        const Object* object = is_other ? find_object(Kind::HOST_MEMORY, address) : nullptr;
         const uint64_t bytes = object && is_alive(object) ? object->bytes.load() : 0;
         if (bytes && explain_unregistration(thread_, address, bytes, number_)) return;
     }

@@ -195,7 +195,7 @@ class ProcessAnalysis:
     def _keep_unexplained(self, model: Model, call: RecordedCall, status: int) -> None:
         """A failure, unless it is an answer, or follows from a fork or from the loss of a context."""
         forked = status == NOT_INITIALIZED and model.initialised_before_fork is not None
-        if not forked and model.sticky_error(call) is None and not self._is_answer(call, status):
+        if not forked and model.sticky_error(call) is None and status not in answers(_asked(call)):
             self.unexplained.add(call, status, self._is_of_library(call))
 
     def _note_failure(self, call: RecordedCall, record: CallRecord, status: int) -> None:
@@ -221,18 +221,17 @@ class ProcessAnalysis:
                 self.stats["contradicted"] += 1
                 model.accept(call, violation)
         standing = [each for each in found if each.stands(call, outcome.status)]
+        if any(each.rule.answers for each in standing) and self._answers_library(call, outcome.status):
+            standing = [each for each in standing if not each.rule.answers]
         for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
-            answer = violation.rule.answers and self._is_answer(call, outcome.status)
-            if not (violation.driver_only and site_of(call).api != call.name) and not (
-                answer and self._is_of_library(call)
-            ):
+            if not (violation.driver_only and site_of(call).api != call.name):
+                answer = violation.rule.answers and outcome.status in answers(_asked(call))
                 self._report(call, violation, answer)
         return bool(standing)
 
-    def _is_answer(self, call: RecordedCall, status: int | None) -> bool:
-        """Whether the program has its answer: it asked, and this is what it may be told."""
-        asked = call.site.api if call.site is not None else call.name
-        return status in answers(asked, to_library=asked == call.name and self._is_of_library(call))
+    def _answers_library(self, call: RecordedCall, status: int | None) -> bool:
+        """Whether a library asked, as far as that can be told, and this is what it may be answered."""
+        return status in answers(_asked(call), to_library=True) and self._is_of_library(call)
 
     def _is_of_library(self, call: RecordedCall) -> bool:
         return self._sites.is_of_library(call.stack)
@@ -587,6 +586,11 @@ def _where(frames: Sequence[Frame]) -> str:
     if lines:
         return f" at {lines[0]}" + (f" (called at {lines[1]})" if lines[1:] else "")
     return f" in {os.path.basename(frames[0].module)}" if frames and frames[0].module else ""
+
+
+def _asked(call: RecordedCall) -> str:
+    """The name of the function that was called: of the runtime, if it made the call."""
+    return call.site.api if call.site is not None else call.name
 
 
 def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:

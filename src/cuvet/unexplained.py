@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from cuvet.catalog import api_of, status_name
 from cuvet.diagnosis import RecordedCall, site_of
-from cuvet.findings import LikelyCause, Site, UnexplainedFailure
+from cuvet.findings import LikelyCause, UnexplainedFailure
 
 MOST_PLACES = 10_000
 """Of one process; failures at others are counted only."""
 MOST_TOLD = 20
 """Of the program's own code, and again of libraries."""
+MOST_LOOKED_UP = 200
+"""Places of the program's own code; several may be one line."""
 
 
 @dataclass(slots=True)
@@ -55,28 +57,31 @@ def _is_own(failed: Failed, status: int) -> bool:
 
 def told(failures: Iterable[Failed]) -> tuple[UnexplainedFailure, ...]:
     """What the report says: the program's own calls first, each place once, then those of libraries, each library once. Of both the
-    first ``MOST_TOLD``."""
-    own: dict[tuple[object, ...], tuple[Failed, Site, int]] = {}
-    of_libraries: dict[tuple[object, ...], tuple[Failed, Site, int]] = {}
+    first ``MOST_TOLD``; stacks are looked up for no more than ``MOST_LOOKED_UP``."""
+    own: dict[tuple[object, ...], list[Failed]] = {}
+    of_libraries: dict[tuple[object, ...], list[Failed]] = {}
+    looked_up = 0
     for failed in failures:
-        site = site_of(failed.call)
-        kind = of_libraries if failed.by_library else own
-        place = _library(failed) if failed.by_library else site.frames[:1] or (site.process, site.thread)
-        key = (site.api, failed.status, place)
-        first, where, count = kind.get(key, (failed, site, 0))
-        kind[key] = (first, where, count + failed.count)
-    shown = [*list(own.values())[:MOST_TOLD], *list(of_libraries.values())[:MOST_TOLD]]
-    return tuple(_told(*each) for each in shown)
+        api = failed.call.site.api if failed.call.site else failed.call.name
+        if failed.by_library:
+            of_libraries.setdefault((api, failed.status, _library(failed)), []).append(failed)
+        elif looked_up < MOST_LOOKED_UP:
+            looked_up += 1
+            place = site_of(failed.call).frames[:1] or (failed.call.process, failed.call.thread)
+            own.setdefault((api, failed.status, place), []).append(failed)
+    return tuple(_told(each) for kind in (own, of_libraries) for each in list(kind.values())[:MOST_TOLD])
 
 
-def _told(failed: Failed, site: Site, count: int) -> UnexplainedFailure:
+def _told(alike: list[Failed]) -> UnexplainedFailure:
+    first = alike[0]
+    site = site_of(first.call)
     return UnexplainedFailure(
         api=site.api,
-        status=failed.status,
+        status=first.status,
         site=site,
-        library=_library(failed) if failed.by_library else None,
-        count=count,
-        causes=() if failed.by_library else likely_causes(site.api, failed.status),
+        library=_library(first) if first.by_library else None,
+        count=sum(failed.count for failed in alike),
+        causes=() if first.by_library else likely_causes(site.api, first.status),
     )
 
 

@@ -62,9 +62,11 @@ ANSWERS: dict[str, frozenset[int]] = {
 
 ANSWERS_TO_LIBRARIES: dict[str, frozenset[int]] = dict.fromkeys(_LOOKS_UP.split(), REFUSALS)
 """What the runtime calls of the driver to answer a question about a kernel, and to launch one. In a library that hides the names of its
-runtime, as NCCL does, nothing tells which it was: a refusal is taken for an answer there, and for a failure in the program's own code."""
+runtime, as NCCL does, nothing tells which it was: a refusal is no finding there, and listed as a failure. In the program's own code it is a
+finding."""
 
 
-def answers(name: str, *, to_library: bool) -> frozenset[int]:
-    """Statuses with which the entry point of that name answers; ``to_library``: a library calls it."""
+def answers(name: str, *, to_library: bool = False) -> frozenset[int]:
+    """Statuses with which the entry point of that name answers; with ``to_library``, those too that may be answers where a library
+    calls it."""
     return ANSWERS.get(name) or (ANSWERS_TO_LIBRARIES.get(name, frozenset()) if to_library else frozenset())

@@ -44,6 +44,7 @@ class Sites:
         """Whether a stack that was looked up has code that is in no file and has no name."""
         self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
         self._apis: dict[int, str | None] = {}
+        self._libraries: dict[int, bool] = {}
         self._first: dict[int, int] = {}
         self._by_frames: dict[Stack, int] = {}
 
@@ -83,11 +84,16 @@ class Sites:
         return self._python_frame(*found.python[0]).module if found.python else None
 
     def is_of_library(self, stack: int) -> bool:
-        """Whether a shared library or a package of Python called CUDA on that stack, and not the program's own code. False if that is not
-        known."""
+        """Whether a shared library or a package of Python called CUDA on that stack, and not the program's own code. False if that
+        is not known."""
         found = self._tables.stacks.get(stack)
         if found is None or not self._executable:
             return False
+        if stack not in self._libraries:
+            self._libraries[stack] = self._is_called_by_library(found)
+        return self._libraries[stack]
+
+    def _is_called_by_library(self, found: Stack) -> bool:
         callers = (frame.module for frame in self._outside(found) if _package(frame.module) not in _BINDINGS)
         module = next(callers, None)
         if module is not None:
