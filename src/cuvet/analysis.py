@@ -31,7 +31,7 @@ from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Function, Launch, Model, Outcome, SeenHandle
 from cuvet.model.precedence import Stage
 from cuvet.recording import Recording, RecordingError
-from cuvet.recording.generated_code import GeneratedCode, advice
+from cuvet.recording.generated_code import GeneratedCode, Run, advice
 from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
 from cuvet.recording.ordering import Ordering, is_notable
@@ -284,6 +284,7 @@ class ProcessAnalysis:
             shared_call=self._ordering.entry_points[overlap.entry_point],
         )
         if record.stack:
+            self._sites.note(record.stack, entry_point)
             call.site = make_site(call, self._sites.api(record.stack))
         return call
 
@@ -369,7 +370,8 @@ class ProcessAnalysis:
 
     def keep_names(self) -> None:
         """Of code that is in no file, beside the recording."""
-        self.generated.keep(a - 1 for stack in self.recording.stacks.values() for a in self._sites.in_no_file(stack))
+        self._sites.find_generated()
+        self.generated.keep()
 
     def _explain_uninitialised(self, model: Model) -> None:
         """Only the end shows that the driver was never initialised: libraries ask it earlier whether it is."""
@@ -437,13 +439,13 @@ class ProcessAnalysis:
 
 
 class Analysis:
-    """One recording directory, while it grows or afterwards. ``since_ns``: when the run began that makes it, in nanoseconds of the Unix
-    epoch; None if that was another command's, perhaps on another machine."""
+    """One recording directory, while it grows or afterwards. ``run`` makes it; None if that was another command, perhaps on another
+    machine."""
 
-    def __init__(self, directory: Path, since_ns: int | None = None) -> None:
+    def __init__(self, directory: Path, run: Run | None = None) -> None:
         model_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
         self.directory = directory
-        self._since_ns = since_ns
+        self._run = run
         self._findings = Findings()
         self._processes: dict[Path, ProcessAnalysis] = {}
         self._unreadable: dict[Path, str] = {}
@@ -462,7 +464,7 @@ class Analysis:
                 continue
             try:
                 recording = Recording(path)
-                generated = GeneratedCode(recording, self._since_ns)
+                generated = GeneratedCode(recording, self._run)
                 self._processes[path] = ProcessAnalysis(recording, self._findings, self._model_at_fork, generated)
             except RecordingError as error:
                 if not running:

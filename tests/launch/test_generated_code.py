@@ -76,7 +76,7 @@ def stale(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_mono_methods_have_their_names(cuvet, stale: Path, removed_after) -> None:
+def test_mono_methods_have_their_names_and_lines(cuvet, stale: Path, removed_after) -> None:
     ran = cuvet.run(EMULATED, ["mono", "--debug", stale], **NAMES)
     removed_after.append(ran.report.findings[0].site.process)
     assert (ran.code, ran.stdout, ran.stderr) == (0, "400\n", "")
@@ -84,11 +84,12 @@ def test_mono_methods_have_their_names(cuvet, stale: Path, removed_after) -> Non
     (finding,) = ran.report.findings
     (stream,) = finding.objects
     sites = (finding.site, stream.destroyed, stream.created)
-    assert [[frame.function for frame in site.frames[:2]] for site in sites] == [
-        ["Pipeline.Flush", "Program.Main"],
-        ["Pipeline.Close", "Program.Main"],
-        ["Pipeline.Open", "Program.Main"],
+    assert [[(frame.function, frame.line) for frame in site.frames[:2]] for site in sites] == [
+        [("Pipeline.Flush", 31), ("Program.Main", 46)],
+        [("Pipeline.Close", 26), ("Program.Main", 45)],
+        [("Pipeline.Open", 21), ("Program.Main", 44)],
     ]
+    assert {frame.file for site in sites for frame in site.frames[:2]} == {str(PROGRAMS / "Stale.cs")}
     assert ran.report.hints == ()
 
 

@@ -21,6 +21,7 @@ from cuvet.launch.child import Child, Ending
 from cuvet.launch.emulated import emulated_device
 from cuvet.launch.live import Live
 from cuvet.printable import printable, valid
+from cuvet.recording.generated_code import Run
 from cuvet.reports import terminal
 from cuvet.reports.ignored import without_ignored
 
@@ -89,7 +90,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         )
         trace.write_meta(directory, meta)
         started_ns = time.time_ns()
-        analysis = Analysis(directory, since_ns=started_ns)
+        analysis = Analysis(directory, Run(started_ns, tuple(argv)))
         child = Child(executable.path, argv, variables)
         live = Live(analysis, child.pid, terminal.console(sys.stderr, args.color) if _tells_live(args) else None)
         try:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,6 +22,7 @@ import msgspec
 import numpy as np
 
 from cuvet.recording.layout import End
+from cuvet.recording.managed_lines import Callee, ManagedLines, Native, assemblies_of
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import Module
 
@@ -34,8 +37,10 @@ DIRECTORY = "/tmp"
 _MTIME_NS = 10**9
 """Coarsest time of a file."""
 
-_MONO = re.compile(r"(?P<wrapper>\(wrapper [\w-]+\) )?(?P<type>[^\s:][^:]*):(?P<method>\S+) \(.*\)")
-_DOTNET = re.compile(r"(?:.* )?\[(?P<module>[^][ ]+)\] (?P<type>\S+)::(?P<method>[^\s(]+)\(.*")
+_MONO = re.compile(r"(?P<wrapper>\(wrapper [\w-]+\) )?(?P<type>[^\s:][^:]*):(?P<method>\S+) \((?P<parameters>.*)\)")
+_DOTNET = re.compile(
+    r"(?:.* )?\[(?P<module>[^][ ]+)\] (?P<type>\S+)::(?P<method>[^\s(]+)\((?P<parameters>.*)\)(?:\[\w+\])?"
+)
 _STUBS = ("dynamicClass.IL_STUB", "py::")
 """What runtimes make to get from one world to the other; ``py::`` are trampolines of Python, whose frames are known without them."""
 _RUNTIMES = (
@@ -51,13 +56,24 @@ _RUNTIMES = (
 https://learn.microsoft.com/dotnet/core/runtime-config/debugging-profiling; https://nodejs.org/api/cli.html."""
 
 
-class CodeName(msgspec.Struct, frozen=True, kw_only=True):
-    """The function at an address. ``stub``: the runtime's own, which nobody wrote."""
+class CodeName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The function at an address. ``stub``: the runtime's own, which nobody wrote. ``parameters``: how many it has, -1 if that is not
+    known."""
 
     function: str
     module: str | None = None
+    file: str | None = None
+    line: int | None = None
     language: Literal["c++", "c#"] = "c++"
     stub: bool = False
+    parameters: int = -1
+
+
+class Run(NamedTuple):
+    """The run that this process watches: when it began, in nanoseconds of the Unix epoch, and of which program it is."""
+
+    since_ns: int
+    argv: tuple[str, ...]
 
 
 class _Map(NamedTuple):
@@ -67,34 +83,60 @@ class _Map(NamedTuple):
 
 
 class GeneratedCode:
-    """The functions of one process. Of a process of this run (``since_ns``: when that began, of the Unix epoch) they are read from its
-    perf map as it grows; of any other from what was kept beside its recording."""
+    """The functions of one process. Of a process of this ``run`` they are read from its perf map as it grows; of any other from what was
+    kept beside its recording."""
 
-    def __init__(self, recording: Recording, since_ns: int | None) -> None:
+    def __init__(self, recording: Recording, run: Run | None) -> None:
         self._recording = recording
         self.kept = recording.path.with_suffix(SUFFIX)
-        self._since_ns = since_ns
+        self._run = run
+        self._argv = (*_arguments(recording.pid), *run.argv) if run is not None else ()
+        self._placed: set[int] = set()
         self._read = 0
         self._map = _parse(b"")
-        self._known: dict[int, CodeName] | None = {} if since_ns is not None else None
+        self._known: dict[int, CodeName] | None = {} if run is not None else None
 
     def at(self, address: int) -> CodeName | None:
         """The function at an address that is in no file."""
         if self._known is None:
             self._known = _read_kept(self.kept)
-        if address not in self._known and self._since_ns is not None:
+        if address not in self._known and self._run is not None:
             found = self._find(address)
             if found is not None:
                 self._known[address] = found
         return self._known.get(address)
 
-    def keep(self, addresses: Iterable[int]) -> None:
-        """Write the names of these addresses beside the recording, if there are any. OSError if that is impossible."""
-        for address in list(dict.fromkeys(addresses))[:MOST_KEPT]:
-            self.at(address)
-        if self._known and self._since_ns is not None:
+    def place(self, addresses: Sequence[int], imported: frozenset[str]) -> None:
+        """Find the lines of consecutive frames of generated code, the innermost first, which called a native function of one of the
+        names ``imported``."""
+        callee: Callee | None = Native(imported)
+        for address in addresses if self._run is not None else ():
+            name = self.at(address)
+            if name is None or name.parameters < 0:
+                callee = None
+            elif not name.stub:
+                if callee is not None and address not in self._placed:
+                    self._place(address, name, callee)
+                callee = f"{name.function}/{name.parameters}"
+
+    def _place(self, address: int, name: CodeName, callee: Callee) -> None:
+        assert self._known is not None
+        self._placed.add(address)
+        found = self._lines.of_call(f"{name.function}/{name.parameters}", callee, name.module)
+        if found is not None:
+            module, place = found
+            file, line = place or (None, None)
+            self._known[address] = msgspec.structs.replace(name, module=module, file=file, line=line)
+
+    @cached_property
+    def _lines(self) -> ManagedLines:
+        return ManagedLines(assemblies_of(self._argv, self._recording.executable))
+
+    def keep(self) -> None:
+        """Write the names that were found beside the recording, if there are any. OSError if that is impossible."""
+        if self._known and self._run is not None:
             with open(self.kept, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-                file.write(msgspec.json.encode(self._known))
+                file.write(msgspec.json.encode(dict(islice(self._known.items(), MOST_KEPT))))
 
     def _find(self, address: int) -> CodeName | None:
         """As the map says last: memory is used again."""
@@ -109,10 +151,10 @@ class GeneratedCode:
 
     def _read_on(self) -> None:
         """Whole lines that were written since. After exec, the map is of another program."""
-        if self._since_ns is None or int(self._recording.header["end"]) == End.REPLACED:
+        if self._run is None or int(self._recording.header["end"]) == End.REPLACED:
             return
         path = f"{DIRECTORY}/perf-{self._recording.pid}.map"
-        data, self._read = _new_lines(path, self._read, self._since_ns)
+        data, self._read = _new_lines(path, self._read, self._run.since_ns)
         if data:
             new = _parse(data)
             self._map = _Map(
@@ -130,8 +172,24 @@ def code_name(text: str) -> CodeName:
             parts = match.groupdict()
             function = re.sub("[/+]", ".", parts["type"]) + "." + parts["method"]
             stub = bool(parts.get("wrapper")) or function.startswith(_STUBS)
-            return CodeName(function=function, module=parts.get("module"), language="c#", stub=stub)
+            count = _parameters(parts["parameters"])
+            return CodeName(function=function, module=parts.get("module"), language="c#", stub=stub, parameters=count)
     return CodeName(function=text, stub=text.startswith(_STUBS))
+
+
+def _parameters(listed: str) -> int:
+    """How many there are: ``int,Pair<int,string>,bool[,]`` are three."""
+    while (inner := re.sub(r"<[^<>]*>|\[[^][]*\]|\([^()]*\)", "", listed)) != listed:
+        listed = inner
+    return listed.count(",") + 1 if listed.strip() else 0
+
+
+def _arguments(pid: int) -> tuple[str, ...]:
+    """The command line of a process; empty if it has ended."""
+    try:
+        return tuple(os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0"))
+    except OSError:
+        return ()
 
 
 def advice(modules: Iterable[Module]) -> str | None:

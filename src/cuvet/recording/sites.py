@@ -7,10 +7,11 @@ import re
 import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import chain
+from itertools import chain, dropwhile, takewhile
 from pathlib import Path
 
 from cuvet import catalog
+from cuvet.catalog import EntryPoint
 from cuvet.findings import Frame
 from cuvet.printable import valid
 from cuvet.recording.generated_code import GeneratedCode
@@ -40,6 +41,8 @@ class Sites:
         self._tables = tables
         self._executable = executable
         self._symbols = Symbols(tables.modules, generated)
+        self._generated = generated
+        self._called: dict[int, EntryPoint] = {}
         self.nameless = False
         """Whether a stack that was looked up has code that is in no file and has no name."""
         self._known: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}
@@ -59,9 +62,26 @@ class Sites:
             self._first[stack] = self._by_frames.setdefault(outside, stack)
         return self._first[stack]
 
-    def in_no_file(self, stack: Stack) -> Iterator[int]:
-        """The return addresses on a stack that are in code which was made while the program ran."""
-        return (address for address in stack.native if not self._symbols.path(address - 1))
+    def note(self, stack: int, entry_point: EntryPoint) -> None:
+        """That this is what was called there."""
+        self._called.setdefault(stack, entry_point)
+
+    def find_generated(self) -> None:
+        """Look up all code of the process that was made while it ran."""
+        for stack in self._tables.stacks:
+            self._find_generated(stack)
+
+    def _find_generated(self, stack: int) -> None:
+        """Names and lines, from the innermost frame outward that is of such code, to the first that is not."""
+        if self._generated is None:
+            return
+        native = (address - 1 for address in self._tables.stacks[stack].native)
+        outside = dropwhile(self._symbols.path, native)
+        addresses = list(takewhile(lambda address: not self._symbols.path(address), outside))
+        if addresses:
+            api = self.api(stack)
+            called = catalog.runtime()[api] if api else self._called.get(stack)
+            self._generated.place(addresses, frozenset(called.symbols) if called is not None else frozenset())
 
     def api(self, stack: int) -> str | None:
         """The runtime API function on that stack, without looking at the rest of it; None if the driver was called directly."""
@@ -118,6 +138,7 @@ class Sites:
         if stack not in self._tables.stacks:
             return None, ()
         if stack not in self._known:
+            self._find_generated(stack)
             self._known[stack] = self._resolve(self._tables.stacks[stack])
         return self._known[stack]
 

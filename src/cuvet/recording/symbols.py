@@ -100,7 +100,7 @@ class Symbols:
         if found is None:
             return NativeFrame("", f"{address:#x}", None, None, "")
         symbol = STUB if found.stub else ""
-        return NativeFrame(symbol, found.function, None, None, found.module or "", found.language)
+        return NativeFrame(symbol, found.function, found.file, found.line, found.module or "", found.language)
 
     def _module_at(self, address: int) -> tuple[ElfSymbols, int] | None:
         """The file mapped there, and the address in it."""

@@ -12,6 +12,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -193,10 +194,10 @@ def concise(finding: Finding) -> Text:
 def located(site: Site) -> list[Frame]:
     """The frames of the user's own code, innermost first; without such those that can be opened, or all. Frames of C# that cannot be
     opened count as the user's, not what calls them: that is a runtime."""
-    sourced = [f for f in site.frames if f.file and f.line]
     managed = [f for f in site.frames if f.language == "c#"]
-    if managed and not any(f in sourced for f in managed):
-        return managed
+    if managed:
+        return list(dropwhile(lambda f: not f.file, managed)) or managed
+    sourced = [f for f in site.frames if f.file and f.line]
     return [f for f in sourced if not _of_library(f)] or sourced or list(site.frames)
 
 

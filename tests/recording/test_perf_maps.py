@@ -16,23 +16,23 @@ from cuvet.recording.records import Module
 @pytest.mark.parametrize(
     ("line", "name"),
     [
-        ("Pipeline:Flush ()", CodeName(function="Pipeline.Flush", language="c#")),
-        ("A.B.Outer/Inner:.ctor (int,string)", CodeName(function="A.B.Outer.Inner..ctor", language="c#")),
+        ("Pipeline:Flush ()", CodeName(function="Pipeline.Flush", language="c#", parameters=0)),
+        ("A.B.Outer/Inner:.ctor (int,string)", CodeName(function="A.B.Outer.Inner..ctor", language="c#", parameters=2)),
         (
             "(wrapper managed-to-native) Cuda:cuStreamCreate (intptr&,uint)",
-            CodeName(function="Cuda.cuStreamCreate", language="c#", stub=True),
+            CodeName(function="Cuda.cuStreamCreate", language="c#", stub=True, parameters=2),
         ),
         (
             "instance int32 [Stale] Pipeline::Flush()[QuickJitted]",
-            CodeName(function="Pipeline.Flush", module="Stale", language="c#"),
+            CodeName(function="Pipeline.Flush", module="Stale", language="c#", parameters=0),
         ),
         (
             "class System.Threading.Tasks.Task`1<!!0>[] [Lib.Core] Lib.List`1[System.__Canon]::Run(int32[],bool)[Tier1]",
-            CodeName(function="Lib.List`1[System.__Canon].Run", module="Lib.Core", language="c#"),
+            CodeName(function="Lib.List`1[System.__Canon].Run", module="Lib.Core", language="c#", parameters=2),
         ),
         (
             "int32 [Stale] dynamicClass::IL_STUB_PInvoke(native int&,uint32)[Optimized]",
-            CodeName(function="dynamicClass.IL_STUB_PInvoke", module="Stale", language="c#", stub=True),
+            CodeName(function="dynamicClass.IL_STUB_PInvoke", module="Stale", language="c#", stub=True, parameters=2),
         ),
         ("py::load:/home/me/train.py", CodeName(function="py::load:/home/me/train.py", stub=True)),
         ("LazyCompile:*run /home/me/a.js:12", CodeName(function="LazyCompile:*run /home/me/a.js:12")),
