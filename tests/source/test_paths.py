@@ -25,6 +25,32 @@ SILENT = {
             if (a) cudaStreamDestroy(s);
             if (b) cudaStreamSynchronize(s);
         }""",
+    "ended by reference, and made anew or cleared": """
+        static void renew(cudaStream_t &s) { cudaStreamDestroy(s); CHECK(cudaStreamCreate(&s)); }
+        static void drop(cudaStream_t &s) { cudaStreamDestroy(s); s = nullptr; }
+        void f() {
+            cudaStream_t s;
+            CHECK(cudaStreamCreate(&s));
+            renew(s);
+            CHECK(cudaStreamSynchronize(s));
+            drop(s);
+            CHECK(cudaStreamSynchronize(s));
+        }""",
+    "used by a function perhaps, or not at all": """
+        static void perhaps(cudaStream_t s, bool there) { if (there) CHECK(cudaStreamSynchronize(s)); }
+        static void other(cudaStream_t s) { s = mine(); CHECK(cudaStreamSynchronize(s)); }
+        static void asks(void *p) { cudaPointerAttributes a; cudaPointerGetAttributes(&a, p); }
+        void f(int n) {
+            cudaStream_t s;
+            void *p;
+            CHECK(cudaStreamCreate(&s));
+            CHECK(cudaStreamDestroy(s));
+            perhaps(s, false);
+            other(s);
+            CHECK(cudaMalloc(&p, n));
+            CHECK(cudaFree(p));
+            asks(p);
+        }""",
     "the same condition twice": """
         void f(bool keep, cudaStream_t s) {
             if (!keep) cudaStreamDestroy(s);
@@ -191,6 +217,21 @@ def findings(text: str) -> list[Finding]:
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_what_may_be_in_order_is_silent(text: str) -> None:
     assert names(check(text)) == []
+
+
+def test_a_function_uses_what_another_ended() -> None:
+    (found,) = findings("""
+        static void drop(cudaStream_t &s) { CHECK(cudaStreamDestroy(s)); }
+        static void wait(int n, cudaStream_t s) { CHECK(cudaStreamSynchronize(s)); }
+        void f() {
+            cudaStream_t s;
+            CHECK(cudaStreamCreate(&s));
+            drop(s);
+            wait(1, s);
+        }""")
+    assert (found.name, found.api) == ("stream-use-after-destroy", "wait")
+    frame = found.site.frames[0]
+    assert (frame.line, frame.column, frame.end_column) == (8, 21, 22)
 
 
 @pytest.mark.parametrize(("rule", "text"), FOUND.items(), ids=FOUND)

@@ -46,6 +46,9 @@ says what becomes of the objects. Parameters correspond by their roles (``cuvet.
 MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES})
 ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
 
+ASKING = frozenset({"cudaPointerGetAttributes", "cuPointerGetAttribute", "cuPointerGetAttributes"})
+"""Who asks what a pointer is may find that it is none any more."""
+
 LOST = (
     OWNED
     | {Kind.LINKER}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cuvet.source.calls import meaning
+from cuvet.source.calls import ASKING, meaning
 from cuvet.source.methods import called, deeds, of_class, plain
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.handles import root
@@ -98,7 +98,8 @@ def _summary(function: Function, callees: Summaries) -> Summary:
                     _made(value, operation.name, function, positions, summary, made)
                 for at, _ in known.named:
                     value = operation.arguments[at] if at < len(operation.arguments) else None
-                    if isinstance(value, str) and value in positions and value not in changed and not block.guards:
+                    always = value not in changed and not block.guards and operation.name not in ASKING
+                    if isinstance(value, str) and value in positions and always:
                         summary.uses.setdefault(positions[value], (operation.name, at))
             elif isinstance(operation, Call) and (callee := summary_of(operation, callees)) is not None:
                 _through(operation, callee, function, positions, summary, made)

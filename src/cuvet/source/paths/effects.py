@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from cuvet.catalog import driver
 from cuvet.model import HostMemory, Outcome
-from cuvet.source.calls import Meaning, meaning
+from cuvet.source.calls import ASKING, Meaning, meaning
 from cuvet.source.methods import THIS, shared_objects
 from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
 from cuvet.source.paths.contexts import EndedContext
@@ -21,9 +21,6 @@ from cuvet.source.paths.world import FAILED, World, told
 from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return, Value
 from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.summaries import summary_of
-
-_ASKING = frozenset({"cudaPointerGetAttributes", "cuPointerGetAttribute", "cuPointerGetAttributes"})
-"""Who asks what a pointer is may find that it is none any more."""
 
 
 class Effects:
@@ -172,7 +169,7 @@ class Effects:
             self.world.observe(reset, Outcome(0))
             self.world.use_device(device)
             return
-        if operation.name in _ASKING:
+        if operation.name in ASKING:
             self.handles.escaped.update(word for value in given if (word := self.handles.known(value)) is not None)
         made = {} if fails else {at: self.handles.fresh() for at, _ in found.made}
         words = found.words(given, self.handles.word)
@@ -227,7 +224,7 @@ class Effects:
         self._object(operation, summary, here)
         for at, value in enumerate(operation.arguments):
             if at in summary.uses:
-                self._used_by(operation, summary.uses[at], value, here)
+                self._used_by(operation, at, summary.uses[at], here)
             if at in summary.ends:
                 given = value.place if isinstance(value, Address) and at in summary.variables else value
                 self._ended_by(operation, summary.ends[at], given, here, sets=at in summary.sets)
@@ -275,13 +272,14 @@ class Effects:
                 self.world.adopt(role, word)
         self.world.observe(told(found.told, found.with_argument(at, word), operation, here), Outcome(0))
 
-    def _used_by(self, operation: Call, use: tuple[str, int], value: Value, here: Here) -> None:
-        """A function uses what it is given, which matters if that has ended."""
+    def _used_by(self, operation: Call, position: int, use: tuple[str, int], here: Here) -> None:
+        """A function uses an argument, which matters if that has ended. The argument is marked where the entry point has its own."""
         api, at = use
         found = meaning(api)
-        word = self.handles.known(value)
+        word = self.handles.known(operation.arguments[position])
         if found is not None and not operation.receiver and word is not None and self.world.is_dead(word):
-            self._end_or_use(operation, found, at, word, here)
+            marked = operation.spans[position : position + 1] * len(found.taken)
+            self._end_or_use(replace(operation, spans=marked), found, at, word, here)
 
     def _ended_by(self, operation: Call, ending: Ending, value: Value, here: Here, sets: bool) -> None:
         """``sets``: the function may put something else there."""
