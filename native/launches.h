@@ -1,5 +1,5 @@
 // What a launch leaves in the flight recorder beside its slot, so that it can be named when its kernel has failed:
-// where it was made, and what the kernel was given. See docs/decisions/0009-launches-leave-their-arguments.md.
+// where it was made, and what the kernel was given. See docs/decisions/0010-launches-leave-their-arguments.md.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,7 @@
 #include "entry_points.h"
 #include "inputs.h"
 #include "libraries.h"
+#include "notices.h"
 #include "own_files.h"
 
 namespace cuvet {
@@ -412,9 +413,7 @@ bool open_recording(bool emulated, bool full) {
     if (!wants_recording() || in_sandbox()) return false;
     const char* directory = getenv("CUVET_TRACE");
     if (!create_file(directory)) {
-        char line[PATH_MAX + 128];
-        const int length = snprintf(line, sizeof line, "cuvet: cannot record in %s: %s\n", directory, strerror(errno));
-        write_all(STDERR_FILENO, line, static_cast<size_t>(length) < sizeof line ? length : sizeof line - 1);
+        tell_launcher(Notice::UNRECORDED, errno);
         return false;
     }
     if (!header) {

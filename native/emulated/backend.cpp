@@ -14,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "../notices.h"
 #include "../stacks.h"
 #include "host_functions.h"
 #include "memory.h"
@@ -105,6 +106,7 @@ Session& current_session() {
 
 void gone(const char* why) {
     if (said_gone.exchange(true)) return;
+    tell_launcher(Notice::UNREACHABLE, errno);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
     char text[512];
     int length = snprintf(text, sizeof text, "the emulated device at %s %s: every CUDA call fails from now on",

@@ -55,10 +55,11 @@ def for_program(
     links: Path,
     preload: bool = True,
     driver_log: Path | None = None,
+    notices: str = "",
 ) -> dict[str, str]:
     """``own`` with the shim before everything else. With the real driver, the emulated runtime beside the shim must not be
     found: the library path then leads to a directory that holds the shim alone, made in ``links``. ``driver_log``: where the
-    driver writes its error log, unless ``own`` says where."""
+    driver writes its error log, unless ``own`` says where. ``notices``: the address of ``Notices``."""
     environment = dict(own)
     directory = _beside_the_shim(links) if device_socket else _shim_alone(links)
     library_path = str(directory)
@@ -70,6 +71,8 @@ def for_program(
         environment["LD_PRELOAD"] = ":".join([str(shim), *filter(None, [own.get("LD_PRELOAD")])])
     if driver:
         environment["CUVET_DRIVER"] = driver
+    if notices:
+        environment["CUVET_NOTICES"] = notices
     if driver_log:
         environment.setdefault(DRIVER_LOG, str(driver_log))
     if device_socket:

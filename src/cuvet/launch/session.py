@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from cuvet.launch import driver, environment, host_memory, names, program, progr
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.emulated import emulated_device
 from cuvet.launch.live import Live
+from cuvet.launch.notices import Notices
 from cuvet.printable import printable, valid
 from cuvet.recording.generated_code import Run
 from cuvet.reports import terminal
@@ -71,6 +72,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
     with ExitStack() as stack:
         socket = stack.enter_context(_device(emulated, args, own))
         directory = trace.make(args.trace)
+        notices = Notices()
         variables = environment.for_program(
             own,
             directory,
@@ -80,6 +82,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             links=stack.enter_context(environment.links(directory)),
             preload=executable.preload,
             driver_log=directory / driver_log.FILE if args.driver_log else None,
+            notices=notices.address,
         )
         meta = Meta(
             argv=tuple(map(valid, argv[:1] if args.no_arguments else argv)),
@@ -98,7 +101,8 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         finally:
             with progress.shown([directory]):
                 live.stop()
-    meta = _ended(meta, child, ending, live, analysis)
+                lost = notices.stop()
+    meta = _ended(meta, child, ending, live, analysis, lost)
     meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)
     notes = [trace.write_meta(directory, meta)]
     notes.append(cudnn_log.keep(directory, own, (each.recording.pid for each in analysis.processes()), started_ns))
@@ -129,9 +133,10 @@ def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> It
         yield socket
 
 
-def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analysis) -> Meta:
+def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analysis, lost: Sequence[str]) -> Meta:
     notes = [
         *meta.notes,
+        *lost,
         *(
             f"process {pid} loaded {path} past cuvet: nothing of what it did with CUDA was seen"
             for pid, path in live.past_shim.items()
