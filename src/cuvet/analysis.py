@@ -13,7 +13,7 @@ import os
 import signal
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -33,7 +33,7 @@ from cuvet.model.precedence import Stage
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode, Run, advice
 from cuvet.recording.launches import Launched, unwaited
-from cuvet.recording.layout import NOT_ASKED, PENDING, NoteCode
+from cuvet.recording.layout import NOT_ASKED, PENDING, End, NoteCode
 from cuvet.recording.ordering import Ordering, is_notable
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork, Image, Overlap, SeenObject
@@ -44,6 +44,7 @@ from cuvet.rules import model_rules
 from cuvet.rules.device.not_initialised import uninitialised
 from cuvet.rules.error import explain_failure
 from cuvet.rules.exit.leak import leaks as leaks_of
+from cuvet.rules.exit.leak import left
 from cuvet.rules.library_handle.creation_failed import kind_not_made
 from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
@@ -67,6 +68,8 @@ MOST_SENTENCES = 100
 MOST_FAILURES = 10_000
 MOST_FORKS = 256
 MOST_GPUS = 1024
+MANY_LEFT = 100
+"""Objects of a kind that one place made and nobody ended."""
 MOST_META = 16 << 20
 """Bytes. The arguments of a program take 2 MiB at most on Linux's default stack."""
 _NO_IMAGE = Image(0, b"", False)
@@ -364,9 +367,27 @@ class ProcessAnalysis:
         self._count()
         self._say_what_was_not_seen()
 
-    def hint(self) -> str | None:
-        """What would give names to the frames that have none."""
-        return advice(self.recording.modules) if self._sites.nameless else None
+    def hints(self, meta: Meta, *, leaks: bool) -> Iterator[str]:
+        """What would give names to the frames that have none, and what ``leaks`` would tell."""
+        if self._sites.nameless and (names := advice(self.recording.modules)):
+            yield names
+        failed = meta.exit_code or meta.signal if meta.pid == self.recording.pid else None
+        if not leaks and not failed and int(self.recording.header["end"]) == End.EXITED and (kinds := self._left()):
+            yield f"{kinds} were never ended: --leaks says where they were made"
+
+    def _left(self) -> str:
+        """The kinds of objects that are left at the end in number, by single places in the program: ``500 streams, 500 events``.
+        What a program holds for good it makes in small numbers, or a library holds it in a pool. A lost context keeps all."""
+        if self.model is None or self.model.lost_contexts:
+            return ""
+        places: Counter[tuple[Kind, int]] = Counter()
+        for found in left(self.model):
+            if isinstance(found.created_by, RecordedCall) and found.created_by.stack:
+                places[found.kind, found.created_by.stack] += 1
+        many: Counter[Kind] = Counter()
+        for (kind, stack), count in places.items():
+            many[kind] += count if count >= MANY_LEFT and not self._sites.is_of_library(stack) else 0
+        return ", ".join(f"{count:,} {_plural(kind).replace('_', ' ')}" for kind, count in many.items() if count)
 
     def keep_names(self) -> None:
         """Of code that is in no file, beside the recording."""
@@ -523,7 +544,7 @@ class Analysis:
             machine=meta.machine,
             memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),
-            hints=tuple(dict.fromkeys(hint for process in self.processes() if (hint := process.hint()))),
+            hints=tuple(dict.fromkeys(hint for each in self.processes() for hint in each.hints(meta, leaks=leaks))),
             stats=dict(stats),
         )
 

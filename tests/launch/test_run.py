@@ -370,3 +370,21 @@ def test_arguments_are_left_out_on_request(cuvet, program) -> None:
     for form in ("terminal", "json", "sarif"):
         again = cuvet("analyze", "--format", form, ran.trace)
         assert "hunter2" not in again.stdout + again.stderr
+
+
+HINT = "500 streams were never ended: --leaks says where they were made"
+
+
+def test_objects_that_are_left_in_number_are_a_hint(cuvet, program) -> None:
+    ran = cuvet.run(REAL, [program("streams"), 500, 0, "left"])
+    assert (ran.rules, ran.report.hints) == ([], (HINT,))
+    assert f"hint: {HINT}\n" in cuvet("analyze", ran.trace).stdout
+    told = cuvet.run((*REAL, "--leaks"), [program("streams"), 500, 0, "left"])
+    assert (told.rules, told.report.hints) == (["exit-leak"], ())
+
+
+@pytest.mark.parametrize("arguments", [(500, 0), (99, 0, "left"), (500, 3, "left"), (500, 0, "context")])
+def test_what_is_ended_or_few_or_of_a_program_that_failed_is_no_hint(
+    cuvet, program, arguments: tuple[object, ...]
+) -> None:
+    assert cuvet.run(REAL, [program("streams"), *arguments]).report.hints == ()

@@ -3,6 +3,7 @@
 int cuInit(unsigned);
 int cuDeviceGet(int *, int);
 int cuDevicePrimaryCtxRetain(void **, int);
+int cuDevicePrimaryCtxReset_v2(int);
 int cuCtxSetCurrent(void *);
 int cuStreamCreate(void **, unsigned);
 int cuStreamDestroy_v2(void *);
