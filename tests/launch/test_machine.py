@@ -156,7 +156,7 @@ def test_who_holds_the_memory_that_was_refused(
 
 def test_the_environment_is_that_of_the_process(cuvet, program, tmp_path: Path) -> None:
     """A script may set what the driver and the loader look at."""
-    script = 'LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$1" NULL_DRIVER_FAIL=cuDeviceGet=2 exec "$2" 60'
+    script = 'LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$1" NULL_DRIVER_FAIL=cuDeviceGet=2,cuStreamSynchronize=400 exec "$2" 60'
     command = ["sh", "-c", script, "sh", nvml(tmp_path, "64ull << 20"), program("stale")]
     with cuvet.on_terminal("run", *REAL, "--color", "never", "--", *command) as (process, screen):
         assert "CV201" in screen.readline()  # it runs, and cuvet has seen it

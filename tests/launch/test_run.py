@@ -39,7 +39,7 @@ def test_a_stale_stream_is_named_with_its_places(cuvet, program) -> None:
     places = [
         (site.frames[0].function, site.frames[0].line) for site in (finding.site, stream.destroyed, stream.created)
     ]
-    assert places == [("main", 15), ("finish", 7), ("main", 13)]
+    assert places == [("main", 16), ("finish", 7), ("main", 14)]
     assert all(site.frames[0].file.endswith("stale.c") for site in (finding.site, stream.destroyed, stream.created))
     assert [frame.function for frame in stream.destroyed.frames] == ["finish", "main"]
 
@@ -51,7 +51,7 @@ def test_errors_are_told_on_a_terminal_while_the_program_runs(cuvet, program) ->
         assert "look again: cuvet analyze" in cuvet.rest_of(screen)
     assert "CV201" in line
     assert "cuStreamSynchronize: stream#1" in line
-    assert "stale.c:15" in line
+    assert "stale.c:16" in line
 
 
 def test_in_a_file_a_finding_stands_once(cuvet, program) -> None:

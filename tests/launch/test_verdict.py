@@ -85,7 +85,9 @@ def test_the_summary_says_how_many_were_taken_back(cuvet, null_driver) -> None:
     assert done.returncode == 0
     assert done.stderr.startswith("0 errors, 0 warnings in ")
     assert "; not shown: 2 ignored by comments\n" in done.stderr
-    assert "; not shown: 2 ignored by comments\n" in cuvet("analyze", trace).stdout
+    again = cuvet("analyze", "--source-root", cuvet.tmp_path, trace)
+    assert "; not shown: 2 ignored by comments\n" in again.stdout
+    assert cuvet("analyze", trace).stdout.count("error[CV201]") == 2  # sources of others are not read
 
 
 def test_what_is_ignored_is_not_told_on_the_terminal_either(cuvet, null_driver) -> None:

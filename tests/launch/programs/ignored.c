@@ -1,4 +1,5 @@
 /* Mistakes that comments are about. */
+#include <stdlib.h>
 #include "cuda.h"
 
 static void finish(void *stream) {
@@ -17,6 +18,7 @@ static void again(void *stream) {
 
 int main(void) {
     void *stream;
+    setenv("NULL_DRIVER_FAIL", "cuStreamSynchronize=400,cuStreamQuery=400", 0);
     begin();
     cuStreamCreate(&stream, 0);
     finish(stream);

@@ -1,4 +1,4 @@
-/* Synchronises a destroyed stream. With an argument it goes on for that many seconds afterwards. */
+/* Synchronises a destroyed stream, which the driver refuses. With an argument it goes on for that many seconds afterwards. */
 #include <stdlib.h>
 #include <unistd.h>
 #include "cuda.h"
@@ -9,6 +9,7 @@ static void finish(void *stream) {
 
 int main(int argc, char **argv) {
     void *stream;
+    setenv("NULL_DRIVER_FAIL", "cuStreamSynchronize=400", 0);
     begin();
     cuStreamCreate(&stream, 0);
     finish(stream);
