@@ -7,6 +7,7 @@ that it can (``Rule.succeeds``), the rule is wrong about this program. Its findi
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import math
 import os
@@ -43,6 +44,7 @@ from cuvet.regular import read_regular
 from cuvet.rules import model_rules
 from cuvet.rules.device.not_initialised import uninitialised
 from cuvet.rules.error import explain_failure
+from cuvet.rules.error.unchecked import lacks
 from cuvet.rules.exit.leak import leaks as leaks_of
 from cuvet.rules.exit.leak import left
 from cuvet.rules.library_handle.creation_failed import kind_not_made
@@ -226,6 +228,7 @@ class ProcessAnalysis:
         standing = [each for each in found if each.stands(call, outcome.status)]
         if any(each.rule.answers for each in standing) and self._answers_library(call, outcome.status):
             standing = [each for each in standing if not each.rule.answers]
+        standing = self._with_cause(model, call, standing)
         for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
             if not (violation.driver_only and site_of(call).api != call.name):
                 answer = violation.rule.answers and outcome.status in answers(_asked(call))
@@ -235,6 +238,17 @@ class ProcessAnalysis:
     def _answers_library(self, call: RecordedCall, status: int | None) -> bool:
         """Whether a library asked, as far as that can be told, and this is what it may be answered."""
         return status in answers(_asked(call), to_library=True) and self._is_of_library(call)
+
+    @staticmethod
+    def _with_cause(model: Model, call: RecordedCall, violations: list[Violation]) -> list[Violation]:
+        """What is wrong with an argument that is nothing follows from the failure of the call that should have made it."""
+        lack = lacks(call, model) if violations and call.entry_point.api == "driver" else None
+        if lack is None:
+            return violations
+        return [
+            dataclasses.replace(each, cause=lack.maker) if each.argument == lack.argument and not each.cause else each
+            for each in violations
+        ]
 
     def _is_of_library(self, call: RecordedCall) -> bool:
         return self._sites.is_of_library(call.stack)

@@ -45,6 +45,11 @@ def test_a_correct_program_has_no_finding_and_the_devices_that_were_asked_for(cu
         ("wait", "capture-wait", ["capture-invalidated"]),
         ("allocate", "capture-unsafe-call", ["capture-invalidated"]),
         ("work", "capture-wait", ["capture-invalidated", "capture-invalidated"]),
+        (
+            "launch",
+            "capture-wait",
+            ["capture-invalidated", "graph-null-handle", "error-unchecked", "graph-exec-null-handle"],
+        ),
         ("pool", "memory-use-unordered", ["memory-free-unordered"]),
         ("free", "memory-free-unordered", []),
     ],

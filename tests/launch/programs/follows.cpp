@@ -4,16 +4,21 @@
 #include <string.h>
 
 static void capture(cudaStream_t stream, const char *mistake) {
-    cudaGraph_t graph;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
     void *memory;
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
-    if (!strcmp(mistake, "wait")) cudaStreamSynchronize(stream);
+    if (!strcmp(mistake, "wait") || !strcmp(mistake, "launch")) cudaStreamSynchronize(stream);
     if (!strcmp(mistake, "allocate")) cudaMalloc(&memory, 64);
     if (!strcmp(mistake, "work")) {
         cudaStreamSynchronize(stream);
         cudaStreamGetPriority(stream, nullptr);
     }
     cudaStreamEndCapture(stream, &graph);
+    if (!strcmp(mistake, "launch")) {
+        cudaGraphInstantiate(&executable, graph, 0);
+        cudaGraphLaunch(executable, stream);
+    }
 }
 
 static void pool(cudaStream_t first, cudaStream_t second) {

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import Kind, Verb
@@ -89,27 +89,42 @@ cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-not-device-memory]
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        failure = model.last_failure(call.thread)
-        if failure is None:
+        lack = lacks(call, model)
+        if lack is None or next(_missing(lack.maker, model), None):
             return
-        first, status = failure
-        if (lost := model.sticky_error(call)) is not None and lost[1] == status:
-            return
-        made = {_alike(role.kind) for role in first.entry_point.roles if role.verb in _MAKES}
-        if not made:
-            return
-        for argument, kind in _missing(call, model):
-            if kind not in made or next(_missing(first, model), None) or _made_since(first, kind, model):
-                continue
-            yield Violation(
-                rule=cls,
-                message=f"{status_name('driver', status)} was not acted upon: a later call uses the {kind.noun} that was not made",
-                argument=None,
-                because=(f"argument {argument + 1} of {call.name} is no {kind.noun}, by {place(call)}",),
-                only_if_failed=True,
-                culprit=first,
-            )
-            return
+        status, kind = status_name("driver", lack.status), lack.kind.noun
+        yield Violation(
+            rule=cls,
+            message=f"{status} was not acted upon: a later call uses the {kind} that was not made",
+            argument=None,
+            because=(f"argument {lack.argument + 1} of {call.name} is no {kind}, by {place(call)}",),
+            only_if_failed=True,
+            culprit=lack.maker,
+            cause=lack.maker,
+        )
+
+
+class Lack(NamedTuple):
+    """What a call lacks because ``maker`` failed with ``status``: an object of the kind, as the argument of this index."""
+
+    maker: Call
+    status: int
+    argument: int
+    kind: Kind
+
+
+def lacks(call: Call, model: Model) -> Lack | None:
+    """What the newest failure of the thread should have made, if the call is given nothing in its place. A driver call."""
+    failure = model.last_failure(call.thread)
+    if failure is None:
+        return None
+    first, status = failure
+    if (lost := model.sticky_error(call)) is not None and lost[1] == status:
+        return None
+    made = {_alike(role.kind) for role in first.entry_point.roles if role.verb in _MAKES}
+    missing = _missing(call, model) if made else ()
+    found = ((argument, kind) for argument, kind in missing if kind in made and not _made_since(first, kind, model))
+    return next((Lack(first, status, argument, kind) for argument, kind in found), None)
 
 
 def _missing(call: Call, model: Model) -> Iterator[tuple[int, Kind]]:
