@@ -439,14 +439,18 @@ bool open_recording(bool emulated, bool full) {
 bool in_sandbox() { return sandbox_expected.load(std::memory_order_acquire); }
 
 void expect_sandbox() {
-    if (!header || in_sandbox()) return;
+    static std::atomic<bool> begun;
+    if (!header || begun.exchange(true)) return;
     const Uncancellable uncancellable;
     uint64_t offset;
     void* chunks = nullptr;
     const uint32_t count = claim_places(RESERVED_CHUNKS, &offset);
-    if (count && make_chunks(count, offset, &chunks) == 0) {
+    const int error = count ? make_chunks(count, offset, &chunks) : 0;
+    if (chunks) {
         reserved = static_cast<char*>(chunks);
         reserved_count = count;
+    } else {
+        stop_recording(error);
     }
     sandbox_expected.store(true, std::memory_order_release);
 }

@@ -369,4 +369,9 @@ def test_the_shim_exports_driver_libraries_and_hooks_and_nothing_else() -> None:
         entry for library in libraries().values() for entry in library.entry_points if entry.wrapped and entry.status
     )
     of_libraries = {symbol for entry in wrapped for symbol in entry.symbols}
-    assert exported - own == set(driver().by_symbol) | undeclared | of_libraries | {"dlopen", "dlsym", "dlclose", "prctl"}
+    assert exported - own == set(driver().by_symbol) | undeclared | of_libraries | {
+        "dlopen",
+        "dlsym",
+        "dlclose",
+        "prctl",
+    }

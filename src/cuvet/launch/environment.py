@@ -105,11 +105,12 @@ def private_directory() -> Iterator[Path]:
 
 def _in_first_place() -> tempfile.TemporaryDirectory[str]:
     why = "no path is short and plain enough"
-    for place in dict.fromkeys((os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm")):
+    wanted = os.path.abspath(os.environ.get("TMPDIR") or "/tmp")
+    for place in dict.fromkeys((wanted, "/tmp", "/var/tmp", "/dev/shm")):
         if len(os.fsencode(place)) > _LONGEST_PLACE or not is_loadable(Path(place)):
             continue
         try:
-            return tempfile.TemporaryDirectory(prefix="cuvet-", dir=os.path.abspath(place), ignore_cleanup_errors=True)
+            return tempfile.TemporaryDirectory(prefix="cuvet-", dir=place, ignore_cleanup_errors=True)
         except OSError as error:
             why = f"{place}: {error.strerror}"
     raise CuvetError(
