@@ -61,13 +61,26 @@ def test_a_recording_whose_end_could_not_be_written_is_analysed(cuvet, program) 
     assert "how the program ended is not known" in again.stdout
 
 
+def test_what_a_program_does_to_its_recording_costs_no_exit_code(cuvet, program) -> None:
+    """It is told after the names of other shapes stood there for the first look."""
+    spoil = "mkfifo 1-1.cuvet; mkdir 2-2.cuvet; ln -s loop loop; ln -s loop 3-3.cuvet; echo x >x-y.cuvet; rm meta.json; mkdir meta.json"
+    script = f"cd $CUVET_TRACE; {spoil}; {program('stale')} 1; exit 6"
+    done = cuvet("run", *REAL, "--", "sh", "-c", script, NULL_DRIVER_FAIL="cuStreamSynchronize=400")
+    assert done.returncode == 6
+    assert "error[CV201]" in done.stderr
+    assert "Traceback" not in done.stderr
+    gone = cuvet("run", *REAL, "--", "sh", "-c", f"{program('streams')} 10; rm -r $CUVET_TRACE; exit 5")
+    assert gone.returncode == 5
+    assert "meta.json could not be written" in gone.stderr
+
+
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&1 >/dev/null | exec 0<&-"])
 def test_a_report_that_nobody_can_read_leaves_the_programs_exit_code(cuvet, program, redirection: str) -> None:
-    """The stale stream is told while the program runs, and in the report."""
     script = (
         f"({shlex.join(cuvet.command('run', *REAL, '--', program('stale'), '1'))}; echo $? >&3) 3>code {redirection}"
     )
-    subprocess.run(["sh", "-c", script], cwd=cuvet.tmp_path, env=cuvet.environment, check=False, timeout=120)
+    environment = {**cuvet.environment, "NULL_DRIVER_FAIL": "cuStreamSynchronize=400"}
+    subprocess.run(["sh", "-c", script], cwd=cuvet.tmp_path, env=environment, check=False, timeout=120)
     assert (cuvet.tmp_path / "code").read_text() == "0\n"
 
 

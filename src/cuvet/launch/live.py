@@ -43,7 +43,8 @@ class Live:
         waits = iter(_FIRST_POLLS_S)
         while not self._stop.wait(next(waits, _POLL_S)):
             findings = self._analysis.advance(running=True)
-            recorded = {int(path.name.partition("-")[0]) for path in self._analysis.directory.glob("*.cuvet")}
+            names = (path.name.partition("-")[0] for path in self._analysis.directory.glob("*.cuvet"))
+            recorded = {int(name) for name in names if name.isdecimal()}
             for pid in recorded - self.environments.keys():
                 self.environments[pid] = users_own(_environment(pid))
             self._tell(findings)

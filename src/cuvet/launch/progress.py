@@ -8,6 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cuvet.launch.trace import bytes_on_disk
+
 LONG_BYTES = 64 << 20
 """Recordings smaller than this are read within a second or two."""
 
@@ -16,7 +18,7 @@ LONG_BYTES = 64 << 20
 def shown(directories: Sequence[Path]) -> Iterator[None]:
     """A spinner on stderr while the block runs, if stderr is a terminal and the recordings are large."""
     console = Console(stderr=True)
-    size = sum(path.stat().st_blocks * 512 for directory in directories for path in directory.glob("*.cuvet"))
+    size = sum(bytes_on_disk(path) for directory in directories for path in directory.glob("*.cuvet"))
     if size < LONG_BYTES or not console.is_terminal:
         yield
         return

@@ -59,13 +59,14 @@ def made_here(directory: Path) -> bool:
 
 def size_of_all() -> int:
     """Bytes on disk of the recordings that no ``--trace`` gave another place."""
-    return sum(map(_bytes_on_disk, _home().glob("*/*.cuvet")))
+    return sum(map(bytes_on_disk, _home().glob("*/*.cuvet")))
 
 
-def _bytes_on_disk(path: Path) -> int:
+def bytes_on_disk(path: Path) -> int:
+    """0 for what cannot be looked at: it was deleted meanwhile, or somebody put it there."""
     try:
         return path.stat().st_blocks * 512
-    except FileNotFoundError:  # deleted meanwhile
+    except OSError:
         return 0
 
 
