@@ -36,7 +36,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
     source, tree = _parsed(path, text)
     defined = language.definitions(tree.root_node, text)
     lowered = read(defined, source, language, linked)
-    findings, paths = _along_paths(lowered, source)
+    findings, walked = _along_paths(lowered, source)
     if source.is_cpp:
         findings += textual_findings(tree.root_node, defined, source, options)
     else:
@@ -54,14 +54,14 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
             guessed=tuple(sorted(lowered.guessed)),
             near=near_names.near_names(tree.root_node, source, options) if source.is_cpp else NearNames(),
         ),
-        stats={"lines": len(source.lines), "bytes": len(text), "functions": len(lowered.functions), "paths": paths},
+        stats={"lines": len(source.lines), "bytes": len(text), "functions": len(lowered.functions)} | walked,
     )
 
 
-def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], int]:
-    """Findings, and how many paths were taken."""
+def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[str, int]]:
+    """Findings, and how many ``paths`` of how many ``steps`` were taken."""
     findings: list[Finding] = []
-    paths = 0
+    walked = {"paths": 0, "steps": 0}
     for function in lowered.functions:
         if function.broken:
             continue
@@ -69,11 +69,12 @@ def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], int]:
         if not complete:
             why = f"function {function.name}: too many paths, {len(explored)} were taken"
             lowered.not_checked.append(unread(function.start, function.end, why, source))
-        paths += len(explored)
+        walked["paths"] += len(explored)
+        walked["steps"] += sum(path.steps for path in explored)
         reporter = Reporter(function, source)
         findings += findings_of(explored, reporter)
         findings += resets(function, reporter)
-    return findings, paths
+    return findings, walked
 
 
 def _parsed(path: Path, text: bytes) -> tuple[Source, Tree]:

@@ -191,4 +191,4 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
     not_checked: tuple[NotChecked, ...] = ()
     outline: Outline | None = None
     stats: dict[str, int] = {}
-    """``lines``, ``functions`` (with CUDA), ``calls``, ``paths``, ``bytes``."""
+    """``lines``, ``functions`` (with CUDA), ``paths``, ``steps`` (blocks and operations that these pass), ``bytes``."""

@@ -1,0 +1,196 @@
+"""How much work a function is, counted in paths, steps and lines of Python that are run: it grows as the function does, and is limited."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from types import FrameType
+
+import pytest
+
+from cuvet.rules import all_rules
+from cuvet.rules.sources import Source, sources
+from cuvet.source import FileResult, check_project, check_source
+from cuvet.source.paths import walk
+from cuvet.source.paths.arms import Arms
+
+_PARAMETERS = "int *a, int n, float *p, cudaStream_t s"
+
+
+def function(body: str) -> str:
+    return (
+        f"#include <cuda_runtime.h>\nvoid f(cudaStream_t);\nvoid g(cudaStream_t);\nvoid k({_PARAMETERS}) {{\n{body}}}\n"
+    )
+
+
+def repeated(line: str, before: str = "", after: str = "") -> Callable[[int], str]:
+    """A function in which the line stands so often; ``@`` in it is its number."""
+    return lambda count: function(before + "".join(line.replace("@", str(at)) + "\n" for at in range(count)) + after)
+
+
+MADE, ENDED = "cudaStream_t t;\ncudaStreamCreate(&t);\n", "cudaStreamDestroy(t);\n"
+ALIKE = {
+    "calls of others": repeated("if (a[@]) f(t); else g(t);", MADE, ENDED),
+    "a call of others, or none": repeated("if (a[@]) f(t);", MADE, ENDED),
+    "calls of CUDA": repeated("if (a[@]) cudaStreamSynchronize(t); else cudaStreamQuery(t);", MADE, ENDED),
+    "a launch": repeated("if (a[@]) kernel<<<1, n, 0, t>>>(p);", MADE, ENDED),
+    "parts of the build": repeated("#if A@\nf(t);\n#else\ng(t);\n#endif", MADE, ENDED),
+    "in blocks": repeated("{ if (a[@]) { f(t); cudaStreamSynchronize(t); } }", MADE, ENDED),
+}
+"""Branches after which all is as it was."""
+OTHER = {
+    "ended in a branch": repeated("if (a[@]) cudaStreamDestroy(t); else g(t);", MADE),
+    "made in a branch": repeated("float *p@; if (a[@]) cudaMalloc(&p@, 4);"),
+    "made or ended": repeated("cudaStream_t t@; if (a[@]) cudaStreamCreate(&t@); else cudaStreamDestroy(t@);"),
+    "of the build": repeated("#if A@\ncudaFree(p);\n#else\nf(s);\n#endif"),
+    "ways out": repeated("float *p@; if (cudaMalloc(&p@, 4) != cudaSuccess) return;"),
+    "to one end": repeated("if (cudaMalloc(&p, @)) goto out;", "", "out:\ncudaFree(p);\n"),
+    "loops": repeated("for (int i = 0; i < a[@]; ++i) { cudaStreamSynchronize(s); if (a[i]) break; }"),
+    "a web": repeated("L@: if (a[@]) goto L@1; if (n) goto L0; cudaStreamSynchronize(s);"),
+    "a switch": lambda count: function(
+        "switch (n) {\n" + "".join(f"case {at}: f(s); cudaStreamQuery(s); break;\n" for at in range(count)) + "}\n"
+    ),
+    "nothing but calls": repeated("cudaFree(p);"),
+    "calls of many variables": repeated("float *p@; cudaMalloc(&p@, 4); cudaFree(p@); cudaFree(p@);"),
+    "copies": repeated(
+        "cudaMemcpyAsync(h, p, 4, cudaMemcpyDeviceToHost, s); n += h[@];", "float *h; cudaMallocHost(&h, 4);\n"
+    ),
+}
+NESTED = {
+    "blocks": lambda depth: function("{" * depth + "cudaFree(p);" + "}" * depth),
+    "branches": lambda depth: function("if (n) {" * depth + "cudaFree(p);" + "}" * depth),
+    "loops": lambda depth: function("while (n--) {" * depth + "cudaFree(p);" + "}" * depth),
+    "brackets": lambda depth: function("cudaFree(" + "(" * depth + "p" + ")" * depth + ");"),
+    "sums": lambda depth: function("cudaMalloc(&p, " + "n + " * depth + "1);"),
+    "calls": lambda depth: function("cudaFree(" + "h(" * depth + "p" + ")" * depth + ");"),
+    "else": lambda depth: function("".join(f"if (a[{at}]) cudaFree(p); else " for at in range(depth)) + ";"),
+}
+
+
+def checked(text: str) -> FileResult:
+    return check_source(Path("a.cu"), text.encode())
+
+
+@pytest.mark.parametrize("shape", ALIKE.values(), ids=ALIKE)
+def test_branches_that_change_nothing_are_checked_on_a_few_paths(shape: Callable[[int], str]) -> None:
+    for count in (250, 500, 1000):
+        result = checked(shape(count))
+        assert result.not_checked == ()
+        assert result.stats["paths"] <= 4
+        assert result.stats["steps"] <= 4 * 6 * (count + 2)
+
+
+@pytest.mark.parametrize("shape", (ALIKE | OTHER).values(), ids=ALIKE | OTHER)
+def test_steps_are_limited_by_the_size_of_the_function(
+    shape: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "MOST_STEPS", 2000)
+    for count in (50, 200):
+        result = checked(shape(count))
+        assert result.stats["steps"] <= 2 * (2000 + 20 * walk.STEPS_OF_OPERATION * count)
+        assert [part.why.partition(", ")[0] for part in result.not_checked] in ([], ["function k: too many paths"])
+
+
+@pytest.mark.parametrize("shape", (ALIKE | OTHER).values(), ids=ALIKE | OTHER)
+def test_the_work_grows_as_the_function_does(shape: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "MOST_STEPS", 200)  # so that the bound is reached by what is small enough to be counted
+    for count in (10, 20, 40, 80):
+        checked(shape(count))  # names are looked up
+    small, large, larger = (lines_run(shape(count)) for count in (20, 40, 80))
+    assert larger - large < 2.7 * (large - small)
+
+
+def lines_run(text: str) -> int:
+    """How many lines of Python are run to check it, those of comprehensions once for each element."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> object:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        checked(text)
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+@pytest.mark.parametrize("shape", NESTED.values(), ids=NESTED)
+@pytest.mark.parametrize("depth", [100, 3000])
+def test_what_is_nested_deeply_is_checked_or_named(shape: Callable[[int], str], depth: int) -> None:
+    result = checked(shape(depth))
+    assert result.stats["steps"] <= 2 * walk.MOST_STEPS
+    assert all(part.first == 4 for part in result.not_checked)
+
+
+def test_a_function_of_ten_thousand_lines_is_checked() -> None:
+    text = repeated("cudaStreamSynchronize(t);", MADE, ENDED + "cudaStreamDestroy(t);\n")(10_000)
+    result = checked(text)
+    assert result.not_checked == ()
+    assert "stream-destroy-twice" in [finding.name for finding in result.findings]
+
+
+def test_a_mistake_behind_many_branches_is_found() -> None:
+    text = repeated("if (a[@]) f(t); else g(t);", MADE, "if (n) cudaStreamDestroy(t);\ncudaStreamDestroy(t);\n")(300)
+    assert [finding.name for finding in checked(text).findings if finding.severity == "error"] == [
+        "stream-destroy-twice"
+    ]
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(example, id=f"{rule.name}: {example.name}")
+        for rule in all_rules()
+        for example in sources((*rule.VALID, *rule.INVALID))
+    ],
+)
+def test_one_path_for_several_branches_finds_what_one_for_each_finds(
+    example: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = {"cuda": "a.cu", "c++": "a.cpp", "python": "a.py", "c#": "a.cs"}[example.language]
+    together = check_source(Path(name), example.program.encode())
+    monkeypatch.setattr(Arms, "joins_alike", lambda self, block, condition: False)
+    alone = check_source(Path(name), example.program.encode())
+    assert together.findings == alone.findings
+    assert check_project([together]) == check_project([alone])
+
+
+LINES = (
+    "if (a[@]) f(t); else g(t);",
+    "if (a[@]) f(t);",
+    "if (a[@]) cudaStreamSynchronize(t);",
+    "if (a[@]) cudaStreamDestroy(t);",
+    "if (n) cudaStreamDestroy(t); else f(u);",
+    "if (a[@]) t = u;",
+    "if (a[@]) { cudaStreamCreate(&t); f(t); }",
+    "if (a[@]) h(&t); else h(&u);",
+    "if (n == 1) f(u); else n = 2;",
+    "if (cudaStreamCreate(&u) != cudaSuccess) return;",
+    "if (a[@]) { if (n) f(t); else cudaStreamDestroy(u); }",
+    "if (a[@]) cudaSetDevice(1);",
+    "for (int i = 0; i < n; ++i) { if (a[@]) f(t); }",
+    "if (a[@]) return;",
+    "if (a[@]) goto out;",
+    "#if A@ || B\nf(t);\n#endif",
+    "cudaStreamSynchronize(t);",
+    "cudaStreamDestroy(u);",
+)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_it_finds_the_same_in_any_order_of_branches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [each.replace("@", str(at)) for at, each in enumerate(Random(seed).choices(LINES, k=8))]
+    text = function(MADE + "cudaStream_t u;\n" + "\n".join(lines) + "\nout:\n" + ENDED)
+    together = checked(text)
+    monkeypatch.setattr(Arms, "joins_alike", lambda self, block, condition: False)
+    alone = checked(text)
+    assert {(each.name, each.message) for each in together.findings} == {
+        (each.name, each.message) for each in alone.findings
+    }
+    assert together.stats["paths"] <= alone.stats["paths"]
