@@ -36,6 +36,8 @@ Ranges& ranges() {
     return *all;
 }
 
+uint64_t span(uint64_t bytes, uint64_t rows, uint64_t pitch) { return rows == 0 ? 0 : (rows - 1) * pitch + bytes; }
+
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Maps zeroed memory, at `address` unless that is 0. Returns 0 if it cannot be had.
@@ -58,9 +60,7 @@ uint64_t map_for_device(uint64_t bytes) {
 
 // Where the bytes of a device range can be read and written; the address itself if it is no device address. `ours`
 // becomes true if it is memory that we reserved. False if the bytes begin in a device range and end outside it.
-bool locate(uint64_t address, uint64_t bytes, uint64_t* location, bool* ours = nullptr) {
-    Ranges& all = ranges();
-    std::lock_guard<std::mutex> lock(all.mutex);
+bool locate_locked(const Ranges& all, uint64_t address, uint64_t bytes, uint64_t* location, bool* ours) {
     *location = address;
     auto next = all.by_start.upper_bound(address);
     if (next == all.by_start.begin()) return true;
@@ -68,8 +68,15 @@ bool locate(uint64_t address, uint64_t bytes, uint64_t* location, bool* ours = n
     if (address - start >= range.bytes) return true;
     if (bytes > range.bytes - (address - start)) return false;
     *location = range.shadow + (address - start);
-    if (ours != nullptr) *ours = true;
+    *ours = true;
     return true;
+}
+
+bool locate(uint64_t address, uint64_t bytes, uint64_t* location) {
+    Ranges& all = ranges();
+    std::lock_guard<std::mutex> lock(all.mutex);
+    bool ours = false;
+    return locate_locked(all, address, bytes, location, &ours);
 }
 
 void say_forbidden(int error) {
@@ -133,16 +140,20 @@ uint64_t fill_lazily(uint64_t start, uint64_t bytes, const uint8_t (&pattern)[pa
     return done;
 }
 
-// The pattern repeats within a page, and an element never crosses one: so it stands in every page as in the first.
-int fill_ours(uint64_t start, uint64_t bytes, const uint8_t (&pattern)[page], bool zeros) {
-    uint64_t head = round_up(start, page) - start;
-    if (head >= bytes) return fill_bytes(start, pattern, bytes);
-    uint64_t done = head + fill_lazily(start + head, (bytes - head) / page * page, pattern, zeros);
-    int error = fill_bytes(start, pattern, head);
-    return error != 0 ? error : fill_bytes(start + done, pattern, bytes - done);
+// Fills the whole pages of one row, if that is our memory and large; `done` becomes the part from `head` on that holds
+// the pattern now. The pattern repeats within a page, and an element never crosses one: it stands in every page as in
+// the first. Nobody can release the memory meanwhile, which would give its addresses to others.
+int locate_and_fill_pages(uint64_t destination, const Rows& rows, const uint8_t (&pattern)[page], bool zeros,
+                          uint64_t* to, uint64_t* head, uint64_t* done) {
+    Ranges& all = ranges();
+    std::lock_guard<std::mutex> lock(all.mutex);
+    bool ours = false;
+    if (!locate_locked(all, destination, span(rows.bytes, rows.rows, rows.destination_pitch), to, &ours)) return EFAULT;
+    *head = round_up(*to, page) - *to;
+    if (ours && rows.rows == 1 && *head < rows.bytes)
+        *done = fill_lazily(*to + *head, (rows.bytes - *head) / page * page, pattern, zeros);
+    return 0;
 }
-
-uint64_t span(uint64_t bytes, uint64_t rows, uint64_t pitch) { return rows == 0 ? 0 : (rows - 1) * pitch + bytes; }
 
 }  // namespace
 
@@ -194,14 +205,19 @@ int fill(uint64_t destination, uint64_t value, uint64_t element_bytes, const Row
     if (element_bytes == 0 || element_bytes > sizeof value || sizeof pattern % element_bytes != 0) return EINVAL;
     for (size_t offset = 0; offset < sizeof pattern; offset += element_bytes)
         memcpy(pattern + offset, &value, element_bytes);
-    uint64_t to = 0;
-    bool ours = false;
-    if (!locate(destination, span(rows.bytes, rows.rows, rows.destination_pitch), &to, &ours)) return EFAULT;
     uint64_t first = 0;  // of `value` the caller's register may hold more than the element
     memcpy(&first, pattern, element_bytes);
-    if (ours && rows.rows == 1) return fill_ours(to, rows.bytes, pattern, first == 0);
+    uint64_t to = 0;
+    uint64_t head = 0;
+    uint64_t done = 0;
+    int error = locate_and_fill_pages(destination, rows, pattern, first == 0, &to, &head, &done);
+    if (error != 0) return error;
+    if (done > 0) {
+        error = fill_bytes(to, pattern, head);
+        return error != 0 ? error : fill_bytes(to + head + done, pattern, rows.bytes - head - done);
+    }
     for (uint64_t row = 0; row < rows.rows; ++row) {
-        int error = fill_bytes(to + row * rows.destination_pitch, pattern, rows.bytes);
+        error = fill_bytes(to + row * rows.destination_pitch, pattern, rows.bytes);
         if (error != 0) return error;
     }
     return 0;
