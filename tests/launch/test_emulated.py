@@ -83,6 +83,63 @@ def test_closed_standard_streams_stay_closed_and_harm_nothing(
     assert [(finding.name, finding.status) for finding in report.findings] == [("stream-use-after-destroy", 400)]
 
 
+@pytest.mark.parametrize(
+    ("what", "rule", "message"),
+    [
+        ("uninitialised", "device-not-initialised", "cuInit was never called"),
+        ("pitch", "memory-pitch-below-width", "the pitch is 16, less than the 64 bytes of a row"),
+        ("large", "host-memory-register-too-large", "4,398,046,511,104 bytes in one registration"),
+        ("moved", "host-memory-unregister-never-registered", "is registered, and was unmapped since"),
+    ],
+)
+def test_what_is_refused_is_explained(cuvet, runtime_program, what: str, rule: str, message: str) -> None:
+    ran = cuvet.run(EMULATED, [runtime_program("refusals"), what])
+    assert ran.rules == [rule]
+    assert message in ran.report.findings[0].message
+    assert ran.report.unexplained == ()
+
+
+def test_an_answer_is_no_failure(cuvet, runtime_program) -> None:
+    """There is no device 1: that is what the program wanted to know."""
+    ran = cuvet.run((*EMULATED, "--record", "full"), [runtime_program("refusals"), "asked"])
+    assert [(finding.name, finding.severity) for finding in ran.report.findings] == [
+        ("device-ordinal-out-of-range", "note")
+    ]
+    assert ran.report.unexplained == ()
+
+
+LIBRARY = """
+def setup(cu):
+    peer = cu.cuDevicePrimaryCtxRetain(1)
+    cu.cuCtxEnablePeerAccess(peer, 0)
+    cu.cuCtxEnablePeerAccess(peer, 0)
+    return peer
+"""
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from cuvet.rules.programs import SETUP, Driver
+import worker
+cu = Driver()
+exec(SETUP)
+peer = worker.setup(cu)
+if len(sys.argv) > 2:
+    cu.cuCtxEnablePeerAccess(peer, 0)
+"""
+
+
+@pytest.mark.parametrize(("own", "expected"), [([], []), (["too"], ["context-peer-enabled-twice"])])
+def test_a_library_expects_what_the_program_is_told(cuvet, tmp_path: Path, own: list[str], expected: list[str]) -> None:
+    package = tmp_path / "site-packages" / "worker"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(LIBRARY)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    program = [sys.executable, str(tmp_path / "program.py"), str(package.parent), *own]
+    ran = cuvet.run((*EMULATED, "--devices", "2"), program)
+    assert ran.rules == expected
+    assert ran.report.unexplained == ()
+
+
 def test_crashes_are_raised_on_request(cuvet, runtime_program) -> None:
     ran = cuvet.run((*EMULATED, "--emulate-crashes"), [runtime_program("mistakes"), "stale-stream"])
     assert (ran.code, ran.stdout) == (128 + signal.SIGSEGV, "")
