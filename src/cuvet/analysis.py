@@ -455,7 +455,7 @@ class ProcessAnalysis:
         self.stats["threads"] += len(self.recording.calls_of_thread)
         for kind in Kind:
             self.stats[_plural(kind)] += self.model.table.count(kind) if self.model else 0
-        self.stats["unexplained_failures"] += sum(failed.count for failed in self.unexplained.all())
+        self.stats["unexplained_failures"] += self.unexplained.total
 
     def _say_what_was_not_seen(self) -> None:
         recording = self.recording

@@ -29,11 +29,13 @@ class Failed:
 
 @dataclass(slots=True)
 class Failures:
-    """Of one process, by place: in the order in which they were first seen."""
+    """Of one process, by place: in the order in which they were first seen. ``total``: how many calls they are."""
 
+    total: int = 0
     _places: dict[tuple[int, ...], Failed] = field(default_factory=dict)
 
     def add(self, call: RecordedCall, status: int, by_library: bool) -> None:
+        self.total += 1
         key = (call.stack or -call.thread, call.entry_point.id, status)
         if key not in self._places and len(self._places) < MOST_PLACES:
             self._places[key] = Failed(call, status, by_library)
@@ -43,7 +45,8 @@ class Failures:
     def take(self, status: int) -> list[Failed]:
         """The program's own calls of the driver that ended with the status: they are explained after all."""
         found = {key: each for key, each in self._places.items() if _is_own(each, status)}
-        for key in found:
+        for key, failed in found.items():
+            self.total -= failed.count
             del self._places[key]
         return list(found.values())
 

@@ -246,12 +246,14 @@ class Model:
         scope = self._scope(dead.kind, self.current_context(call))
         if self.table.find(dead.kind, dead.handle, 0, scope) is not dead:
             return
+        if isinstance(dead, Context):
+            back = self._bring_back(dead, call)
+            for thread in self.threads.values():
+                thread.stack = [back if context is dead else context for context in thread.stack]
+            return
         found = self.table.add(type(dead), dead.kind, dead.handle, 0, scope)
         found.context = dead.context if dead.context is not None and dead.context.alive else self.current_context(call)
         found.device = dead.device
-        if isinstance(found, Context):
-            for thread in self.threads.values():
-                thread.stack = [found if context is dead else context for context in thread.stack]
 
     def doubt_nodes(self) -> None:
         """Graph nodes are made that no call shows: the handle of one that has ended may name one of them."""
@@ -498,13 +500,18 @@ class Model:
         context = self.current_context(call)
         if context is None or context.destroyed_by is None:
             return context
+        back = self._bring_back(context, call)
+        if not back.primary or back.device is None:
+            self.thread(call.thread).set_current(back)
+        return back
+
+    def _bring_back(self, context: Context, call: Call) -> Context:
+        """The next context of a dead one's handle, as ``call`` shows it."""
         back = self.table.add(Context, Kind.CONTEXT, context.handle, 0)
         back.created_by, back.device, back.flags = call, context.device, context.flags
         back.primary, back.retained = context.primary, context.retained
         if back.primary and back.device is not None:
             self.primaries[back.device] = back
-        else:
-            self.thread(call.thread).set_current(back)
         return back
 
     def lose(self, object: Object) -> None:
