@@ -48,8 +48,6 @@ struct DebugOffsets {
 constexpr DebugOffsets OFFSETS_3_13 = {23, 29, 30, 31, 35, 37, 39, 43, 45};
 constexpr DebugOffsets OFFSETS_3_14 = {26, 32, 33, 34, 40, 42, 44, 48, 51};
 
-constexpr int MOST_COMPARED = 16;
-
 enum State { UNKNOWN, LOOKING, DECIDED };
 
 std::atomic<State> state;
@@ -179,11 +177,11 @@ void find_python() {
     python_found.store(known, std::memory_order_release);
 }
 
-int python_frames(PythonFrame* frames, int most) {
+int python_frames(PythonFrame* frames, int most, int walked) {
     if (!python_is_found()) return 0;
     int count = 0;
     const char* frame = innermost_frame();
-    while (frame && count < most) {
+    for (; frame && count < most && walked > 0; walked--) {
         // 3.14 tags references in the lowest bits.
         const char* code = reinterpret_cast<const char*>(field<uintptr_t>(frame, layout.frame_code) & ~uintptr_t{7});
         // From 3.13 on the interpreter's entry frames hold no code object.
@@ -195,14 +193,15 @@ int python_frames(PythonFrame* frames, int most) {
     return count;
 }
 
-uint64_t python_position(int most) {
+// From 3.11 on the instruction is an address in the code object.
+uint64_t python_position(int walked) {
     if (!python_is_found()) return 0;
-    PythonFrame frames[MOST_COMPARED];
-    const int count = python_frames(frames, most < MOST_COMPARED ? most : MOST_COMPARED);
-    uint64_t position = static_cast<uint64_t>(count) + 1;
-    for (int i = 0; i < count; i++)
-        position = (position ^ python_code_key(frames[i].code)) * 0x9E3779B97F4A7C15u +
-                   static_cast<uint64_t>(frames[i].offset);
+    uint64_t position = 1;
+    for (const char* frame = innermost_frame(); frame && walked > 0; walked--) {
+        position = (position ^ field<uint64_t>(frame, layout.frame_instruction)) * 0x9E3779B97F4A7C15u;
+        if (!layout.code_instructions) position ^= field<uint64_t>(frame, layout.frame_code);
+        frame = field<const char*>(frame, layout.frame_previous);
+    }
     return position;
 }
 

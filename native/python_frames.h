@@ -2,6 +2,8 @@
 // nothing is allocated. Only the thread itself changes its frames, so this is safe even where it has released the GIL.
 #pragma once
 
+#include <limits.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -18,11 +20,13 @@ void find_python();
 extern std::atomic<bool> python_found;
 inline bool python_is_found() { return python_found.load(std::memory_order_acquire); }
 
-// Innermost first; how many there are, at most `most`. 0 without an interpreter.
-int python_frames(PythonFrame* frames, int most);
+// Innermost first; how many there are, at most `most`, among the innermost `walked` of the interpreter's, some of which
+// are its own. 0 without an interpreter.
+int python_frames(PythonFrame* frames, int most, int walked = INT_MAX);
 
-// A number that differs where the innermost frames, at most `most`, do. 0 without an interpreter.
-uint64_t python_position(int most);
+// A number that differs where the innermost `walked` frames of the interpreter do, unless another code object has taken
+// the place of one. 0 without an interpreter.
+uint64_t python_position(int walked);
 
 uint32_t python_line(const PythonFrame& frame);
 // Identifies a code object even if another one took its address later.

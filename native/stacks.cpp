@@ -342,8 +342,8 @@ uint32_t capture_trail(Thread* thread, uint64_t frame, Trail* trail) {
     trailed.trail = trail;
     unwind(follow_trail, &trailed);
     if (!trail->count) return 0;
-    trailed.frames.python = python_frames(trailed.frames.code, Trail::MOST_PYTHON);
-    trail->python = python_position(Trail::MOST_PYTHON);
+    trailed.frames.python = python_frames(trailed.frames.code, MOST_FRAMES, Trail::PYTHON);
+    trail->python = python_position(Trail::PYTHON);
     return store_stack(thread, trailed.frames);
 }
 

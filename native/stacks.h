@@ -20,10 +20,10 @@ const char* calling_file();
 // The innermost frames of a stack, and where on it the return addresses are, so that it can be told cheaply whether the
 // same stack is there again.
 struct Trail {
-    static constexpr int MOST = 10, MOST_PYTHON = 8;
+    static constexpr int MOST = 10, PYTHON = 12;
     static constexpr uint64_t UNIT = 8;
 
-    uint64_t python;         // python_position(MOST_PYTHON)
+    uint64_t python;         // python_position(PYTHON)
     uint32_t returns[MOST];  // low halves
     uint16_t offsets[MOST];  // from a frame of the shim, in units
     uint8_t count;

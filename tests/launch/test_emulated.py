@@ -11,6 +11,8 @@ import msgspec
 import pytest
 
 from cuvet.findings import Report
+from cuvet.recording import Recording
+from cuvet.recording.sites import Sites
 
 EMULATED = ("--device", "emulated")
 DEVICES = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c ^$TMPDIR/cuvet-.*/device"
@@ -208,3 +210,34 @@ def test_a_kernel_s_fault_names_the_launches_of_a_python_program(cuvet, tmp_path
         f"(32 MiB by cuMemAlloc at {program}:13), which was freed before by cuMemFree at {program}:16",
         f"clear at {program}:12 (called at {program}:17) was launched before and not waited for",
     )
+
+
+NUMBA = """
+import numpy
+from numba import cuda
+@cuda.jit
+def scale(x, y):
+    x[0] = y[0] * 2
+memory = cuda.to_device(numpy.zeros(1 << 10))
+def step(x):
+    scale[1, 32](x, x)
+for _ in range(3):
+    step(memory)
+step(memory)
+"""
+
+
+def test_a_launch_of_numba_is_known_by_the_user_s_lines(cuvet, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(NUMBA)
+    ran = cuvet.run(EMULATED, [sys.executable, "-W", "ignore", program])
+    recording = Recording(next(ran.trace.glob("*.cuvet")))
+    for _ in recording.poll():
+        pass
+    sites = Sites(recording)
+    lines = [
+        tuple(frame.line for frame in sites.of_stack(place.stack)[1] if frame.file == str(program))
+        for place in recording.places.values()
+    ]
+    assert set(lines) == {(9, 11), (9, 12)}
+    assert {len(place.words) for place in recording.places.values()} == {14}
