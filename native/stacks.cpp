@@ -125,7 +125,8 @@ int follow_trail(void* context, void* argument) {
     const uint64_t address = trailed->frames.addresses[before];
     const uint64_t place = get_stack_pointer.load(std::memory_order_relaxed)(context) - sizeof address;
     const uint64_t offset = (place - trailed->frame) / Trail::UNIT;
-    const bool follows = place > trailed->frame && place % Trail::UNIT == 0 && offset <= UINT16_MAX &&
+    const uint64_t last = trail->count ? trail->offsets[trail->count - 1] : 0;
+    const bool follows = place > trailed->frame && place % Trail::UNIT == 0 && offset <= last + Trail::MOST_STEP &&
                          *reinterpret_cast<const uint64_t*>(place) == address;
     if (!follows) {
         trailed->frames.native = before;

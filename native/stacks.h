@@ -22,6 +22,8 @@ const char* calling_file();
 struct Trail {
     static constexpr int MOST = 10, PYTHON = 12;
     static constexpr uint64_t UNIT = 8;
+    // A frame has not always the same size (alloca): what is compared may lie behind it, but never behind the stack.
+    static constexpr uint64_t MOST_STEP = 4096 / UNIT;
 
     uint64_t python;         // python_position(PYTHON)
     uint32_t returns[MOST];  // low halves
