@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -146,13 +147,17 @@ def _excerpt(frame: Frame, label: str, style: str, gutter: int, output: Console,
     """The line, what is meant in it, and what there is to say of it. With ``again`` the line stands just above."""
     text = line_of(Path(frame.file or ""), frame.line)
     start, end = (len(text[: (column or 1) - 1].expandtabs(_TAB)) for column in (frame.column, frame.end_column))
-    part = window(text.expandtabs(_TAB), start, max(start + 1, end), max(output.width - gutter - 3, 20))
+    room = max(output.width - gutter - 3, 20)
+    part = window(text.expandtabs(_TAB), start, max(start + 1, end), room)
     if not again:
         row = Text(f"{frame.line:>{gutter}} | ", style=_PLACE)
         _print(output, row.append(part.text, style="default"))
     carets = " " * part.start + "^" * max(1, part.end - part.start)
-    row = Text(f"{'':>{gutter}} | ", style=_PLACE).append(carets, style=style)
-    _print(output, row.append(f" {printable(label)}" if label else "", style=style))
+    said = [f"{carets} {printable(label)}".rstrip()]
+    if output.file.isatty() and cell_len(said[0]) > room:
+        said = [carets, printable(label)]
+    for each in said:
+        line(output, Text(f"{'':>{gutter}} | ", style=_PLACE).append(each, style=style), indent=gutter + 3)
 
 
 def _not_checked(report: CheckReport) -> Iterator[str]:

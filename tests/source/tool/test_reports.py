@@ -80,6 +80,13 @@ def made(*findings: CheckFinding, **fields: object) -> CheckReport:
     )
 
 
+class Screen(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def rendered(found: CheckReport, form: str = "terminal", color: str = "never") -> str:
     out = io.StringIO()
     report.write(found, out, form, color)
@@ -179,10 +186,6 @@ def test_a_file_that_is_gone(project: Project) -> None:
 
 
 def test_on_a_terminal_the_headline_is_wrapped_between_words(project: Project) -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     output = terminal.console(Screen(), "never")
     output.width = 50
     report.render(made(FINDING), output)
@@ -191,6 +194,17 @@ def test_on_a_terminal_the_headline_is_wrapped_between_words(project: Project) -
         "    destroyed before this call",
         "    (stream-use-after-destroy)",
     ]
+
+
+def test_on_a_terminal_a_step_that_does_not_fit_has_a_line_of_its_own(project: Project) -> None:
+    project.write({"a.cu": TEXT})
+    output = terminal.console(Screen(), "never")
+    output.width = 46
+    report.render(made(FINDING), output)
+    lines = output.file.getvalue().splitlines()
+    assert "3 |     cudaStreamCreate(&s);" in lines
+    place = lines.index("5 |     cudaStreamDestroy(s);")
+    assert lines[place + 1 : place + 3] == ["  |     ^^^^^^^^^^^^^^^^^^^^", "  | 3: s is destroyed here"]
 
 
 def test_in_a_line_each(project: Project) -> None:
