@@ -22,7 +22,7 @@ def render(failures: Sequence[UnexplainedFailure], total: int, console: Console)
             console.print()
     of_libraries = [failure for failure in failures if failure.library is not None]
     if of_libraries:
-        _print(
+        terminal.line(
             console,
             Text("failed in libraries", style=terminal.STYLES["note"]).append(
                 ", which may expect it:", style="not bold"
@@ -31,11 +31,12 @@ def render(failures: Sequence[UnexplainedFailure], total: int, console: Console)
         for failure in of_libraries:
             frames = [frame for frame in terminal.located(failure.site) if frame.file]
             where = f", first at {terminal.place_of(frames)}" if frames else ""
-            _print(console, Text(f"   {sentence(failure)}{where}", style="default"))
+            terminal.line(console, Text(f"   {sentence(failure)}{where}", style="default"), indent=6)
         console.print()
     more = total - sum(failure.count for failure in failures)
     if more > 0:
-        _print(console, Text(f"{more:,} more failed calls are not listed\n", style="default"))
+        terminal.line(console, f"{more:,} more failed calls are not listed")
+        console.print()
 
 
 def sentence(failure: UnexplainedFailure) -> str:
@@ -52,7 +53,7 @@ def asking(failure: UnexplainedFailure) -> str:
 
 
 def _own(failure: UnexplainedFailure, console: Console) -> None:
-    _print(
+    terminal.line(
         console,
         Text("failed", style=terminal.STYLES["note"]).append(
             f": {sentence(failure)}, and no rule says why", style="bold"
@@ -62,7 +63,3 @@ def _own(failure: UnexplainedFailure, console: Console) -> None:
     for cause in failure.causes:
         terminal.labelled("may be", f"{cause.title} (cuvet explain {cause.cause})", console)
     terminal.labelled("more", asking(failure), console)
-
-
-def _print(console: Console, text: Text) -> None:
-    console.print(text, soft_wrap=True, markup=False)
