@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 
 from cuvet.source.paths.arms import Arm, Arms
@@ -282,9 +282,10 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
     budget = MOST_STEPS + STEPS_OF_OPERATION * sum(len(block.operations) + 1 for block in function.blocks)
     first = Path(function, summaries, arms, budget)
     first.run()
-    paths = [first]
     budget -= first.steps
-    waiting = dict.fromkeys(first.alternatives)
+    order = {each: at for at, each in enumerate(dict.fromkeys(first.alternatives))}
+    waiting = dict.fromkeys(order)
+    others: list[tuple[int, Path]] = []
     while waiting and budget > 0:
         alternative = next(iter(waiting))
         together = (each for each in waiting if not each.failing)
@@ -293,8 +294,10 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
         )
         path = Path(function, summaries, arms, budget, taken, first)
         path.run()
-        paths.append(path)
         budget -= path.steps
-        for each in (alternative, *path.otherwise.values()):
+        took = (alternative, *path.otherwise.values())
+        others.append((order[took[-1]], path))
+        for each in took:
             waiting.pop(each, None)
-    return paths, budget > 0
+    others.sort(key=itemgetter(0))
+    return [first, *(path for _, path in others)], budget > 0

@@ -22,8 +22,10 @@ _ENDS = frozenset({"cudaStreamEndCapture", "cuStreamEndCapture"})
 def left_open(body: Body) -> Iterator[Finding]:
     """Code of somebody else that is run between the begin of a capture and its end, where nobody catches what it throws."""
     for begin in body.calls:
+        if begin.name not in _BEGINS:
+            continue
         end = next((call for call in body.calls if call.name in _ENDS and call.start > begin.end), None)
-        if begin.name not in _BEGINS or end is None:
+        if end is None:
             continue
         foreign = next((call for call in _calls(body.body, begin.end, end.start) if _is_foreign(call, body)), None)
         if foreign is not None and not _is_caught(foreign):
