@@ -10,7 +10,7 @@ import pytest
 from cuvet.rules import all_rules
 from cuvet.rules.sources import Source, sources
 from cuvet.source import Options, check_project, check_source
-from cuvet.source.syntax.lexing import cpp_code, without_directives
+from cuvet.source.syntax.lexing import cpp_code
 
 _MARK = re.compile(r" *//[^\n]*")
 _NOISE = (
@@ -68,6 +68,7 @@ CONTEXT = "#include <cuda.h>\n#include <cuda_runtime.h>\n"
         ("// using cudaThreadSynchronize", "cudaThreadSynchronize()", "source-removed-entry-point"),
         ("// #define cudaThreadSynchronize", "cudaThreadSynchronize()", "source-removed-entry-point"),
         ("#pragma unroll", "cudaThreadSynchronize()", "source-removed-entry-point"),
+        ("#if 1\n#endif", "cudaThreadSynchronize()", "source-removed-entry-point"),
     ],
 )
 def test_a_call_after_something_that_is_no_code(before: str, call: str, rule: str) -> None:
@@ -160,7 +161,3 @@ def test_by_release() -> None:
 def test_code_without_comments_and_texts(text: str, code: str) -> None:
     assert cpp_code(text.encode("latin-1")).decode() == code
     assert len(cpp_code(text.encode("latin-1"))) == len(text)
-
-
-def test_code_without_directives() -> None:
-    assert without_directives(b"  #if A \\\n  B\nc\n#endif\n") == b"         \n   \nc\n      \n"

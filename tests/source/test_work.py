@@ -154,6 +154,7 @@ def test_one_path_for_several_branches_finds_what_one_for_each_finds(
     example: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = {"cuda": "a.cu", "c++": "a.cpp", "python": "a.py", "c#": "a.cs"}[example.language]
+    monkeypatch.setattr(walk, "FEW", 0)
     together = check_source(Path(name), example.program.encode())
     monkeypatch.setattr(Arms, "joins_alike", lambda self, block, condition: False)
     alone = check_source(Path(name), example.program.encode())
@@ -187,6 +188,7 @@ LINES = (
 def test_it_finds_the_same_in_any_order_of_branches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [each.replace("@", str(at)) for at, each in enumerate(Random(seed).choices(LINES, k=8))]
     text = function(MADE + "cudaStream_t u;\n" + "\n".join(lines) + "\nout:\n" + ENDED)
+    monkeypatch.setattr(walk, "FEW", 0)
     together = checked(text)
     monkeypatch.setattr(Arms, "joins_alike", lambda self, block, condition: False)
     alone = checked(text)

@@ -46,11 +46,14 @@ def holds_several(kind: str) -> bool:
 
 def is_declared_at(at: int, code: bytes) -> bool:
     """Whether the name at that offset stands after a type: no call, but a declaration of the function. ``code`` has no comments."""
-    before = code[max(at - _LONGEST_TYPE, 0) : at]
-    if not before.strip(b" \t\r\n*&"):
-        before = code[max(at - _LONGEST_COMMENT, 0) : at].rstrip()[-_LONGEST_TYPE:] + b" "
-    word = _TYPE_BEFORE.search(before)
-    return word is not None and word[1] not in BEFORE_CALLS
+    start = max(at - _LONGEST_TYPE, 0)
+    if not code[start:at].strip(b" \t\r\n*&"):
+        start = max(at - _LONGEST_COMMENT, 0)
+    word = _TYPE_BEFORE.search(code, start, at)
+    if word is None or word[1] in BEFORE_CALLS:
+        return False
+    line = code.rfind(b"\n", 0, word.start()) + 1
+    return not code[line : word.start()].lstrip().startswith(b"#")  # what a directive ends with
 
 
 def declared(node: Node) -> tuple[str, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+
 from cuvet.source.calls import meaning
 from cuvet.source.paths.trace import Guards
 from cuvet.source.program import Call, Function
@@ -11,18 +14,17 @@ class Releases:
     """Of one function."""
 
     def __init__(self, function: Function) -> None:
-        self._by_place: dict[str, list[tuple[Guards, int]]] = {}
-        for block in function.blocks:
+        self._function = function
+
+    @cached_property
+    def _by_place(self) -> dict[str, list[tuple[Guards, int]]]:
+        found: dict[str, list[tuple[Guards, int]]] = {}
+        for block in self._function.blocks:
             for operation in block.operations:
                 if isinstance(operation, Call) and not operation.launch:
-                    self._add(operation, block.guards)
-
-    def _add(self, call: Call, guards: Guards) -> None:
-        found = meaning(call.name)
-        for at, _ in found.ended if found is not None else ():
-            place = call.arguments[at] if at < len(call.arguments) else None
-            if isinstance(place, str):
-                self._by_place.setdefault(place, []).append((guards, call.start))
+                    for place in _ended(operation):
+                        found.setdefault(place, []).append((block.guards, operation.start))
+        return found
 
     def of(self, place: str, within: Guards = ()) -> bool:
         """Whether the function ends what the place holds, anywhere ``within`` these branches, under whatever condition."""
@@ -32,3 +34,12 @@ class Releases:
         """Whether the function ends what the place holds, whatever happens, further down than the offset ``after``: then it means to do
         so on every way out."""
         return any(not guards and start > after for guards, start in self._by_place.get(place, ()))
+
+
+def _ended(call: Call) -> Iterator[str]:
+    """The places whose contents a call ends."""
+    found = meaning(call.name)
+    for at, _ in found.ended if found is not None else ():
+        place = call.arguments[at] if at < len(call.arguments) else None
+        if isinstance(place, str):
+            yield place

@@ -2,8 +2,8 @@
 
 A path is taken with the arms that do not leave the function early, every loop once, all calls successful; then each decision that can
 also go the other way is taken otherwise. So what is found on a path needs one decision of which nothing is known, and not a combination
-that may be impossible. Arms that change nothing, and end where the other one does, are taken one after the other on the same path: a
-function of many such branches takes few paths. ``cuvet.source.paths.belief`` says whether that holds for the calls that
+that may be impossible. In functions of many branches, arms that change nothing, and end where the other one does, are taken one after the
+other on the same path. ``cuvet.source.paths.belief`` says whether that holds for the calls that
 a finding is about.
 """
 
@@ -26,6 +26,8 @@ from cuvet.source.syntax.macros import implies, names_in
 MOST_STEPS, STEPS_OF_OPERATION = 40_000, 4
 """How many blocks and operations all paths of a function pass: so many, and so many more for each that it has. A function that takes more
 is not checked to its end."""
+FEW = 16
+"""Decisions: where there are no more, each is taken on a path of its own, which costs less than to look for those that change nothing."""
 _MOST_TURNS = 4
 """Of a loop, on one path."""
 _MOST_PASSES = 16
@@ -71,8 +73,8 @@ class _Open:
 
 class Path:
     """One path through a function. It takes the ``alternatives``, by their decisions: the first that it comes to, and further ones as long
-    as each arm joins the path ``first`` again with nothing changed by either. What comes before the first of them is not judged again:
-    the calls that CUDA refuses there are known from ``first``. With calls that fail it takes one alternative."""
+    as each arm joins the path ``first`` again with nothing changed by either; both have to look for ``joins``. What comes before the first
+    of them is not judged again: the calls that CUDA refuses there are known from ``first``. With calls that fail it takes one."""
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class Path:
         most_steps: int,
         alternatives: Mapping[Decision, Alternative] = MappingProxyType({}),
         first: Path | None = None,
+        joins: bool = False,
     ) -> None:
         self.function = function
         self.arms = arms
@@ -105,6 +108,7 @@ class Path:
         self._most_steps = most_steps
         self._waiting = dict(alternatives)
         self._first = first
+        self._looks_for_joins = joins
         self._open: list[_Open] = []
         self._answers: dict[str, list[Taken]] = {}
         """By its text, the decisions on a condition: the newest, and the newest on another than that."""
@@ -164,7 +168,7 @@ class Path:
         truth = edges[arm].truth
         if other is None:
             self._remember_other_arm((at, count), arm, condition, known is None)
-        if condition is not None and known is None and (other is not None or self._first is None):
+        if condition is not None and known is None and self._looks_for_joins and (other or self._first is None):
             self._enter(other, (at, count), condition)
         self._note(Taken(at, arm, condition, truth, self.steps, known is None, count))
         if known is None and condition is not None:
@@ -183,8 +187,6 @@ class Path:
 
     def _enter(self, other: Alternative | None, decision: Decision, condition: Condition) -> None:
         """An arm of the decision begins."""
-        if other is not None and other.failing:
-            return
         if self.arms.joins_alike(decision[0], condition):
             self._open.append(_Open(decision, self.effects.state(self.arms.matters)))
         elif other is not None:
@@ -283,16 +285,19 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
     first = Path(function, summaries, arms, budget)
     first.run()
     budget -= first.steps
+    many = sum(not each.failing for each in first.alternatives) > FEW
+    if many:
+        first = Path(function, summaries, arms, budget, joins=True)
+        first.run()
     order = {each: at for at, each in enumerate(dict.fromkeys(first.alternatives))}
     waiting = dict.fromkeys(order)
     others: list[tuple[int, Path]] = []
     while waiting and budget > 0:
         alternative = next(iter(waiting))
-        together = (each for each in waiting if not each.failing)
-        taken = (
-            {alternative.decision: alternative} if alternative.failing else {each.decision: each for each in together}
-        )
-        path = Path(function, summaries, arms, budget, taken, first)
+        alone = alternative.failing or not many
+        together = [alternative] if alone else [each for each in waiting if not each.failing]
+        taken = {each.decision: each for each in together}
+        path = Path(function, summaries, arms, budget, taken, first, joins=not alone)
         path.run()
         budget -= path.steps
         took = (alternative, *path.otherwise.values())

@@ -65,8 +65,8 @@ def _handed(source: Source) -> set[str]:
         if (
             hands_over(name)
             and name not in symbols()
-            and source.statements[at] != _SPACE
-            and not is_declared_at(at, source.statements)
+            and source.code[at] != _SPACE
+            and not is_declared_at(at, source.code)
         ):
             end = _END_OF_STATEMENT.search(source.code, start + 1, start + _MOST_ARGUMENTS)
             words.update(_WORD.findall(source.code, start, end.start() if end else start + _MOST_ARGUMENTS))

@@ -23,17 +23,11 @@ LEXERS = {language: re.compile(pattern, re.S) for language, pattern in _PATTERNS
 """By language as in ``cuvet.source.SUFFIXES``: comments (group ``comment``) and literals."""
 _CPP = re.compile(_PATTERNS["c++"].encode(), re.S)
 _VISIBLE = re.compile(rb"[^\r\n]")
-_DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
 
 
 def cpp_code(text: bytes) -> bytes:
     """C, C++ or CUDA C++ with spaces for comments and for what stands in quotes. No offset and no line changes."""
     return _CPP.sub(_blank, text)
-
-
-def without_directives(code: bytes) -> bytes:
-    """What ``cpp_code`` gives, with spaces for the preprocessor's lines too."""
-    return _DIRECTIVE.sub(lambda match: _VISIBLE.sub(b" ", match[0]), code)
 
 
 def _blank(match: re.Match[bytes]) -> bytes:

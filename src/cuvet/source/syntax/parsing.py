@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cuvet import CuvetError
 from cuvet.source.ownership import arguments_of_releases
-from cuvet.source.syntax.lexing import cpp_code, without_directives
+from cuvet.source.syntax.lexing import cpp_code
 from cuvet.source.syntax.mending import mended, with_whole_statements
 
 if TYPE_CHECKING:
@@ -54,11 +54,6 @@ class Source:
     def code(self) -> bytes:
         """In C++, the text with spaces for comments and for what stands in quotes: patterns are searched in this. Elsewhere the text."""
         return cpp_code(self.text) if self.is_cpp else self.text
-
-    @cached_property
-    def statements(self) -> bytes:
-        """``code`` without the preprocessor's lines."""
-        return without_directives(self.code)
 
     @property
     def is_cpp(self) -> bool:

@@ -84,7 +84,7 @@ def _declared_here(name: str, source: Source) -> bool:
     if re.search(rb"#\s*define\s+" + word + rb"\b|\busing\s[^;]{0,300}?\b" + word + rb"\b", source.code):
         return True
     called = re.compile(rb"\b" + word + rb"\s*\(")
-    return any(is_declared_at(match.start(), source.statements) for match in called.finditer(source.statements))
+    return any(is_declared_at(match.start(), source.code) for match in called.finditer(source.code))
 
 
 def guarded(root: Node, offset: int, source: Source) -> bool:

@@ -104,7 +104,7 @@ def _calls(name: str, root: Node, source: Source) -> list[int] | None:
     """Offsets at which the function is called, in all releases; None if the name stands for anything else somewhere."""
     found: list[int] = []
     for offset in positions(source.code, name.encode()):
-        if not is_call(root, offset, source) or is_declared_at(offset, source.statements):
+        if not is_call(root, offset, source) or is_declared_at(offset, source.code):
             return None
         if not guarded(root, offset, source):
             found.append(offset)

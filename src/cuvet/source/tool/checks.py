@@ -125,7 +125,7 @@ class Checks:
 
     def _declarations(self, word: bytes) -> Iterator[tuple[int, list[Node]]]:
         """Where the file declares the name, and the scopes around that."""
-        for offset in positions(self._code.source.statements, word):
+        for offset in positions(self._code.source.code, word):
             node = self._code.root.descendant_for_byte_range(offset, offset + 1)
             if node is None or node.text != word or not _is_declared(node):
                 continue
