@@ -25,6 +25,7 @@ from cuvet.recording.layout import End
 from cuvet.recording.managed_lines import Callee, ManagedLines, Native, assemblies_of
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import Module
+from cuvet.regular import read_regular
 
 MOST_BYTES = 64 << 20
 MOST_NAME = 1024
@@ -241,14 +242,7 @@ def _parse(data: bytes) -> _Map:
 def _read_kept(path: Path) -> dict[int, CodeName]:
     """Empty if there is no such file, or it is not as ``keep`` writes it: the stacks then have addresses."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return {}
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return {}
-        data = file.read(MOST_KEPT_BYTES + 1)
-    try:
+        data = read_regular(path, MOST_KEPT_BYTES + 1, follow=False)
         return msgspec.json.decode(data, type=dict[int, CodeName]) if len(data) <= MOST_KEPT_BYTES else {}
-    except msgspec.DecodeError:
+    except (OSError, msgspec.DecodeError):
         return {}

@@ -7,13 +7,12 @@ method that it calls (and whose code may have become part of its own) does the s
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cuvet.recording.assembly import Assembly, BadAssembly, CallSite, Method
 from cuvet.recording.sequence_points import Lines, lines_of
+from cuvet.regular import read_regular
 
 MOST_BYTES = 128 << 20
 MOST_ASSEMBLIES = 64
@@ -127,8 +126,7 @@ def assemblies_of(argv: Iterable[str], executable: str) -> list[Path]:
 
 
 def _bytes(path: Path) -> bytes:
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
-            raise BadAssembly("no file of a size that is read")
-        return file.read(MOST_BYTES)
+    data = read_regular(path, MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise BadAssembly("larger than any file that is read")
+    return data
