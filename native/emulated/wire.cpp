@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 
 namespace cuvet::emulated {
 
@@ -38,22 +40,53 @@ class BrokerLock {
     const pid_t process_ = getpid();
 };
 
-bool connect_broker(const char* path) {
+// Returns a socket, or -1.
+int connect_to(const sockaddr_un& address, size_t length) {
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -1;
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+    if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0) return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+int connect_by_path(const char* path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    strcpy(address.sun_path, path);
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) return false;
-    if (connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-        int error = errno;
-        close(descriptor);
-        errno = error;
-        return false;
-    }
+    const size_t length = strlen(path) + 1;
+    if (length > sizeof address.sun_path) return -1;
+    memcpy(address.sun_path, path, length);
+    return connect_to(address, length);
+}
+
+// `given`: NAME:KEY. The abstract name can be reached from every root directory and by every user; who has the key is
+// let in.
+int connect_by_name(const char* given) {
+    const char* key = given == nullptr ? nullptr : strchr(given, ':');
+    if (key == nullptr) return -1;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const auto length = static_cast<size_t>(key - given);
+    if (length >= sizeof address.sun_path) return -1;
+    memcpy(address.sun_path + 1, given, length);
+    int descriptor = connect_to(address, length + 1);
+    if (descriptor < 0) return -1;
+    Message message;
+    message.put(static_cast<uint8_t>(Frame::key));
+    message.put(uint8_t{0});
+    message.put(uint16_t{0});
+    message.put(uint32_t{0});
+    message.append(key + 1, strlen(key + 1));
+    const std::vector<uint8_t>& bytes = message.finish();
+    if (send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()))
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+bool connect_broker(const char* path) {
+    int descriptor = connect_by_path(path);
+    if (descriptor < 0) descriptor = connect_by_name(getenv("CUVET_DEVICE_KEY"));
     broker = keep(descriptor);
     return broker.number >= 0;
 }

@@ -17,6 +17,7 @@ enum class Frame : uint8_t {
     driver_call = 0,
     runtime_call = 1,
     library_call = 2,
+    key = 251,
     bring = 252,
     goodbye = 253,
     answer = 254,

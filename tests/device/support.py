@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,6 +59,7 @@ def running_device(directory: Path, devices: int = 1, memory: int = 0, **environ
     if 0. ``environment`` is added to its own."""
     socket, trace = directory / "device.sock", directory / "trace"
     trace.mkdir()
+    key = f"cuvet-{secrets.token_hex(16)}:{secrets.token_hex(16)}"
     command = [sys.executable, "-m", "cuvet.device", "--socket", str(socket), "--devices", str(devices)]
     command += ["--memory", str(memory)] if memory else []
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
@@ -66,12 +68,13 @@ def running_device(directory: Path, devices: int = 1, memory: int = 0, **environ
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path, **environment},
+        env={**os.environ, "PYTHONPATH": path, "CUVET_DEVICE_KEY": key, **environment},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.stderr.read() if process.stderr else ""
     environment = {
         "CUVET_DEVICE_SOCKET": str(socket),
+        "CUVET_DEVICE_KEY": key,
         "CUVET_TRACE": str(trace),
         "LD_PRELOAD": str(NATIVE / "libcuda.so.1"),
         "LD_LIBRARY_PATH": str(NATIVE),

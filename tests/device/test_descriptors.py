@@ -13,7 +13,6 @@ from .support import NATIVE, Device
 CLIENT = """
 #define _GNU_SOURCE
 #include "client.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -22,11 +21,9 @@ static int numbers[64], count, ends[2];
 
 // Those that cuvet opened: the test's programs open none.
 static void list_descriptors(void) {
-    DIR *directory = opendir("/proc/self/fd");
     count = 0;
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (atoi(entry->d_name) > 2 && atoi(entry->d_name) != dirfd(directory)) numbers[count++] = atoi(entry->d_name);
-    closedir(directory);
+    for (int number = 3; number < 1024; number++)
+        if (fcntl(number, F_GETFD) != -1) numbers[count++] = number;
 }
 // Their numbers lead to a socket of the program's own.
 static void take_descriptors(void) {
@@ -173,6 +170,34 @@ def test_threads_that_begin_after_setuid_reach_the_device(device: Device, tmp_pa
     assert (done.returncode, done.stderr) == (7, "")
 
 
+def test_the_first_call_may_come_after_chroot(device: Device, as_root: list[str], tmp_path: Path) -> None:
+    program = build(
+        tmp_path,
+        """
+        int main(int count, char **arguments) {
+            CHECK(chroot(arguments[1]) == 0 && chdir("/") == 0);
+            start();
+            take_descriptors();
+            CHECK(use(0) == 0 && works_in_a_thread());
+            check_untouched();
+            return 7;
+        }""",
+    )
+    (tmp_path / "empty").mkdir()
+    done = device.run(*as_root, program, tmp_path / "empty")
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_a_program_may_be_another_users(device: Device, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("setuid needs root")
+    program = build(
+        tmp_path, "int main(void) { CHECK(setuid(65534) == 0); start(); return works_in_a_thread() ? 7 : 8; }"
+    )
+    done = device.run(program)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
 def test_a_device_that_cannot_be_reached_any_more_is_said_once(
     device: Device, as_root: list[str], tmp_path: Path
 ) -> None:
@@ -190,7 +215,7 @@ def test_a_device_that_cannot_be_reached_any_more_is_said_once(
         }""",
     )
     (tmp_path / "empty").mkdir()
-    done = device.run(*as_root, program, tmp_path / "empty")
+    done = device.run(*as_root, program, tmp_path / "empty", CUVET_DEVICE_KEY="")
     assert done.returncode == 7, done.stderr
     assert done.stderr.count("\n") == 1
     assert "cannot be reached: every CUDA call fails from now on" in done.stderr

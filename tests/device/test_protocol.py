@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cuvet.catalog import driver
 from cuvet.device.process import Machine
-from cuvet.device.protocol import Answer, Bring, Command, Goodbye, Hello, Op, ProtocolError, Request, decode
+from cuvet.device.protocol import Answer, Bring, Command, Goodbye, Hello, Key, Op, ProtocolError, Request, decode
 
 from .support import Device, running_device
 
@@ -67,7 +67,7 @@ def test_any_bytes_are_decoded_or_refused(message: bytes) -> None:
         decoded = decode(message)
     except ProtocolError:
         return
-    assert isinstance(decoded, (Answer, Bring, Goodbye, Hello, Request))
+    assert isinstance(decoded, (Answer, Bring, Goodbye, Hello, Key, Request))
 
 
 def test_a_call_is_answered_over_the_socket(device: Device) -> None:
@@ -131,7 +131,44 @@ def test_what_is_brought_must_be_a_connection(what: str, tmp_path: Path) -> None
             assert receive(client)[0] == Op.RETURN
 
 
+def connect_by_name(device: Device) -> tuple[socket.socket, bytes]:
+    """A connection by the abstract name, and the message with the key."""
+    name, _, key = device.environment["CUVET_DEVICE_KEY"].partition(":")
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(60)
+    client.connect(f"\0{name}")
+    return client, struct.pack("<BBHI", 251, 0, 0, 0) + key.encode()
+
+
+def test_who_comes_by_the_abstract_name_shows_the_key(device: Device) -> None:
+    client, key = connect_by_name(device)
+    with client:
+        client.sendall(framed(key) + framed(HELLO) + framed(request("cuInit", 0)))
+        assert receive(client)[0] == Op.RETURN
+
+
+def test_without_the_key_nobody_is_let_in_and_nothing_is_said(tmp_path: Path) -> None:
+    with running_device(tmp_path) as device:
+        key = connect_by_name(device)[1]
+        for message in (HELLO, key[:-1] + b"x", key[:-1], key + bytes(100), struct.pack("<BBHI", 252, 0, 0, 0)):
+            client, _ = connect_by_name(device)
+            with client:
+                client.sendall(framed(message))
+                assert receive(client) == b""
+        idle = [connect_by_name(device)[0] for _ in range(100)]
+        assert idle[-1].recv(1) == b""  # too many that have not shown it
+        with connect(device) as client:
+            client.sendall(framed(HELLO) + framed(request("cuInit", 0)))
+            assert receive(client)[0] == Op.RETURN
+        for each in idle:
+            each.close()
+        device.process.terminate()
+        assert device.process.stderr is not None
+        assert device.process.stderr.read() == ""
+
+
 HOSTILE = {
+    "a key that is not asked for": struct.pack("<BBHI", 251, 0, 0, 0) + b"key",
     "unknown kind": struct.pack("<BBHI", 77, 0, 0, 0),
     "too short": b"abc",
     "call before HELLO": request("cuInit", 0),

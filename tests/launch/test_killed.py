@@ -43,7 +43,7 @@ def run_and_kill(busy: Path, trace: Path, null_driver: Path, after_s: float) -> 
         trace,
         record="full",
         driver=str(null_driver / "libcuda.so.1"),
-        device_socket=None,
+        device=None,
         links=trace,
     )
     process = subprocess.Popen([busy], env=variables, stdout=subprocess.PIPE)

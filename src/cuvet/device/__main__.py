@@ -6,6 +6,7 @@ Says ``ready`` when clients may connect; runs until SIGTERM, or until its parent
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import signal
 import sys
@@ -29,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not 0 <= options.devices <= MOST_DEVICES:
         parser.error(f"--devices: {options.devices} is not between 0 and {MOST_DEVICES}")
     try:
-        server = Server(options.socket, Machine(options.devices, options.memory), answer)
+        server = Server(
+            options.socket, Machine(options.devices, options.memory), answer, os.environ.get("CUVET_DEVICE_KEY", "")
+        )
     except OSError as error:
         print(f"cuvet.device: cannot make the socket {options.socket}: {error.strerror or error}", file=sys.stderr)
         return 2

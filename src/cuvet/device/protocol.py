@@ -81,6 +81,13 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """First message of a connection by the socket's abstract name, which everybody can see."""
+
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Bring:
     """The socket that comes with this message is the connection of another thread."""
 
@@ -114,16 +121,18 @@ Steps = Generator[Command, Answer, Result]
 
 _HEADER = struct.Struct("<BBHI")
 _BLOB = struct.Struct("<HHI")
-_DRIVER, _RUNTIME, _LIBRARY, _BRING, _GOODBYE, _ANSWER, _HELLO = 0, 1, 2, 252, 253, 254, 255
+_DRIVER, _RUNTIME, _LIBRARY, _KEY, _BRING, _GOODBYE, _ANSWER, _HELLO = 0, 1, 2, 251, 252, 253, 254, 255
 
 
-def decode(message: bytes) -> Hello | Request | Answer | Bring | Goodbye:
+def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
     """Decode what follows a message's length. ProtocolError if it is none."""
     if len(message) < _HEADER.size:
         raise ProtocolError(f"a message of {len(message)} bytes is too short")
     kind, words, flags, number = _HEADER.unpack_from(message)
     if kind == _ANSWER:
         return Answer(number, message[_HEADER.size :])
+    if kind == _KEY:
+        return Key(message[_HEADER.size :])
     if kind == _BRING:
         return Bring()
     if kind == _GOODBYE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import selectors
 import socket
 import sys
@@ -18,6 +19,7 @@ from cuvet.device.protocol import (
     Command,
     Goodbye,
     Hello,
+    Key,
     Op,
     ProtocolError,
     Request,
@@ -26,6 +28,8 @@ from cuvet.device.protocol import (
 )
 
 MOST_BROUGHT = 16
+MOST_LOCKED = 64
+_LONGEST_KEY = 64
 _PARENT_CHECK_S = 2.0
 
 Answerer = Callable[[Thread, Request], Steps[int]]
@@ -37,6 +41,8 @@ class Connection:
     call it is making."""
 
     socket: socket.socket
+    locked: bool = False
+    """It was made by the abstract name, and has not shown the key."""
     thread: Thread | None = None
     incoming: bytearray = field(default_factory=bytearray)
     brought: list[int] = field(default_factory=list)
@@ -46,38 +52,59 @@ class Connection:
 
 
 class Server:
-    """Answers the clients that connect to the Unix socket ``path``."""
+    """Answers the clients that connect to the Unix socket ``path``. ``key``, NAME:KEY: also those that connect to the abstract
+    socket NAME, from where no path leads to the other, and show the KEY."""
 
-    def __init__(self, path: Path, machine: Machine, answer: Answerer) -> None:
+    def __init__(self, path: Path, machine: Machine, answer: Answerer, key: str = "") -> None:
         self._machine = machine
         self._answer = answer
         self._selector = selectors.DefaultSelector()
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(path))
-        self._listener.listen(128)
-        self._listener.setblocking(False)
-        self._selector.register(self._listener, selectors.EVENT_READ, None)
+        self._listener = self._listen(str(path))
+        name, _, self._key = key.partition(":")
+        self._abstract = self._listen(f"\0{name}") if self._key else None
+        self._locked = 0
         self._parent = os.getppid()
+
+    def _listen(self, address: str) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(address)
+        listener.listen(128)
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ, None)
+        return listener
 
     def serve(self) -> None:
         """Returns when the process that started this one is gone, and so are the clients."""
-        while os.getppid() == self._parent or len(self._selector.get_map()) > 1:
+        listeners = len(self._selector.get_map())
+        while os.getppid() == self._parent or len(self._selector.get_map()) > listeners:
             for key, events in self._selector.select(_PARENT_CHECK_S):
-                if key.data is None:
-                    self._accept()
+                if key.fileobj is self._abstract:
+                    self._accept(self._abstract, locked=True)
+                elif key.data is None:
+                    self._accept(self._listener, locked=False)
                 else:
                     self._serve(key.data, events)
 
-    def _accept(self) -> None:
+    def _accept(self, listener: socket.socket, *, locked: bool) -> None:
         try:
-            client, _ = self._listener.accept()
+            client, _ = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return  # whoever it was has gone again
-        self._add(client)
+        if locked and self._locked == MOST_LOCKED:
+            client.close()
+            return
+        self._locked += locked
+        self._add(client, locked=locked)
 
-    def _add(self, client: socket.socket) -> None:
+    def _add(self, client: socket.socket, *, locked: bool = False) -> None:
         client.setblocking(False)
-        self._selector.register(client, selectors.EVENT_READ, Connection(client))
+        self._selector.register(client, selectors.EVENT_READ, Connection(client, locked))
+
+    def _unlock(self, connection: Connection, message: object) -> None:
+        if not isinstance(message, Key) or not secrets.compare_digest(message.key, self._key.encode()):
+            raise ProtocolError("it does not begin with the key")
+        connection.locked = False
+        self._locked -= 1
 
     def _add_brought(self, connection: Connection) -> None:
         if not connection.brought:
@@ -99,7 +126,8 @@ class Server:
             if events & selectors.EVENT_WRITE:
                 self._send(connection)
         except ProtocolError as error:
-            print(f"cuvet.device: {error}; the connection is closed", file=sys.stderr, flush=True)
+            if not connection.locked:  # of those anybody can make
+                print(f"cuvet.device: {error}; the connection is closed", file=sys.stderr, flush=True)
             self._close(connection)
         except (ConnectionError, EOFError):
             self._close(connection)
@@ -115,7 +143,7 @@ class Server:
         incoming += received
         while len(incoming) >= 4:
             length = int.from_bytes(incoming[:4], "little")
-            if length > MOST_BYTES + 64:
+            if length > (_LONGEST_KEY if connection.locked else MOST_BYTES + 64):
                 raise ProtocolError(f"a message of {length} bytes is too long")
             if len(incoming) < 4 + length:
                 return
@@ -123,8 +151,12 @@ class Server:
             del incoming[: 4 + length]
             self._take(connection, decode(message))
 
-    def _take(self, connection: Connection, message: Hello | Request | Answer | Bring | Goodbye) -> None:
-        if isinstance(message, Hello):
+    def _take(self, connection: Connection, message: Hello | Request | Answer | Key | Bring | Goodbye) -> None:
+        if connection.locked:
+            self._unlock(connection, message)
+        elif isinstance(message, Key):
+            raise ProtocolError("a key that is not asked for")
+        elif isinstance(message, Hello):
             if connection.thread is not None:
                 raise ProtocolError("a second HELLO")
             connection.thread = self._machine.thread(message)
@@ -167,6 +199,7 @@ class Server:
     def _close(self, connection: Connection) -> None:
         self._selector.unregister(connection.socket)
         connection.socket.close()
+        self._locked -= connection.locked
         for descriptor in connection.brought:
             os.close(descriptor)
         for steps in connection.calls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import subprocess
 import sys
@@ -24,15 +25,18 @@ _PROGRAM = (
 
 
 @contextmanager
-def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool) -> Iterator[Path]:
-    """The Unix socket on which a device process answers, until the end of the block. ``memory``: bytes of each device. ``crashes``:
-    it raises signals where hardware dies of them."""
+def emulated_device(
+    devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool
+) -> Iterator[dict[str, str]]:
+    """A device process that answers until the end of the block: the variables by which the shim finds it. ``memory``: bytes of each
+    device. ``crashes``: it raises signals where hardware dies of them."""
     with private_directory() as directory:
         path = directory / "device"
         options = ["--socket", str(path), "--devices", str(devices), "--memory", str(memory)]
+        key = f"cuvet-{secrets.token_hex(16)}:{secrets.token_hex(16)}"
         process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, _SOURCE, *options],
-            env={**environment, **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {})},
+            env={**environment, "CUVET_DEVICE_KEY": key, **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=2,
@@ -40,7 +44,7 @@ def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *
         )
         try:
             _wait_for(path, process)
-            yield path
+            yield {"CUVET_DEVICE_SOCKET": str(path), "CUVET_DEVICE_KEY": key}
         finally:
             process.terminate()
             process.wait()

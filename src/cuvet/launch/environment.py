@@ -51,17 +51,18 @@ def for_program(
     *,
     record: str,
     driver: str | None,
-    device_socket: Path | None,
+    device: Mapping[str, str] | None,
     links: Path,
     preload: bool = True,
     driver_log: Path | None = None,
     notices: str = "",
 ) -> dict[str, str]:
     """``own`` with the shim before everything else. With the real driver, the emulated runtime beside the shim must not be
-    found: the library path then leads to a directory that holds the shim alone, made in ``links``. ``driver_log``: where the
-    driver writes its error log, unless ``own`` says where. ``notices``: the address of ``Notices``."""
+    found: the library path then leads to a directory that holds the shim alone, made in ``links``. ``device``: the variables
+    that lead to the emulated device. ``driver_log``: where the driver writes its error log, unless ``own`` says where.
+    ``notices``: the address of ``Notices``."""
     environment = dict(own)
-    directory = _beside_the_shim(links) if device_socket else _shim_alone(links)
+    directory = _beside_the_shim(links) if device else _shim_alone(links)
     library_path = str(directory)
     if own.get("LD_LIBRARY_PATH"):
         library_path += ":" + own["LD_LIBRARY_PATH"]
@@ -75,8 +76,7 @@ def for_program(
         environment["CUVET_NOTICES"] = notices
     if driver_log:
         environment.setdefault(DRIVER_LOG, str(driver_log))
-    if device_socket:
-        environment["CUVET_DEVICE_SOCKET"] = str(device_socket)
+    environment |= device or {}
     return environment
 
 

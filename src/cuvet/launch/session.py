@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
     if args.driver_log and emulated:
         raise CuvetError("--driver-log is for a real GPU: the emulated device writes no log")
     with ExitStack() as stack:
-        socket = stack.enter_context(_device(emulated, args, own))
+        device = stack.enter_context(_device(emulated, args, own))
         directory = trace.make(args.trace)
         notices = Notices()
         variables = environment.for_program(
@@ -78,7 +78,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             directory,
             record=args.record,
             driver=None if emulated else found.path,
-            device_socket=socket,
+            device=device,
             links=stack.enter_context(environment.links(directory)),
             preload=executable.preload,
             driver_log=directory / driver_log.FILE if args.driver_log else None,
@@ -124,13 +124,13 @@ def _tells_live(args: argparse.Namespace) -> bool:
 
 
 @contextmanager
-def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> Iterator[Path | None]:
+def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> Iterator[dict[str, str] | None]:
     if not emulated:
         yield None
         return
     memory = args.device_memory or host_memory.for_device(Machine())
-    with emulated_device(args.devices or 1, memory, own, crashes=args.emulate_crashes) as socket:
-        yield socket
+    with emulated_device(args.devices or 1, memory, own, crashes=args.emulate_crashes) as device:
+        yield device
 
 
 def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analysis, lost: Sequence[str]) -> Meta:
