@@ -54,6 +54,7 @@ int connect_by_path(const char* path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const size_t length = strlen(path) + 1;
+    errno = ENAMETOOLONG;
     if (length > sizeof address.sun_path) return -1;
     memcpy(address.sun_path, path, length);
     return connect_to(address, length);
@@ -86,7 +87,9 @@ int connect_by_name(const char* given) {
 
 bool connect_broker(const char* path) {
     int descriptor = connect_by_path(path);
+    const int error = errno;
     if (descriptor < 0) descriptor = connect_by_name(getenv("CUVET_DEVICE_KEY"));
+    errno = error;
     broker = keep(descriptor);
     return broker.number >= 0;
 }

@@ -97,7 +97,7 @@ def test_static_runtime_is_refused_and_its_program_named(device: Device) -> None
 
 
 def test_device_process_that_is_gone_is_named_once(programs: Path, device: Device) -> None:
-    ended = device.run(programs, "driver_pitfalls", CUVET_DEVICE_SOCKET="/nonexistent/socket")
+    ended = device.run(programs, "driver_pitfalls", CUVET_DEVICE_SOCKET="/nonexistent/socket", CUVET_DEVICE_KEY="")
     assert ended.returncode == 1
     assert ended.stderr.count("cannot be reached") == 1
     assert "= 999" in ended.stderr

@@ -13,6 +13,7 @@ import pytest
 from cuvet.launch.notices import MOST_LOST, Notices
 
 REAL = ("--device", "real")
+EMULATED = ("--device", "emulated")
 OTHER_USER = 65534
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user or change its root directory")
 
@@ -42,8 +43,15 @@ def test_a_child_in_another_root_directory(cuvet, program, tmp_path: Path) -> No
 
 
 @as_root
+def test_another_user_s_process_uses_the_emulated_device_and_is_not_recorded(cuvet, program) -> None:
+    ran = cuvet.run(EMULATED, [program("lost"), OTHER_USER])
+    assert (ran.code, ran.stderr) == (0, "")
+    assert lost(ran) == [f", of user {OTHER_USER}, {SAYS.format('Permission denied')}"]
+
+
+@as_root
 def test_another_user_s_process_that_cannot_reach_the_emulated_device(cuvet, program) -> None:
-    ran = cuvet.run(("--device", "emulated"), [program("lost"), OTHER_USER])
+    ran = cuvet.run(EMULATED, ["env", "-u", "CUVET_DEVICE_KEY", program("lost"), OTHER_USER])
     assert (
         f"process {ran.stdout.strip()}, of user {OTHER_USER}, could not reach the emulated device ("
         in ran.report.not_checked[0]
