@@ -126,6 +126,7 @@ def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixtur
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert [command for command in COMMANDS if command in script] == list(COMMANDS)
+    assert "device-memory" in script
 
 
 @pytest.mark.parametrize(

@@ -944,6 +944,38 @@ static void managed_ranges() {
     CHECK(whole(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == CU_DEVICE_INVALID);
 }
 
+// Conditions of the graph around a loop, in the loop's body.
+static void nested_conditions() {
+    CUcontext context = current_context();
+    CUgraph graph;
+    CUgraphConditionalHandle conditions[2];
+    OK(cuGraphCreate(&graph, 0));
+    for (auto& condition : conditions) OK(cuGraphConditionalHandleCreate(&condition, graph, context, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    CUdeviceptr memory;
+    OK(cuMemAlloc(&memory, 16));
+    OK(cuMemsetD8(memory, 0, 16));
+    CUgraph into = graph;
+    for (unsigned depth = 0; depth < 2; ++depth) {
+        CUgraphNodeParams parameters = {};
+        parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        parameters.conditional = {conditions[depth], depth ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_WHILE, 1, nullptr, context};
+        CUgraphNode node;
+        OK(cuGraphAddNode(&node, into, nullptr, nullptr, 0, &parameters));
+        CHECK(cuGraphAddNode(&node, into, nullptr, nullptr, 0, &parameters) == CUDA_ERROR_INVALID_VALUE);
+        into = parameters.conditional.phGraph_out[0];
+    }
+    CUDA_MEMSET_NODE_PARAMS set = {};
+    set.dst = memory, set.elementSize = 1, set.value = 9, set.width = set.height = 1;
+    CUgraphNode added;
+    OK(cuGraphAddMemsetNode(&added, into, nullptr, 0, &set, context));
+    CUgraphExec executable;
+    OK(cuGraphInstantiate(&executable, graph, 0));
+    OK(cuGraphLaunch(executable, nullptr));
+    unsigned char out = 0;
+    OK(cuMemcpyDtoH(&out, memory, 1));
+    CHECK(out == 9);
+}
+
 // A client that reads the edges of what it captures.
 static void captured_edges() {
     current_context();
@@ -1073,7 +1105,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

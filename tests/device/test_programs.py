@@ -16,7 +16,7 @@ ONE_DEVICE = """
     driver_pitfalls objects_outlive_their_thread exec_begins_anew captured_fork_and_join large_fills
     function_attributes small_questions graph_memory pool_statistics
     graph_edges conditional_nodes captured_edges user_objects
-    handles_that_come_of_captures managed_ranges
+    handles_that_come_of_captures managed_ranges nested_conditions
 """.split()
 
 HOLDS_40_MIB = """

@@ -15,8 +15,7 @@ Action = Callable[[], Steps[int]]
 @dataclass(slots=True, eq=False)
 class Node:
     """``action`` does the node's work; None if there is none. ``parameters``: the struct that describes it, as it was given.
-    ``original``: of a node of a clone, what it was copied from. ``condition``: of a conditional node, the number of its condition;
-    ``bodies`` are then the graphs that it runs."""
+    ``original``: of a node of a clone, what it was copied from. ``bodies``: of a conditional node, the graphs that it runs."""
 
     type: str
     action: Action | None = None
@@ -27,7 +26,6 @@ class Node:
     original: Node | None = None
     host: tuple[int, int] | None = None
     """Function of the program that it calls, and its argument."""
-    condition: int = 0
     bodies: tuple[int, ...] = ()
 
 
@@ -38,6 +36,8 @@ class GraphBody:
 
     nodes: list[Node] = field(default_factory=list)
     conditions: list[int] = field(default_factory=list)
+    used_conditions: set[int] = field(default_factory=set)
+    """Numbers, from 1, of those that nodes have."""
     user_objects: dict[int, int] = field(default_factory=dict)
     """How many references it has to each."""
     tips: dict[int, list[Node]] = field(default_factory=dict)

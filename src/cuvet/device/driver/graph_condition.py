@@ -30,7 +30,8 @@ def cuGraphConditionalHandleCreate(call: Invocation) -> int:
 
 
 def conditional_node(call: Invocation) -> Steps[int]:
-    """Add the node that CUgraphNodeParams describes, and tell the program its empty bodies."""
+    """Add the node that CUgraphNodeParams describes, and tell the program its empty bodies. Nodes in these may have conditions that were
+    made for the graph around them (cuda.core 1.2.2 builds such, which runs on GPUs)."""
 
     def member(name: str) -> int:
         return call.member("nodeParams", f"conditional.{name}")
@@ -45,15 +46,15 @@ def conditional_node(call: Invocation) -> Steps[int]:
         return status.INVALID_CONTEXT
     if graph is None or not 0 < size <= _MOST_BODIES.get(kind, 0) or not 0 < condition <= len(graph.conditions):
         return status.INVALID_VALUE
-    if any(node.condition == condition for node in graph.nodes):
+    if condition in graph.used_conditions:
         return status.INVALID_VALUE
+    graph.used_conditions.add(condition)
     bodies = tuple(call.process.handles.issue(Kind.GRAPH, told=False) for _ in range(size))
-    call.process.graphs.update((body, GraphBody()) for body in bodies)
+    for body in bodies:
+        call.process.graphs[body] = GraphBody(conditions=graph.conditions, used_conditions=graph.used_conditions)
     value = graph.conditions[condition - 1]
     parameters = struct_bytes(call, "nodeParams")
-    node = Node(
-        "CU_GRAPH_NODE_TYPE_CONDITIONAL", None, parameters, bodies=_taken(kind, bodies, value), condition=condition
-    )
+    node = Node("CU_GRAPH_NODE_TYPE_CONDITIONAL", None, parameters, bodies=_taken(kind, bodies, value))
     array = yield from call.constant(b"".join(body.to_bytes(8, "little") for body in bodies))
     offset, _, _ = catalog().field("CUgraphNodeParams", "conditional.phGraph_out")
     yield from write_word(call["nodeParams"] + offset, array)
