@@ -976,6 +976,60 @@ static void nested_conditions() {
     CHECK(out == 9);
 }
 
+// What describes a node is as large as its struct, however the node was added.
+static void node_parameters() {
+    CUcontext context = current_context();
+    CUgraph graph;
+    OK(cuGraphCreate(&graph, 0));
+    CUdeviceptr memory;
+    OK(cuMemAlloc(&memory, 16));
+    unsigned char out[16] = {};
+    CUgraphNodeParams parameters = {};
+    parameters.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+    auto& copy = parameters.memcpy.copyParams;
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE, copy.srcDevice = memory;
+    copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = out;
+    copy.WidthInBytes = 16, copy.Height = copy.Depth = 1;
+    parameters.memcpy.copyCtx = context;
+    CUgraphNode sets, copies;
+    CUDA_MEMSET_NODE_PARAMS set = {};
+    set.dst = memory, set.elementSize = 1, set.value = 3, set.width = 16, set.height = 1;
+    OK(cuGraphAddMemsetNode(&sets, graph, nullptr, 0, &set, context));
+    OK(cuGraphAddNode(&copies, graph, &sets, nullptr, 1, &parameters));
+    struct { CUDA_MEMCPY3D described; unsigned char behind[256]; } copied;
+    memset(&copied, 0x5a, sizeof copied);
+    OK(cuGraphMemcpyNodeGetParams(copies, &copied.described));
+    CHECK(copied.described.srcDevice == memory && copied.described.dstHost == out && copied.described.WidthInBytes == 16);
+    for (unsigned char byte : copied.behind) CHECK(byte == 0x5a);
+
+    CUgraphExec executable;
+    OK(cuGraphInstantiate(&executable, graph, 0));
+    auto launched = [&] {
+        OK(cuGraphLaunch(executable, nullptr));
+        OK(cuCtxSynchronize());
+        return out[0];
+    };
+    CHECK(launched() == 3);
+    CUgraphNodeParams other = {};
+    other.type = CU_GRAPH_NODE_TYPE_MEMSET;
+    other.memset.dst = memory, other.memset.elementSize = 1, other.memset.value = 7, other.memset.width = 16, other.memset.height = 1;
+    other.memset.ctx = context;
+    OK(cuGraphNodeSetParams(sets, &other));
+    CHECK(launched() == 3);
+    OK(cuGraphMemsetNodeGetParams(sets, &set));
+    CHECK(set.value == 7);
+    OK(cuGraphExecNodeSetParams(executable, sets, &other));
+    CHECK(launched() == 7);
+    CHECK(cuGraphNodeSetParams(copies, &other) == CUDA_ERROR_INVALID_VALUE);
+    unsigned enabled = 77;
+    OK(cuMemsetD8(memory, 1, 16));
+    OK(cuGraphNodeSetEnabled(executable, sets, 0));
+    OK(cuGraphNodeGetEnabled(executable, sets, &enabled));
+    CHECK(enabled == 0 && launched() == 1);
+    OK(cuGraphNodeSetEnabled(executable, sets, 1));
+    CHECK(launched() == 7);
+}
+
 // A client that reads the edges of what it captures.
 static void captured_edges() {
     current_context();
@@ -1105,7 +1159,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(node_parameters), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

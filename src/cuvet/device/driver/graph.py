@@ -168,7 +168,8 @@ def _run(call: Invocation, body: GraphBody, queue: int) -> Steps[int]:
     for node in body.in_order():
         for inner in (node.child, *node.bodies):
             yield from _run(call, call.process.graphs.get(inner, GraphBody()), queue)
-        yield from _do(call, node, queue)
+        if node.enabled:
+            yield from _do(call, node, queue)
     return status.SUCCESS
 
 

@@ -24,6 +24,7 @@ class Node:
     after: list[Node] = field(default_factory=list)
     child: int = 0
     original: Node | None = None
+    enabled: bool = True
     host: tuple[int, int] | None = None
     """Function of the program that it calls, and its argument."""
     bodies: tuple[int, ...] = ()

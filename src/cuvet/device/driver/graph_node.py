@@ -54,11 +54,30 @@ def _child(call: Invocation, graph: int) -> Node:
 def _add(call: Invocation, node: Node | None) -> int:
     if node is None:
         return status.INVALID_VALUE
-    node.parameters = struct_bytes(call, next(name for name in _STRUCTS if name in call.entry_point.index))
+    node.parameters = _described(call)
     return add_node(call, node)
 
 
 _STRUCTS = ("nodeParams", "copyParams", "memsetParams")
+
+
+def _described(call: Invocation) -> bytes:
+    """The struct that describes the call's node: CUgraphNodeParams has it inside."""
+    name = next(name for name in _STRUCTS if name in call.entry_point.index)
+    data = struct_bytes(call, name)
+    if call.entry_point.parameters[call.entry_point.index[name]].pointee != "CUgraphNodeParams":
+        return data
+    _, prefix = _DESCRIBED.get(_kind(call), (None, ""))
+    if not prefix:
+        return b""
+    offset, size, _ = catalog().field("CUgraphNodeParams", prefix.rstrip("."))
+    return data[offset : offset + size]
+
+
+def _kind(call: Invocation) -> str:
+    """``KERNEL``: the type of the node that CUgraphNodeParams describes."""
+    kinds = {number: name for name, number in catalog().enumerations["CUgraphNodeType"].items()}
+    return kinds.get(call.member("nodeParams", "type"), "").removeprefix(_PREFIX)
 
 
 def cuGraphAddKernelNode(call: Invocation) -> int:
@@ -103,8 +122,7 @@ _BARE = {"EMPTY", "WAIT_EVENT", "EVENT_RECORD"}
 
 
 def cuGraphAddNode(call: Invocation) -> Steps[int]:
-    kinds = {number: name for name, number in catalog().enumerations["CUgraphNodeType"].items()}
-    kind = kinds.get(call.member("nodeParams", "type"), "").removeprefix(_PREFIX)
+    kind = _kind(call)
     if kind in _DESCRIBED:
         describe, prefix = _DESCRIBED[kind]
         return _add(call, describe(call, "nodeParams", prefix))
@@ -125,7 +143,8 @@ def _parameters(call: Invocation) -> Steps[int]:
     node = call.process.nodes.get(call["hNode"])
     if node is None:
         return status.INVALID_VALUE
-    yield from write(call["nodeParams"], node.parameters)
+    room = call.entry_point.parameters[call.entry_point.index["nodeParams"]].pointee_bytes
+    yield from write(call["nodeParams"], node.parameters[:room])
     return status.SUCCESS
 
 
@@ -137,14 +156,44 @@ cuGraphHostNodeGetParams = _parameters
 
 def _change(call: Invocation, changed: Node | None) -> int:
     """Give the node of the graph, or of the executable graph if the call names one, the work of ``changed``."""
-    node = call.process.nodes.get(call["hNode"])
-    if "hGraphExec" in call.entry_point.index:
-        body = call.process.graphs.get(call["hGraphExec"], GraphBody())
-        node = next((found for found in body.nodes if found.handle == call["hNode"]), None)
+    node = _in_exec(call) if "hGraphExec" in call.entry_point.index else call.process.nodes.get(call["hNode"])
     if node is None or changed is None or node.type != changed.type:
         return status.INVALID_VALUE
     node.action, node.host = changed.action, changed.host
-    node.parameters = struct_bytes(call, next(name for name in _STRUCTS if name in call.entry_point.index))
+    node.parameters = _described(call)
+    return status.SUCCESS
+
+
+def _in_exec(call: Invocation) -> Node | None:
+    """The node of the executable graph that has the name of ``hNode``."""
+    body = call.process.graphs.get(call["hGraphExec"], GraphBody())
+    return next((found for found in body.nodes if found.handle == call["hNode"]), None)
+
+
+def _change_any(call: Invocation) -> int:
+    describe, prefix = _DESCRIBED.get(_kind(call), (None, ""))
+    return _change(call, describe(call, "nodeParams", prefix)) if describe else status.INVALID_VALUE
+
+
+cuGraphNodeSetParams = cuGraphExecNodeSetParams = _change_any
+
+_CAN_BE_DISABLED = {f"{_PREFIX}KERNEL", f"{_PREFIX}MEMCPY", f"{_PREFIX}MEMSET"}
+"""The documentation of cuGraphNodeSetEnabled names these."""
+
+
+def cuGraphNodeSetEnabled(call: Invocation) -> int:
+    node = _in_exec(call)
+    if node is None or node.type not in _CAN_BE_DISABLED:
+        return status.INVALID_VALUE
+    node.enabled = bool(call["isEnabled"] & 0xFFFFFFFF)
+    return status.SUCCESS
+
+
+def cuGraphNodeGetEnabled(call: Invocation) -> int:
+    node = _in_exec(call)
+    if node is None or node.type not in _CAN_BE_DISABLED or not call["isEnabled"]:
+        return status.INVALID_VALUE
+    call.give("isEnabled", int(node.enabled))
     return status.SUCCESS
 
 
