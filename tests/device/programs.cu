@@ -694,6 +694,16 @@ static void graph_memory() {
     CUdeviceptr freed = 0;
     OK(cuGraphMemFreeNodeGetParams(frees, &freed));
     CHECK(freed == described.dptr);
+    OK(cuGraphCreate(&built, 0));
+    described.dptr = 0;
+    OK(cuGraphAddMemAllocNode(&allocates, built, nullptr, 0, &described));
+    OK(cuGraphInstantiate(&executable, built, 0));
+    OK(cuGraphLaunch(executable, stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemsetD8(described.dptr, 3, 4));
+    unsigned char out = 0;
+    OK(cuMemcpyDtoH(&out, described.dptr, 1));
+    CHECK(out == 3);
 }
 
 // As an H200 answers.
@@ -814,6 +824,11 @@ static void conditional_nodes() {
             CUgraphNode added;
             OK(cuGraphAddMemsetNode(&added, parameters.conditional.phGraph_out[body], nullptr, 0, &set, context));
         }
+        static int destroyed = 0;
+        CUuserObject object;
+        OK(cuUserObjectCreate(&object, &destroyed, [](void* data) { ++*static_cast<int*>(data); }, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+        CUgraph last = parameters.conditional.phGraph_out[kind.size - 1];
+        OK(cuGraphRetainUserObject(last, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
         CUgraph copy;
         CHECK(cuGraphClone(&copy, graph) == CUDA_ERROR_NOT_SUPPORTED);
         CUgraphExec executable;
@@ -823,6 +838,12 @@ static void conditional_nodes() {
         OK(cuMemcpyDtoH(&out, target, 1));
         CHECK(out == kind.ran);
         ++target;
+        OK(cuGraphExecDestroy(executable));
+        OK(cuCtxSynchronize());
+        int before = destroyed;
+        OK(cuGraphDestroyNode(node));
+        OK(cuCtxSynchronize());
+        CHECK(destroyed == before + 1);
     }
 }
 
@@ -1030,6 +1051,33 @@ static void node_parameters() {
     CHECK(launched() == 7);
 }
 
+// An executable graph takes the nodes of another graph if that has as many, of the same types.
+static void updates() {
+    current_context();
+    CUdeviceptr memory;
+    OK(cuMemAlloc(&memory, 16));
+    CUgraph graphs[3];
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < 3; ++i) {
+        OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        for (unsigned more = 0; more <= i / 2; ++more) OK(cuMemsetD8Async(memory, i + 1, 16, stream));
+        OK(cuStreamEndCapture(stream, &graphs[i]));
+    }
+    CUgraphExec executable;
+    OK(cuGraphInstantiate(&executable, graphs[0], 0));
+    CUgraphExecUpdateResultInfo info;
+    CHECK(cuGraphExecUpdate(executable, graphs[2], &info) == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    OK(cuGraphExecUpdate(executable, graphs[1], &info));
+    CHECK(info.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    OK(cuGraphLaunch(executable, stream));
+    OK(cuStreamSynchronize(stream));
+    unsigned char out = 0;
+    OK(cuMemcpyDtoH(&out, memory, 1));
+    CHECK(out == 2);
+}
+
 // A client that reads the edges of what it captures.
 static void captured_edges() {
     current_context();
@@ -1159,7 +1207,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(node_parameters), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(node_parameters), PROGRAM(updates), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

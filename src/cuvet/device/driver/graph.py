@@ -147,11 +147,21 @@ def cuGraphExecGetFlags(call: Invocation) -> int:
 
 
 def cuGraphExecUpdate(call: Invocation) -> Steps[int]:
-    before = call.process.graphs.get(call["hGraphExec"])
-    call.process.graphs[call["hGraphExec"]] = _frozen(call, call.process.graphs.get(call["hGraph"], GraphBody()))
-    yield from dropped(call, before)
+    before, graph = (call.process.graphs.get(call[name], GraphBody()) for name in ("hGraphExec", "hGraph"))
+    kinds, wanted = ([node.type for node in body.in_order()] for body in (before, graph))
+    name = (
+        "SUCCESS"
+        if kinds == wanted
+        else "ERROR_" + ("NODE_TYPE_CHANGED" if len(kinds) == len(wanted) else "TOPOLOGY_CHANGED")
+    )
     if call["resultInfo"]:
-        yield from write(call["resultInfo"], bytes(catalog().structs["CUgraphExecUpdateResultInfo"].bytes))
+        result = catalog().enumerations["CUgraphExecUpdateResult"][f"CU_GRAPH_EXEC_UPDATE_{name}"]
+        size = catalog().structs["CUgraphExecUpdateResultInfo"].bytes
+        yield from write(call["resultInfo"], result.to_bytes(4, "little").ljust(size, b"\0"))
+    if kinds != wanted:
+        return status.GRAPH_EXEC_UPDATE_FAILURE
+    call.process.graphs[call["hGraphExec"]] = _frozen(call, graph)
+    yield from dropped(call, before)
     return status.SUCCESS
 
 
@@ -166,7 +176,7 @@ def cuGraphLaunch(call: Invocation) -> Steps[int]:
 
 def _run(call: Invocation, body: GraphBody, queue: int) -> Steps[int]:
     for node in body.in_order():
-        for inner in (node.child, *node.bodies):
+        for inner in (node.child, *node.bodies[slice(*node.runs)]):
             yield from _run(call, call.process.graphs.get(inner, GraphBody()), queue)
         if node.enabled:
             yield from _do(call, node, queue)

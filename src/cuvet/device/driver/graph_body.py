@@ -15,7 +15,8 @@ Action = Callable[[], Steps[int]]
 @dataclass(slots=True, eq=False)
 class Node:
     """``action`` does the node's work; None if there is none. ``parameters``: the struct that describes it, as it was given.
-    ``original``: of a node of a clone, what it was copied from. ``bodies``: of a conditional node, the graphs that it runs."""
+    ``original``: of a node of a clone, what it was copied from. ``bodies``: of a conditional node, its
+    graphs, of which it runs those from ``runs[0]`` to before ``runs[1]``."""
 
     type: str
     action: Action | None = None
@@ -28,6 +29,7 @@ class Node:
     host: tuple[int, int] | None = None
     """Function of the program that it calls, and its argument."""
     bodies: tuple[int, ...] = ()
+    runs: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True, eq=False)

@@ -54,17 +54,17 @@ def conditional_node(call: Invocation) -> Steps[int]:
         call.process.graphs[body] = GraphBody(conditions=graph.conditions, used_conditions=graph.used_conditions)
     value = graph.conditions[condition - 1]
     parameters = struct_bytes(call, "nodeParams")
-    node = Node("CU_GRAPH_NODE_TYPE_CONDITIONAL", None, parameters, bodies=_taken(kind, bodies, value))
+    node = Node("CU_GRAPH_NODE_TYPE_CONDITIONAL", None, parameters, bodies=bodies, runs=_taken(kind, size, value))
     array = yield from call.constant(b"".join(body.to_bytes(8, "little") for body in bodies))
     offset, _, _ = catalog().field("CUgraphNodeParams", "conditional.phGraph_out")
     yield from write_word(call["nodeParams"] + offset, array)
     return add_node(call, node)
 
 
-def _taken(kind: int, bodies: tuple[int, ...], value: int) -> tuple[int, ...]:
-    """The bodies that a launch runs. A loop that would begin runs once: nothing on the device would end it."""
+def _taken(kind: int, size: int, value: int) -> tuple[int, int]:
+    """From which to before which body a launch runs them. A loop that would begin runs once: nothing on the device would end it."""
     if kind == _IF:
-        return bodies[:1] if value else bodies[1:]
+        return (0, 1) if value else (1, size)
     if kind == _WHILE:
-        return bodies if value else ()
-    return bodies[value : value + 1]
+        return 0, int(value != 0)
+    return value, value + 1

@@ -58,7 +58,8 @@ def cuGraphAddMemAllocNode(call: Invocation) -> Steps[int]:
     offset, _, _ = catalog().field(_PARAMETERS, "dptr")
     yield from write_word(call["nodeParams"] + offset, address)
     given = struct_bytes(call, "nodeParams")
-    return add_node(call, alloc_node(call, given[:offset] + address.to_bytes(8, "little"), address, size))
+    told = given[:offset] + address.to_bytes(8, "little") + given[offset + 8 :]
+    return add_node(call, alloc_node(call, told, address, size))
 
 
 def cuGraphAddMemFreeNode(call: Invocation) -> int:
