@@ -616,6 +616,9 @@ static void small_questions() {
     CHECK(memory == 0);
     OK(cuMemFreeAsync(memory, nullptr));
     CHECK(cuMemAlloc(&memory, 0) == CUDA_ERROR_INVALID_VALUE);
+    const char* text;
+    OK(cuGetErrorString(CUDA_SUCCESS, &text));
+    CHECK(!strcmp(text, "no error"));
 }
 
 static std::vector<uint64_t> graph_memory_of_device() {

@@ -33,7 +33,8 @@ def cuGetErrorString(call: Invocation) -> Steps[int]:
 def _error_text(call: Invocation) -> Steps[int]:
     name = status_name("driver", call["error"])
     known = name in catalog().enumerations["CUresult"]
-    text = name if call.call.name == "cuGetErrorName" else name.removeprefix("CUDA_ERROR_").replace("_", " ").lower()
+    described = name.removeprefix("CUDA_ERROR_").replace("_", " ").lower() if call["error"] else "no error"
+    text = name if call.call.name == "cuGetErrorName" else described
     address = 0
     if known:
         address = yield from call.constant(text.encode())
