@@ -317,6 +317,33 @@ def test_a_stack_without_files_names_the_module(report: Report) -> None:
     assert "--> /opt/libpipe.so in flush" in rendered(changed(report, site=site("cudaEventRecord", 1, 1, 1, frame)))
 
 
+def test_what_calls_c_sharp_is_its_runtime_and_not_shown(report: Report) -> None:
+    runtime = Frame(function="mono_main", file="/src/mono/driver.c", line=9, module="/usr/bin/mono")
+    library = Frame(function="Lib.Stream.Wait", module="Lib.dll", language="c#")
+    user = Frame(function="Program.Main", language="c#")
+    with_lines = msgspec.structs.replace(user, file="/src/Program.cs", line=4)
+    caller = Frame(function="Program.Run", module="Program.exe", language="c#")
+    native = Frame(function="wrap", file="/src/wrap.c", line=2)
+    python = Frame(function="load", file="/src/load.py", line=3, language="python")
+
+    def places(*frames: Frame) -> list[str]:
+        return [terminal.place_of([each]) for each in terminal.located(site("cuStreamSynchronize", 1, 1, 0, *frames))]
+
+    assert places(library, user, runtime) == ["Lib.dll in Lib.Stream.Wait", "Program.Main"]
+    assert places(library, with_lines, caller, runtime) == [
+        "/src/Program.cs:4 in Program.Main",
+        "Program.exe in Program.Run",
+    ]
+    assert places(native, user, runtime) == ["/src/wrap.c:2 in wrap", "Program.Main"]
+    assert places(python, user, runtime) == ["/src/load.py:3 in load", "Program.Main"]
+    assert places(runtime, native) == ["/src/mono/driver.c:9 in mono_main", "/src/wrap.c:2 in wrap"]
+
+
+def test_a_hint_comes_before_the_device(report: Report) -> None:
+    hinted = msgspec.structs.replace(report, hints=("set X=1\x1b, and functions have names",))
+    assert "hint: set X=1\\x1b, and functions have names\ndevice: " in rendered(hinted)
+
+
 def test_a_call_that_ended_several_objects_is_shown_once(report: Report) -> None:
     (stream,) = report.findings[0].objects
     context = msgspec.structs.replace(stream, name="context#1", handle="0x10", created=None)

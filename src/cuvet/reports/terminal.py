@@ -192,13 +192,13 @@ def concise(finding: Finding) -> Text:
 
 
 def located(site: Site) -> list[Frame]:
-    """The frames of the user's own code, innermost first; without such those that can be opened, or all. Frames of C# that cannot be
-    opened count as the user's, not what calls them: that is a runtime."""
-    managed = [f for f in site.frames if f.language == "c#"]
-    if managed:
-        return list(dropwhile(lambda f: not f.file, managed)) or managed
-    sourced = [f for f in site.frames if f.file and f.line]
-    return [f for f in sourced if not _of_library(f)] or sourced or list(site.frames)
+    """The frames of the user's own code, innermost first; without such those that can be opened, or all. Those of C# that cannot be opened
+    are shown too, and what calls C# is not: it is a runtime."""
+    managed = next((index for index, f in enumerate(site.frames) if f.language == "c#"), len(site.frames))
+    frames = [f for index, f in enumerate(site.frames) if index < managed or f.language in ("c#", "python")]
+    shown = [f for f in frames if (f.file and f.line) or f.language == "c#"]
+    sourced = list(dropwhile(lambda f: not f.file, shown))
+    return [f for f in sourced if not _of_library(f)] or sourced or shown or frames
 
 
 def _of_library(frame: Frame) -> bool:
