@@ -382,9 +382,9 @@ class ProcessAnalysis:
         self._say_what_was_not_seen()
 
     def hints(self, meta: Meta, *, leaks: bool) -> Iterator[str]:
-        """What would give names to the frames that have none, and what ``leaks`` would tell."""
-        if self._sites.nameless and (names := advice(self.recording.modules)):
-            yield names
+        """What would give names and lines to the frames that have none, and what ``leaks`` would tell."""
+        names = advice(self.recording.modules) if self._sites.nameless else None
+        yield from filter(None, (names, self.generated.hint()))
         failed = meta.exit_code or meta.signal if meta.pid == self.recording.pid else None
         if not leaks and not failed and int(self.recording.header["end"]) == End.EXITED and (kinds := self._left()):
             yield f"{kinds} were never ended: --leaks says where they were made"

@@ -93,6 +93,21 @@ def test_mono_methods_have_their_names_and_lines(cuvet, stale: Path, removed_aft
     assert ran.report.hints == ()
 
 
+def test_without_symbols_the_report_says_what_would_give_lines(
+    cuvet, stale: Path, tmp_path: Path, removed_after
+) -> None:
+    ran = cuvet.run(EMULATED, ["mono", shutil.copy(stale, tmp_path)], **NAMES)
+    removed_after.append(ran.report.findings[0].site.process)
+    frames = ran.report.findings[0].site.frames
+    assert [(frame.module, frame.function, frame.line) for frame in frames[:2]] == [
+        ("Stale.exe", "Pipeline.Flush", None),
+        ("Stale.exe", "Program.Main", None),
+    ]
+    assert ran.report.hints == (
+        "compile Stale.exe with symbols (mcs -debug, a .pdb), and frames of it have lines here",
+    )
+
+
 def test_without_names_the_report_says_how_mono_gives_them(cuvet, stale: Path) -> None:
     ran = cuvet.run(EMULATED, ["mono", stale])
     assert len(functions(ran)) == 2  # of the stub nothing is known, then comes mono's own code

@@ -133,6 +133,11 @@ class GeneratedCode:
     def _lines(self) -> ManagedLines:
         return ManagedLines(assemblies_of(self._argv, self._recording.executable))
 
+    def hint(self) -> str | None:
+        """What would give lines to the frames that have none."""
+        names = ", ".join(self._lines.without_symbols) if self._placed else ""
+        return f"compile {names} with symbols (mcs -debug, a .pdb), and frames of it have lines here" if names else None
+
     def keep(self) -> None:
         """Write the names that were found beside the recording, if there are any. OSError if that is impossible."""
         if self._known and self._run is not None:

@@ -37,6 +37,8 @@ class ManagedLines:
     def __init__(self, paths: Iterable[Path]) -> None:
         self._unread = [path for path in paths if path.suffix.lower() in _SUFFIXES][:MOST_ASSEMBLIES]
         self._read: list[_File] = []
+        self.without_symbols: dict[str, None] = {}
+        """Names of assemblies whose lines were looked for and that have no symbols."""
 
     def of_call(self, caller: str, callee: Callee, module: str | None) -> tuple[str, Place | None] | None:
         """The assembly of the method ``caller``, and where in its source it calls ``callee``; None if the method is in no assembly, or
@@ -44,6 +46,8 @@ class ManagedLines:
         found = [(file, method) for file, method in self._methods(caller) if module in (None, file.path.stem)]
         if len({file.path for file, _ in found}) != 1:
             return None
+        if found[0][0].lines is None:
+            self.without_symbols[found[0][0].path.name] = None
         places = [self._place(file, method, callee) for file, method in found]
         told = {place for place in places if place is not None}
         return found[0][0].path.name, told.pop() if len(places) == 1 and told else None
@@ -99,7 +103,7 @@ class _File:
         self.methods: dict[str, list[Method]] = {}
         for method in self.assembly.methods:
             self.methods.setdefault(method.name, []).append(method)
-        self._lines = self._symbols()
+        self.lines = self._symbols()
 
     def _symbols(self) -> Lines | None:
         for path in (self.path.with_suffix(".pdb"), Path(f"{self.path}.mdb")):
@@ -111,7 +115,7 @@ class _File:
 
     def place(self, method: Method, offset: int) -> Place | None:
         """Of the instruction there."""
-        before = [point for point in self._lines(method.row) if point.offset <= offset] if self._lines else []
+        before = [point for point in self.lines(method.row) if point.offset <= offset] if self.lines else []
         return (before[-1].file, before[-1].line) if before and before[-1].line else None
 
 
