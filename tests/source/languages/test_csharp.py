@@ -503,6 +503,46 @@ def test_what_is_wrong_between_methods_is_found(
     assert found == marked and marked
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        "p?.Open();",
+        "p!.Open();",
+        "((IPipe)p).Open();",
+        "if (p is Pipeline q) q.Open();",
+        "var q = p; q.Open();",
+        "Action again = p.Open; again();",
+        "new Thread(p.Open).Start();",
+        "list.Add(p); list[0].Open();",
+        "foreach (var q in new[] { p }) q.Open();",
+        "holder.It = p; holder.It.Open();",
+        "p.stream = Make();",
+        "p.Restart();",
+        "Again(); void Again() { p.Open(); }",
+    ],
+)
+def test_an_object_that_others_may_reach_is_not_followed(
+    between: str, found_and_marked: Callable[[str, str], tuple[object, object]]
+) -> None:
+    program = "static void Main() {{ var p = new Pipeline(); p.Open(); p.Close(); {} p.Flush(); }}"
+    found, _ = found_and_marked("Right.cs", pipeline(program.format(between)))
+    assert found == []
+    found, _ = found_and_marked("Wrong.cs", pipeline(program.format("Log();")))
+    assert found == [(10, "stream-use-after-destroy")]
+
+
+@pytest.mark.parametrize(
+    "go",
+    ["Run(Open);", "Run(() => Open());", "new Thread(Open).Start();", "yield return 1; cuStreamDestroy_v2(stream);"],
+)
+def test_a_method_that_does_something_later_is_not_followed(
+    go: str, found_and_marked: Callable[[str, str], tuple[object, object]]
+) -> None:
+    program = "static void Main() { var p = new Pipeline(); p.Open(); p.Close(); p.Go(); p.Flush(); }"
+    found, _ = found_and_marked("Right.cs", pipeline(program, more=f"public void Go() {{ {go} }}"))
+    assert found == []
+
+
 @pytest.mark.parametrize("name", RIGHT_BETWEEN_METHODS)
 def test_what_is_right_between_methods_is_silent(
     name: str, found_and_marked: Callable[[str, str], tuple[object, object]]

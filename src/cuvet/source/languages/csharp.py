@@ -117,7 +117,8 @@ def definitions(root: Node, text: bytes) -> Found:
 
 def _sure_methods(nodes: list[tuple[Node, str]], classes: list[Class], text: bytes) -> frozenset[tuple[str, str]]:
     """(class, name) of the methods that a call on an object of the class reaches, and that do what they say at once: no others of the name,
-    none that a derived class may replace. A class whose properties run code may change without a call, one that has a base elsewhere."""
+    none that a derived class may replace. A body with a lambda, or that names a method without calling it, does something later. A class
+    whose properties run code may change without a call, as may one that has a base elsewhere."""
     names = Counter(each.name for each in classes)
     changing = {
         owner for node, owner in nodes if node.type == "accessor_declaration" and node.children[0].text != b"get"
@@ -127,6 +128,7 @@ def _sure_methods(nodes: list[tuple[Node, str]], classes: list[Class], text: byt
         for each in classes
         if names[each.name] == 1 and each.name not in changing and all(map(_INTERFACE.match, each.bases))
     }
+    others = re.compile(rb"=>|\bdelegate\b|\b(?:%s)\b(?!\s*\()" % b"|".join(_names_of_methods(nodes)))
     bodies = [(owner, node) for node, owner in nodes if node.type in ("method_declaration", "destructor_declaration")]
     written = Counter((owner, called(_function_name(node))) for owner, node in bodies)
     return frozenset(
@@ -136,8 +138,14 @@ def _sure_methods(nodes: list[tuple[Node, str]], classes: list[Class], text: byt
         and written[owner, name := called(_function_name(node))] == 1
         and node.type == "method_declaration"
         and _REPLACED.isdisjoint(child.text for child in node.children if child.type == "modifier")
-        and b"yield" not in text[node.start_byte : node.end_byte]
+        and (body := node.child_by_field_name("body")) is not None
+        and not others.search(text, body.start_byte + 2, body.end_byte)
+        and b"yield" not in text[body.start_byte : body.end_byte]
     )
+
+
+def _names_of_methods(nodes: list[tuple[Node, str]]) -> list[bytes]:
+    return [field_text(node, "name").encode() for node, _ in nodes if node.type == "method_declaration"] or [b"Main"]
 
 
 def _function_name(node: Node) -> str:

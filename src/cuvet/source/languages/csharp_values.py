@@ -17,6 +17,7 @@ from cuvet.source.syntax.parsing import Source, field_text, text_of
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_NEW = ("object_creation_expression", "implicit_object_creation_expression")
 _ENDS_PROCESS = frozenset({"Environment.Exit", "Environment.FailFast", "System.Environment.Exit", "Application.Exit"})
 _ZERO = frozenset(
     {
@@ -39,6 +40,7 @@ class Expressions(Lowering):
         super().__init__(source, definition.node, definition.owner, definition.name, interest)
         self.definition = definition
         self.body = body
+        self._objects: dict[str, bool] = {}
         self.understood: set[str] = set()
         """Results of calls of which it is known what they do with what they are given."""
 
@@ -256,12 +258,23 @@ class Expressions(Lowering):
         return self.other_call(name, receiver, values, given, node, before)
 
     def _method(self, name: str, receiver: str) -> str:
-        """The method with the name of its class, if that is known: ``Pipeline.Close``."""
+        """The method with the name of its class, if that and the object are known: ``Pipeline.Close``."""
         kind = self.owner if receiver == "this" else self.locals.get(receiver, "")
+        if receiver in self.locals and not self._only_called(receiver):
+            return ""
         if receiver.startswith("this."):
             kind = self.definition.types.get(receiver.removeprefix("this."), "")
         kind = kind.rpartition(".")[2].rstrip("?")
         return f"{kind}.{name}" if (kind, name) in self.definition.methods else ""
+
+    def _only_called(self, name: str) -> bool:
+        """Whether nobody else knows the object of a variable: it is a new one, and the method does nothing but call its methods."""
+        if name not in self._objects:
+            found = re.finditer(rb"\b%s\b" % name.encode(), self.text[self.body.start_byte : self.body.end_byte])
+            places = (match.start() + self.body.start_byte for match in found)
+            nodes = (self.body.descendant_for_byte_range(at, at + len(name.encode())) for at in places)
+            self._objects[name] = all(node is not None and _is_made_or_called(node) for node in nodes)
+        return self._objects[name]
 
     def _changes_others(self, node: Node, object_too: bool) -> None:
         """A method of the same object may change its fields, and those that are static."""
@@ -277,6 +290,26 @@ def type_of(declaration: Node) -> str:
     """The type that is written there; empty for ``var``."""
     kind = declaration.child_by_field_name("type")
     return text_of(kind) if kind is not None and kind.type != "implicit_type" else ""
+
+
+def _is_made_or_called(node: Node) -> bool:
+    """Of the name of a variable: whether it stands in ``name = new …`` or ``name.Method()``, or in no code."""
+    parent = node.parent
+    if node.type != "identifier" or parent is None:
+        return node.type in ("comment", "string_literal_content")
+    if parent.type == "variable_declarator":
+        return parent.named_children[-1].type in _NEW
+    if parent.type == "assignment_expression":
+        right = parent.child_by_field_name("right")
+        return parent.child_by_field_name("left") == node and right is not None and right.type in _NEW
+    called = parent.parent
+    return (
+        parent.type == "member_access_expression"
+        and parent.child_by_field_name("expression") == node
+        and called is not None
+        and called.type == "invocation_expression"
+        and called.child_by_field_name("function") == parent
+    )
 
 
 def type_made(declarator: Node) -> str:

@@ -44,6 +44,8 @@ class Effects:
         self._summaries = summaries
         self._ended_context = EndedContext(function, self.world)
         self._shared = shared_objects(function)
+        self._objects: set[str] = set()
+        """Variables of whose objects the members are followed."""
         self._lent: dict[str, set[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
@@ -246,11 +248,14 @@ class Effects:
     def _object(self, operation: Call, summary: Summary, here: Here) -> None:
         """What a method does with the members of the object that it is called on. Of an object that others know nothing is told."""
         receiver, handles = operation.receiver, self.handles
+        if "." not in operation.name and receiver in self._objects:  # a method that is not sure to be this one
+            handles.give(receiver, written=True)
         if not summary.members:
             return
         if receiver != THIS and (receiver in self._shared or not (receiver and handles.is_local(receiver))):
             handles.give(receiver, written=True)
             return
+        self._objects.add(receiver)
         whole = replace(operation, spans=())
         for deed in summary.members:
             place = f"{receiver}.{deed.member}" if deed.member else receiver
