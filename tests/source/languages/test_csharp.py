@@ -333,6 +333,21 @@ WRONG_BETWEEN_METHODS = {
         this.Flush();  // error: [stream-use-after-destroy]
     }""",
     ),
+    "destroyed after a check that throws": pipeline(
+        """
+    static void Main() {
+        var pipeline = new Pipeline();
+        pipeline.Open();
+        pipeline.Close();
+        pipeline.Flush();  // error: [stream-use-after-destroy]
+    }""",
+        more="CUevent done;",
+        close="""
+        CUResult result = cuEventDestroy_v2(done);
+        if (result != CUResult.Success) throw new CudaException(result);
+        result = cuStreamDestroy_v2(stream);
+        if (result != CUResult.Success) throw new CudaException(result);""",
+    ),
     "destroyed where it is there": pipeline(
         """
     static void Main() {

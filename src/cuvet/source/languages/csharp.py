@@ -30,6 +30,7 @@ _IMPORTED = re.compile(
     rb'(?:DllImport|LibraryImport)\s*\([^\])]{0,300}?EntryPoint\s*=\s*"(cu\w+)"[^\]]{0,300}\](?:\s*\[[^\]]{0,300}\]){0,9}[^;{}(]{0,300}?\b(\w+)\s*\('
 )
 _CALL = re.compile(rb"\b([A-Za-z_]\w*)\s*\(")
+_NOT_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\b(?!\s*\()")
 _INTERFACE = re.compile(r"(?:\w+\.)*I[A-Z]")
 _REPLACED = frozenset({b"static", b"virtual", b"override", b"abstract", b"async", b"partial"})
 _COPY = re.compile(
@@ -128,7 +129,7 @@ def _sure_methods(nodes: list[tuple[Node, str]], classes: list[Class], text: byt
         for each in classes
         if names[each.name] == 1 and each.name not in changing and all(map(_INTERFACE.match, each.bases))
     }
-    others = re.compile(rb"=>|\bdelegate\b|\b(?:%s)\b(?!\s*\()" % b"|".join(_names_of_methods(nodes)))
+    named = {field_text(node, "name").encode() for node, _ in nodes if node.type == "method_declaration"}
     bodies = [(owner, node) for node, owner in nodes if node.type in ("method_declaration", "destructor_declaration")]
     written = Counter((owner, called(_function_name(node))) for owner, node in bodies)
     return frozenset(
@@ -139,13 +140,14 @@ def _sure_methods(nodes: list[tuple[Node, str]], classes: list[Class], text: byt
         and node.type == "method_declaration"
         and _REPLACED.isdisjoint(child.text for child in node.children if child.type == "modifier")
         and (body := node.child_by_field_name("body")) is not None
-        and not others.search(text, body.start_byte + 2, body.end_byte)
-        and b"yield" not in text[body.start_byte : body.end_byte]
+        and not _does_later(text[body.start_byte + 2 : body.end_byte], named)
     )
 
 
-def _names_of_methods(nodes: list[tuple[Node, str]]) -> list[bytes]:
-    return [field_text(node, "name").encode() for node, _ in nodes if node.type == "method_declaration"] or [b"Main"]
+def _does_later(body: bytes, methods: set[bytes]) -> bool:
+    """Whether a method hands out code: a lambda, or one of the ``methods`` by its name; or is run piece by piece."""
+    given = (match[1] for match in _NOT_CALLED.finditer(body))
+    return b"=>" in body or any(word in methods or word in (b"delegate", b"yield") for word in given)
 
 
 def _function_name(node: Node) -> str:

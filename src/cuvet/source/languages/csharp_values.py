@@ -260,12 +260,12 @@ class Expressions(Lowering):
     def _method(self, name: str, receiver: str) -> str:
         """The method with the name of its class, if that and the object are known: ``Pipeline.Close``."""
         kind = self.owner if receiver == "this" else self.locals.get(receiver, "")
-        if receiver in self.locals and not self._only_called(receiver):
-            return ""
         if receiver.startswith("this."):
             kind = self.definition.types.get(receiver.removeprefix("this."), "")
         kind = kind.rpartition(".")[2].rstrip("?")
-        return f"{kind}.{name}" if (kind, name) in self.definition.methods else ""
+        if (kind, name) not in self.definition.methods or (receiver in self.locals and not self._only_called(receiver)):
+            return ""
+        return f"{kind}.{name}"
 
     def _only_called(self, name: str) -> bool:
         """Whether nobody else knows the object of a variable: it is a new one, and the method does nothing but call its methods."""
