@@ -101,6 +101,12 @@ def test_what_is_refused_is_explained(cuvet, runtime_program, what: str, rule: s
     assert ran.report.unexplained == ()
 
 
+def test_captured_nodes_get_handles_of_nodes_that_ended(cuvet, runtime_program) -> None:
+    ran = cuvet.run(EMULATED, [runtime_program("captured")])
+    assert (ran.code, ran.stdout) == (0, "0 wrong, 4 reissued\n")
+    assert ran.rules == []
+
+
 def test_an_answer_is_no_failure(cuvet, runtime_program) -> None:
     """There is no device 1: that is what the program wanted to know."""
     ran = cuvet.run((*EMULATED, "--record", "full"), [runtime_program("refusals"), "asked"])
