@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
@@ -23,6 +24,7 @@ def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...]
     parts += [f"## {heading}\n\n{text}" for heading, text in sections(rule).items()]
     parts += ["## How to tell\n\n" + "\n".join(f"* `{one.command}`: {one.shows}" for one in tell)] if tell else []
     parts += ["## What is known\n\n" + "\n".join(map(_evidence, rule.evidence))] if rule.evidence else []
+    parts += [_successes(rule)] if rule.succeeds else []
     parts += ["## What is not so\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
     parts += _examples("Wrong", rule.INVALID) + _examples("Right", rule.VALID)
     return "\n\n".join(parts) + "\n"
@@ -32,6 +34,13 @@ def seen_by(rule: type[Rule]) -> str:
     """The commands that can find it."""
     commands = [] if issubclass(rule, SourceRule) else ["`cuvet run`"]
     return " and ".join(commands + (["`cuvet check`"] if sources(rule.INVALID) else []))
+
+
+def _successes(rule: type[Rule]) -> str:
+    """Which calls are reported even if they return success."""
+    names = sorted(rule.succeeds) if isinstance(rule.succeeds, Mapping) else []
+    which = f"Calls of {' and '.join(f'`{name}`' for name in names)}" if names else "Calls"
+    return f"{which} are reported even if they return success."
 
 
 def _evidence(evidence: Evidence) -> str:
