@@ -21,7 +21,7 @@ from test_analysis import Thread, report, rules
 
 LIBRARY, PEER = 0x4000, 0xD000
 NO_BINARY_FOR_GPU, ALREADY_ENABLED = 209, 704
-PROGRAM, NCCL, RUNTIME = 0x400000, 0x500000, 0x600000
+PROGRAM, PLUGIN, RUNTIME = 0x400000, 0x500000, 0x600000
 """Where the program, a library without names and one with the names of its runtime are mapped."""
 SIZE = 0x10000
 
@@ -46,7 +46,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 
 def modules(runtime: dict[str, int]) -> bytes:
     found = w.module(PROGRAM, PROGRAM + SIZE, PROGRAM, "/home/me/train")
-    found += w.module(NCCL, NCCL + SIZE, NCCL, "/opt/nccl/lib/libnccl.so.2")
+    found += w.module(PLUGIN, PLUGIN + SIZE, PLUGIN, "/opt/lib/libplugin.so.2")
     return found + w.module(RUNTIME, RUNTIME + SIZE, RUNTIME, next(iter(runtime)))
 
 
@@ -66,26 +66,26 @@ def severities(found: Report) -> list[tuple[str, str, str]]:
 
 
 def test_a_library_that_asks_is_answered(tmp_path: Path, runtime: dict[str, int]) -> None:
-    """NCCL, whose runtime has no names: it asks for the attributes of kernels that it does not hold for this GPU. Since it could be a
-    launch, it is listed."""
-    found = refused(tmp_path, runtime, NCCL + 0x100, PROGRAM + 0x100)
+    """Its runtime has no names. Since it could be a launch, it is listed."""
+    found = refused(tmp_path, runtime, PLUGIN + 0x100, PROGRAM + 0x100)
     assert severities(found) == []
-    assert [(each.library, each.status, each.count) for each in found.unexplained] == [("libnccl.so.2", 209, 8)]
+    assert [(each.library, each.status, each.count) for each in found.unexplained] == [("libplugin.so.2", 209, 8)]
 
 
 def test_a_library_that_asks_by_name_is_answered(tmp_path: Path, runtime: dict[str, int]) -> None:
+    """As NCCL asks for the attributes of kernels that it does not hold for this GPU."""
     assert severities(refused(tmp_path, runtime, runtime["cudaFuncGetAttributes"], PROGRAM + 0x100)) == [
         ("library-image-refused", "note", "cudaFuncGetAttributes")
     ]
     (of_library := tmp_path / "library").mkdir()
-    found = refused(of_library, runtime, runtime["cudaFuncGetAttributes"], NCCL + 0x100)
+    found = refused(of_library, runtime, runtime["cudaFuncGetAttributes"], PLUGIN + 0x100)
     assert severities(found) == []
     assert found.unexplained == ()
 
 
 def test_a_launch_that_is_refused_has_failed(tmp_path: Path, runtime: dict[str, int]) -> None:
     """Whoever launches."""
-    for number, caller in enumerate((PROGRAM, NCCL)):
+    for number, caller in enumerate((PROGRAM, PLUGIN)):
         (directory := tmp_path / str(number)).mkdir()
         found = refused(directory, runtime, runtime["cudaLaunchKernel"], caller + 0x100)
         assert severities(found) == [("library-image-refused", "error", "cudaLaunchKernel")]
@@ -97,7 +97,7 @@ def test_the_programs_own_look_up_has_failed(tmp_path: Path, runtime: dict[str, 
 
 
 def test_a_question_that_fails_otherwise_has_no_answer(tmp_path: Path, runtime: dict[str, int]) -> None:
-    found = refused(tmp_path, runtime, NCCL + 0x100, PROGRAM + 0x100, status=999)
+    found = refused(tmp_path, runtime, PLUGIN + 0x100, PROGRAM + 0x100, status=999)
     assert rules(found) == []
     assert found.stats["unexplained_failures"] == 8
 
@@ -113,7 +113,7 @@ def enabled_twice(directory: Path, runtime: dict[str, int], caller: int) -> Repo
 
 
 def test_a_library_expects_that_peer_access_is_enabled(tmp_path: Path, runtime: dict[str, int]) -> None:
-    found = enabled_twice(tmp_path, runtime, NCCL)
+    found = enabled_twice(tmp_path, runtime, PLUGIN)
     assert rules(found) == []
     assert found.unexplained == ()
     (own := tmp_path / "own").mkdir()
@@ -135,7 +135,7 @@ PACKAGES = "/usr/lib/python3/site-packages"
     [
         ("", [1], False),
         ("/home/me/train", [1], False),
-        ("/opt/lib/libnccl.so.2", [], True),
+        ("/opt/lib/libplugin.so.2", [], True),
         ("/opt/lib/libtorch_cuda.so", [1], True),
         ("", [2, 1], False),
         (f"{PACKAGES}/cuda/bindings/_driver.cpython-311-x86_64-linux-gnu.so", [1], False),
