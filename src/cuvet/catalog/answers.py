@@ -61,9 +61,9 @@ ANSWERS: dict[str, frozenset[int]] = {
 """By entry point, of driver, runtime and libraries."""
 
 ANSWERS_TO_LIBRARIES: dict[str, frozenset[int]] = dict.fromkeys(_LOOKS_UP.split(), REFUSALS)
-"""What the runtime calls of the driver to answer a question about a kernel, and to launch one. In a library that hides the names of the
-runtime it is linked with, nothing tells which it was: a refusal is no finding there, and listed as a failure. In the program's own code it is a
-finding."""
+"""What the runtime calls of the driver to answer a question about a kernel, and to launch one. In a library that hides the names
+of the runtime it is linked with, nothing tells which it was: a refusal is no finding there, and listed as a failure. In the
+program's own code it is a finding."""
 
 
 def answers(name: str, *, to_library: bool = False) -> frozenset[int]:
