@@ -213,13 +213,14 @@ __attribute__((noinline, hot)) void note_launch(Thread* thread, uint64_t number,
 
 void tell_launches(Thread* thread, uint32_t status, uint64_t number) {
     if (!is_sticky(status)) return;
-    const uint64_t loss = current_context(thread) + hot.endings.load(std::memory_order_relaxed);
+    const uint64_t loss = current_context(thread) + hot.endings.load(std::memory_order_relaxed) + 1;  // never 0
     if (told.exchange(loss) == loss || losses.fetch_add(1) >= MOST_LOSSES) return;
     write_launches(thread, number);
 }
 
 void forget_launches() {
     places.clear();
+    last_place.store(0);
     told.store(0);
     losses.store(0);
 }

@@ -147,3 +147,15 @@ def test_a_lost_context_is_told_once(bench: Bench) -> None:
 def test_words_that_are_addresses_of_the_host_are_marked(bench: Bench) -> None:
     _, found = launches(bench, "go(function, (uint64_t)&stream, 2, 4096);")
     assert [word.on_host for word in found[0].words] == [True, False]
+
+
+def test_a_lost_context_is_told_though_the_driver_does_not_say_which(bench: Bench) -> None:
+    run = bench.run(PROGRAM % "go(function, 1, 2, 3);", NULL_DRIVER_FAIL="cuCtxSynchronize=700,cuCtxGetCurrent=700")
+    assert len(run.trace.recording.launches) == 1
+
+
+def test_a_forked_child_has_places_of_its_own(bench: Bench) -> None:
+    body = "for (int i = 0; i < 5000; i++) deep(i); if (!fork()) { start(); cuModuleLoadData(&module, 0); "
+    body += "cuModuleGetFunction(&function, module, 0); go(function, 1, 2, 3); return 0; } wait(0);"
+    run = bench.run(PROGRAM % body)
+    assert sorted(len(trace.recording.places) for trace in run.traces)[0] == 1
