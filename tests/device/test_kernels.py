@@ -73,9 +73,9 @@ NAMED = {
     "freed_packed": r"store_first at \S+:81 \(called at \S+:94\): " + FREED.format("0"),
     "host": r"store at \S+:95.*: argument 0 = 0x\w+ points into memory of the host that CUDA does not know",
     "null": r"store at \S+:86.*: argument 0 = 0x0 is a null pointer",
-    "null_member": r"store_first at \S+:87.* was launched before and not waited for",
-    "freed_while_waiting": r"store_first at \S+:104.* was launched before and not waited for",
-    "trap_first": r"traps_at at \S+ .*was launched before and not waited for",
+    "null_member": r"store_first at \S+:87.* was launched before; .*",
+    "freed_while_waiting": r"store_first at \S+:104.* was launched before; .*",
+    "trap_first": r"traps_at at \S+ .*was launched before; .*",
 }  # fmt: skip
 """By program, the first sentence about a launch: the kernel, its line and, if that is wrong, its argument."""
 

@@ -214,7 +214,8 @@ def test_a_kernel_s_fault_names_the_launches_of_a_python_program(cuvet, tmp_path
     assert finding.because[1:] == (
         f"clear at {program}:12 (called at {program}:18): argument 0 = {memory.handle} points into device-memory#1 "
         f"(32 MiB by cuMemAlloc at {program}:13), which was freed before by cuMemFree at {program}:16",
-        f"clear at {program}:12 (called at {program}:17) was launched before and not waited for",
+        f"clear at {program}:12 (called at {program}:17) was launched before; "
+        "its thread has synchronised neither context nor stream since",
     )
 
 

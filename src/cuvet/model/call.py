@@ -97,8 +97,8 @@ class Call:
     shared_call: EntryPoint | None = None
     """What that thread was inside; None if that is not known."""
     launches: tuple[Launch, ...] = ()
-    """Of a call that told that a context was lost: what its process had launched and, as far as is known, not waited for; oldest first
-    for each thread."""
+    """Of a call that told that a context was lost: what its process had launched before, without what the launching thread has
+    synchronised with since; oldest first for each thread."""
     position: tuple[int, int] | None = None
     """Set by ``Model.observe``: number of the stream this call's work went to, and which work it is there, from 1."""
 

@@ -46,13 +46,14 @@ def told(context: Context, model: Model) -> tuple[tuple[str, ...], tuple[Object,
     lines = [*list(suspects)[:MOST_SUSPECTS], *_others(others)]
     left = len(suspects) + len(others) - len(lines)
     if left:
-        lines.append(f"{left} more sorts of launches were not waited for")
+        lines.append(f"{left} more sorts of launches were made before")
     return tuple(lines), tuple(dict.fromkeys(objects))
 
 
 def _others(others: dict[str, int]) -> Iterator[str]:
     for line, count in list(others.items())[:MOST_OTHERS]:
-        yield f"{line} was launched before and not waited for" + (f", {count:,} times" if count > 1 else "")
+        times = f", {count:,} times" if count > 1 else ""
+        yield f"{line} was launched before{times}; its thread has synchronised neither context nor stream since"
 
 
 def _newest_first(context: Context) -> Iterable[Launch]:

@@ -45,7 +45,7 @@ class ErrorSticky(Rule):
     fault; the context is lost, and what they were to do is not done.
 
     ## Use instead
-    The finding names the launches that were not waited for, those first whose arguments point into memory that is
+    The finding names the launches that no synchronisation followed, those first whose arguments point into memory that is
     freed, of another device or of the host, or are null. If they are in order, run with CUDA_LAUNCH_BLOCKING=1,
     so that the error shows at its launch, or under compute-sanitizer, which names the access. End the process
     afterwards.
