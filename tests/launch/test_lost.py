@@ -6,6 +6,8 @@ import os
 import re
 import socket
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,15 @@ def test_many_lost_processes_are_told_in_part() -> None:
         "could not write its recording (Read-only file system): nothing of what it did with CUDA was seen"
     )
     assert said[-1] == "more processes than these could not be recorded, or could not reach the emulated device"
+
+
+def test_where_no_socket_can_be_made_nothing_is_heard() -> None:
+    program = """
+import resource
+from cuvet.launch.notices import Notices
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+notices = Notices()
+print(repr(notices.address), notices.stop())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "'' ()\n"

@@ -26,7 +26,8 @@ _CREDENTIALS = struct.Struct("=iII")
 
 
 class Notices:
-    """Listens from its creation until ``stop``. ``address`` is for the program's environment: the name and the token."""
+    """Listens from its creation until ``stop``. ``address`` is for the program's environment: the name and the token; "" if there can be no
+    such socket here."""
 
     def __init__(self) -> None:
         name, self._token, self._end = (secrets.token_hex(_TOKEN_BYTES // 2) for _ in range(3))
@@ -35,14 +36,20 @@ class Notices:
         self._lost: dict[int, tuple[int, int, int]] = {}
         """Process to its user, its last notice and its errno."""
         self._left_out = False
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._socket.bind(self._abstract)
+        try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            self._socket.bind(self._abstract)
+        except OSError:
+            self.address = ""
+            return
         self._thread = threading.Thread(target=self._listen, name="cuvet-notices", daemon=True)
         self._thread.start()
 
     def stop(self) -> tuple[str, ...]:
         """Ends, and says what was heard, one sentence for each process."""
+        if not self.address:
+            return ()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as own:
             own.sendto(self._end.encode(), self._abstract)
         self._thread.join()
