@@ -612,7 +612,7 @@ def read_meta(directory: Path) -> Meta:
         if not any(directory.glob("*.cuvet")):
             raise CuvetError(f"{directory}: no recording here") from None
         return Meta()
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CuvetError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 

@@ -67,7 +67,7 @@ def source(path: Path) -> str:
 def test_sources_outside_the_working_directory_are_not_shown(tmp_path: Path, analyze: Analyze) -> None:
     said = analyze(recorded(tmp_path / "r", source(tmp_path / "elsewhere/key.py")))
     assert "hunter2" not in said
-    assert f"sources: lines of 1 file are not shown, since only sources below {tmp_path}/work are read" in said
+    assert f"sources: lines of 1 file are not shown, since only source files below {tmp_path}/work are read" in said
 
 
 def test_sources_below_the_working_directory_are_shown(tmp_path: Path, analyze: Analyze) -> None:
@@ -144,6 +144,22 @@ def test_what_lies_beside_the_recording_is_a_file_or_nothing(
     (directory / name).unlink()
     os.mkfifo(directory / name)
     assert main(["analyze", str(directory)]) == code
+
+
+@pytest.mark.parametrize("data", [b'{"argv": ["\xff"]}', b"{", b"[]", b'{"argv": 1}', b"[" * 100_000])
+def test_a_meta_json_that_is_none_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str], data: bytes) -> None:
+    directory = recorded(tmp_path / "r", "a.py")
+    (directory / "meta.json").write_bytes(data)
+    assert main(["analyze", str(directory)]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith(f"cuvet: {directory}/meta.json: ")
+    assert said.count("\n") == 1
+
+
+def test_names_beside_a_recording_that_are_none_are_passed_over(tmp_path: Path) -> None:
+    directory = recorded(tmp_path / "r", "a.py")
+    (directory / "1000-1.names").write_bytes(b'{"8191": {"function": "\xff"}}')
+    assert main(["analyze", str(directory)]) == 0
 
 
 def test_an_endless_meta_json_is_not_read_to_its_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

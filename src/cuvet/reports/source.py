@@ -67,7 +67,7 @@ def sources_elsewhere() -> str:
     count = len(roots.elsewhere)
     files = "1 file" if count == 1 else f"{count:,} files"
     below = " or ".join(map(str, roots.directories))
-    return f"sources: lines of {files} are not shown, since only sources below {below} are read (--source-root DIR for others)"
+    return f"sources: lines of {files} are not shown, since only source files below {below} are read (--source-root DIR for others)"
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,11 @@ def test_the_baseline_of_the_configuration(project: Project, check: Check) -> No
         (None, "cuvet: cannot read the baseline known.json: No such file or directory; --write-baseline makes it\n"),
         ("{", "cuvet: known.json is not a baseline: "),
         ("[]", "cuvet: known.json is not a baseline: "),
+        (b'{"schema": "\xff"}', "cuvet: known.json is not a baseline: "),
         ('{"schema": "cuvet-baseline/2"}', "its schema is cuvet-baseline/2, not cuvet-baseline/1\n"),
     ],
 )
-def test_what_is_no_baseline(project: Project, check: Check, text: str | None, message: str) -> None:
+def test_what_is_no_baseline(project: Project, check: Check, text: str | bytes | None, message: str) -> None:
     project.write({"a.cu": MISTAKE} | ({"known.json": text} if text is not None else {}))
     done = check("--baseline", "known.json", ".")
     assert (done.code, done.out) == (2, "")

@@ -36,7 +36,7 @@ def read(path: Path) -> frozenset[str]:
     except OSError as error:
         hint = "; --write-baseline makes it" if isinstance(error, FileNotFoundError) else ""
         raise CuvetError(f"cannot read the baseline {path}: {error.strerror}{hint}") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CuvetError(f"{path} is not a baseline: {error}") from None
     if baseline.schema != SCHEMA:
         raise CuvetError(
