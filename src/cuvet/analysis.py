@@ -64,6 +64,7 @@ _STOPPED = {
     errno.ENOSYS: "had used up the room that was made before the program restricted its system calls (prctl, seccomp)",
     errno.EDQUOT: "could not grow: the user's disk quota is used up",
 }
+_MOST_ERRNO = 4095
 _CLOSED = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS, errno.ESTALE)
 """Why recordings stopped growing, by errno."""
 MOST_SENTENCES = 100
@@ -661,7 +662,8 @@ def _why_stopped(recording: Recording) -> str:
     error = recording.stop.error if recording.stop else 0
     if error in _CLOSED:
         return f"the program closed its recording, which could not be opened again ({os.strerror(error)})"
-    return f"its recording {_STOPPED.get(error) or f'could not grow ({os.strerror(error)})'}"
+    reason = os.strerror(error) if error <= _MOST_ERRNO else f"error {error}"
+    return f"its recording {_STOPPED.get(error) or f'could not grow ({reason})'}"
 
 
 def _start(path: Path) -> tuple[int, str]:

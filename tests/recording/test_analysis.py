@@ -319,6 +319,7 @@ def test_what_was_not_seen_is_said(tmp_path: Path) -> None:
         (errno.ENOSPC, "its recording could not grow: the disk is full"),
         (errno.EFBIG, "its recording could not grow beyond the program's limit on the size of files (ulimit -f)"),
         (errno.EIO, "its recording could not grow (Input/output error)"),
+        (0xFFFFFFFF, "its recording could not grow (error 4294967295)"),
         (
             errno.ENOENT,
             "the program closed its recording, which could not be opened again (No such file or directory)",
