@@ -1081,6 +1081,33 @@ static void updates() {
     CHECK(out == 2);
 }
 
+static void mipmap_levels() {
+    current_context();
+    CUDA_ARRAY3D_DESCRIPTOR described = {};
+    described.Width = 64, described.Height = 6, described.Format = CU_AD_FORMAT_FLOAT, described.NumChannels = 2;
+    CUmipmappedArray mipmap;
+    OK(cuMipmappedArrayCreate(&mipmap, &described, 4));
+    size_t before, left, total;
+    OK(cuMemGetInfo(&before, &total));
+    for (unsigned level = 0; level < 4; ++level) {
+        CUarray array, again;
+        OK(cuMipmappedArrayGetLevel(&array, mipmap, level));
+        OK(cuMipmappedArrayGetLevel(&again, mipmap, level));
+        CHECK(array == again);
+        CUDA_ARRAY3D_DESCRIPTOR found;
+        OK(cuArray3DGetDescriptor(&found, array));
+        CHECK(found.Width == 64u >> level && found.Height == (level < 3 ? 6u >> level : 1) && found.Depth == 0);
+        CHECK(found.Format == CU_AD_FORMAT_FLOAT && found.NumChannels == 2);
+        float in[2] = {1, 2}, out[2] = {};
+        OK(cuMemcpyHtoA(array, 0, in, sizeof in));
+        OK(cuMemcpyAtoH(out, array, 0, sizeof out));
+        CHECK(out[1] == 2);
+    }
+    OK(cuMipmappedArrayDestroy(mipmap));
+    OK(cuMemGetInfo(&left, &total));
+    CHECK(left == before);
+}
+
 // A client that reads the edges of what it captures.
 static void captured_edges() {
     current_context();
@@ -1210,7 +1237,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(node_parameters), PROGRAM(updates), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(node_parameters), PROGRAM(updates), PROGRAM(mipmap_levels), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

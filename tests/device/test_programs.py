@@ -17,7 +17,7 @@ ONE_DEVICE = """
     function_attributes small_questions graph_memory pool_statistics
     graph_edges conditional_nodes captured_edges user_objects
     handles_that_come_of_captures managed_ranges nested_conditions
-    node_parameters updates
+    node_parameters updates mipmap_levels
 """.split()
 
 HOLDS_40_MIB = """

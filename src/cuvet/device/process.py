@@ -40,6 +40,15 @@ class Array:
 
 
 @dataclass(slots=True)
+class Mipmap:
+    """``descriptor``: CUDA_ARRAY3D_DESCRIPTOR of its largest level; ``element``: bytes of an element. ``levels``: handles of arrays."""
+
+    descriptor: bytes
+    element: int
+    levels: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Advice:
     """What was said of ranges of managed memory: by subject, ranges (start, end, value) that do not overlap."""
 
@@ -121,6 +130,7 @@ class ClientProcess:
     graph_addresses: set[int] = field(default_factory=set)
     """Those at which graphs allocate."""
     arrays: dict[int, Array] = field(default_factory=dict)
+    mipmaps: dict[int, Mipmap] = field(default_factory=dict)
     code: dict[int, Code] = field(default_factory=dict)
     """Modules and libraries, by handle."""
     kernels: dict[int, Kernel] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.memory import free, reserve
 from cuvet.device.invocation import Invocation, write
-from cuvet.device.process import Array
+from cuvet.device.process import Array, Mipmap
 from cuvet.device.protocol import Steps
 
 _ELEMENT_BYTES = {
@@ -26,15 +26,12 @@ def cuArray3DCreate(call: Invocation) -> Steps[int]:
 
 
 def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[int]:
-    formats = catalog().enumerations["CUarray_format"]
-    sizes = {formats[name]: size for name, size in _ELEMENT_BYTES.items()}
-    element = sizes.get(call.member(descriptor, "Format"), 0)
-    channels, width = call.member(descriptor, "NumChannels"), call.member(descriptor, "Width")
-    if not element or channels not in (1, 2, 4) or not width:
+    element = _element(call, descriptor)
+    width, height = call.member(descriptor, "Width"), call.member(descriptor, "Height")
+    if not element or not width:
         return status.INVALID_VALUE
-    height = call.member(descriptor, "Height")
     depth = call.member(descriptor, "Depth") if deep else 0
-    row_bytes = width * element * channels
+    row_bytes = width * element
     address = yield from reserve(call, row_bytes * max(height, 1) * max(depth, 1))
     if not address:
         return status.OUT_OF_MEMORY
@@ -42,6 +39,14 @@ def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[int]:
     handle = call.issue("pHandle", Kind.ARRAY)
     call.process.arrays[handle] = Array(address, data, row_bytes, height, depth)
     return status.SUCCESS
+
+
+def _element(call: Invocation, descriptor: str) -> int:
+    """Bytes of an element with all its channels; 0 if there are no such arrays."""
+    formats = catalog().enumerations["CUarray_format"]
+    sizes = {formats[name]: size for name, size in _ELEMENT_BYTES.items()}
+    channels = call.member(descriptor, "NumChannels")
+    return sizes.get(call.member(descriptor, "Format"), 0) * channels if channels in (1, 2, 4) else 0
 
 
 def cuArrayDestroy(call: Invocation) -> Steps[int]:
@@ -78,20 +83,43 @@ def _describe(call: Invocation, wanted: str) -> Steps[int]:
 
 
 def cuMipmappedArrayCreate(call: Invocation) -> int:
-    call.issue("pHandle", Kind.MIPMAPPED_ARRAY)
+    descriptor = "pMipmappedArrayDesc"
+    element = _element(call, descriptor)
+    if not element or not call.member(descriptor, "Width"):
+        return status.INVALID_VALUE
+    data = call.call.inputs[call.entry_point.index[descriptor]]
+    call.process.mipmaps[call.issue("pHandle", Kind.MIPMAPPED_ARRAY)] = Mipmap(data, element)
     return status.SUCCESS
 
 
-def cuMipmappedArrayDestroy(call: Invocation) -> int:
+def cuMipmappedArrayDestroy(call: Invocation) -> Steps[int]:
+    mipmap = call.process.mipmaps.pop(call["hMipmappedArray"], None)
+    for handle in mipmap.levels.values() if mipmap else ():
+        array = call.process.arrays.pop(handle, None)
+        if array is not None:
+            yield from free(call, array.address)
     return status.SUCCESS
 
 
-def cuMipmappedArrayGetLevel(call: Invocation) -> int:
-    key = ("mipmap level", call["hMipmappedArray"], call["level"])
-    attributes = call.process.attributes
-    if key not in attributes:
-        attributes[key] = call.process.handles.issue(Kind.ARRAY)
-    call.give("pLevelArray", attributes[key])
+def cuMipmappedArrayGetLevel(call: Invocation) -> Steps[int]:
+    """Each level has half the extents of the one before. Its memory is there when it is first asked for."""
+    mipmap, level = call.process.mipmaps.get(call["hMipmappedArray"]), call["level"]
+    if mipmap is None:
+        return status.INVALID_HANDLE
+    if level not in mipmap.levels:
+        data, extents = bytearray(mipmap.descriptor), dict[str, int]()
+        for name in ("Width", "Height", "Depth"):
+            offset, size, _ = catalog().structs["CUDA_ARRAY3D_DESCRIPTOR"].fields[name]
+            whole = int.from_bytes(data[offset : offset + size], "little")
+            extents[name] = max(whole >> level, min(whole, 1))
+            data[offset : offset + size] = extents[name].to_bytes(size, "little")
+        row_bytes = extents["Width"] * mipmap.element
+        address = yield from reserve(call, row_bytes * max(extents["Height"], 1) * max(extents["Depth"], 1))
+        if not address:
+            return status.OUT_OF_MEMORY
+        mipmap.levels[level] = handle = call.process.handles.issue(Kind.ARRAY)
+        call.process.arrays[handle] = Array(address, bytes(data), row_bytes, extents["Height"], extents["Depth"])
+    call.give("pLevelArray", mipmap.levels[level])
     return status.SUCCESS
 
 
