@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import msgspec
 
 from cuvet import CuvetError
 from cuvet.source.tool.fingerprints import place, relative
+from cuvet.source.tool.regular import NOT_REGULAR, content
 from cuvet.source.tool.report import CheckFinding
 
 SCHEMA = "cuvet-baseline/1"
+_MOST_BYTES = 64 << 20
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,10 +35,12 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 def read(path: Path) -> frozenset[str]:
     """The fingerprints in a baseline. CuvetError if it cannot be read or is none."""
     try:
-        baseline = msgspec.json.decode(path.read_bytes(), type=Baseline)
+        baseline = msgspec.json.decode(content(path, _MOST_BYTES), type=Baseline)
     except OSError as error:
         hint = "; --write-baseline makes it" if isinstance(error, FileNotFoundError) else ""
         raise CuvetError(f"cannot read the baseline {path}: {error.strerror}{hint}") from None
+    except RecursionError:
+        raise CuvetError(f"{path} is not a baseline: it is nested too deeply") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CuvetError(f"{path} is not a baseline: {error}") from None
     if baseline.schema != SCHEMA:
@@ -59,6 +64,8 @@ def write(path: Path, findings: Sequence[CheckFinding], root: Path) -> None:
     )
     text = msgspec.json.format(msgspec.json.encode(Baseline(findings=known)), indent=2)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(errno.EINVAL, NOT_REGULAR)
         path.write_bytes(text + b"\n")
     except OSError as error:
         raise CuvetError(f"cannot write the baseline {path}: {error.strerror}") from None

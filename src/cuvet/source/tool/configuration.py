@@ -14,6 +14,8 @@ from typing import Any
 
 from cuvet import CuvetError
 from cuvet.rules import all_rules
+from cuvet.source.tool.files import printable, repository
+from cuvet.source.tool.regular import content
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -64,10 +66,11 @@ def common_directory(paths: Sequence[Path]) -> Path:
 
 def _table(file: Path, tables: tuple[str, ...]) -> dict[str, Any] | None:
     try:
-        with open(file, "rb") as opened:
-            value: object = tomllib.load(opened)
+        value: object = tomllib.loads(content(file, _MOST_BYTES).decode())
     except FileNotFoundError:
         return None
+    except RecursionError:
+        raise CuvetError(f"{file} is nested too deeply") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CuvetError(f"{file} is not valid TOML: {error}") from None
     except OSError as error:
@@ -95,12 +98,29 @@ def _configuration(directory: Path, name: str, table: dict[str, Any]) -> Configu
             raise CuvetError(f'{where}: {key} is a string, as "{_EXAMPLES[key]}"')
     return Configuration(
         directory=directory,
-        baseline=directory / table["baseline"] if "baseline" in table else None,
+        baseline=_inside(directory, table["baseline"], where) if "baseline" in table else None,
         cuda=release(table["cuda"], f"{where}: cuda") if "cuda" in table else None,
         **{key: tuple(table.get(key, ())) for key in LISTS},
     )
 
 
+def _inside(directory: Path, name: str, where: str) -> Path:
+    """A file that the configuration names: whoever wrote it may not know the user. CuvetError if it is outside of the repository."""
+    path = directory / name
+    root = repository(directory) or directory
+    try:
+        inside = path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError, ValueError):  # links that lead to themselves, a byte 0
+        inside = False
+    if not inside:
+        raise CuvetError(
+            f"{where}: baseline {name!r} is outside of {printable(root)}; to use it, name it with --baseline"
+        )
+    return path
+
+
+_MOST_BYTES = 1 << 20
+"""Of a file with a configuration."""
 _EXAMPLES = {
     "select": "stream-*",
     "ignore": "CV201",

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 from cuvet import CuvetError
 from cuvet.source import SUFFIXES
 from cuvet.source.tool.cache import Status, status_of
+from cuvet.source.tool.regular import content
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_MOST_BYTES = 1 << 20
+"""Of a file with patterns."""
 SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages"))
 """Directories that hold no source of the project, besides hidden ones and virtual environments."""
 
@@ -192,9 +195,11 @@ def _from_above(top: Path) -> list[_Patterns]:
 
 def _read(file: Path, directory: Path) -> list[_Patterns]:
     try:
-        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = content(file, _MOST_BYTES).decode("utf-8", "surrogateescape").splitlines()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return []
+    except OSError as error:
+        raise CuvetError(f"cannot read {printable(file)}: {error.strerror}") from None
     return [_Patterns(str(directory), _spec([line for line in lines if _is_pattern(line)]))]
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from cuvet.source.tool.regular import content
+
+_MOST_BYTES = 64 << 20
+
 
 @lru_cache(maxsize=256)
 def lines_of(path: Path) -> tuple[str, ...]:
     """The file's lines without their ends; none if it cannot be read."""
     try:
-        text = path.read_bytes()
+        text = content(path, _MOST_BYTES)
     except OSError:
         return ()
     return tuple(line.removesuffix("\r") for line in text.decode("utf-8", "replace").split("\n"))

@@ -22,6 +22,7 @@ from cuvet.source import SUFFIXES, FileResult, NotChecked, Options, Summaries, c
 from cuvet.source.tool.cache import Cache, Seen, settled, status_of
 from cuvet.source.tool.files import File
 from cuvet.source.tool.ignores import IgnoreComment, ignore_comments
+from cuvet.source.tool.regular import opened
 
 MOST_BYTES = 10 << 20
 """Of a file: larger ones are not checked. A parsed file takes up to a hundred times its size."""
@@ -200,11 +201,11 @@ def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
 def check_one(file: File, job: Job) -> Checked:
     """Read and check a file, or take its result from the cache. CuvetError if a parser is not installed."""
     try:
-        with open(file.path, "rb") as opened:
-            status = status_of(os.fstat(opened.fileno()))
-            if status[2] > MOST_BYTES:
-                return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
-            text = opened.read()
+        with opened(file.path) as source:
+            status = status_of(os.fstat(source.fileno()))
+            text = source.read(MOST_BYTES + 1)  # it may grow
+        if len(text) > MOST_BYTES:
+            return _not_checked(file, b"", f"it is larger than {MOST_BYTES >> 20} MiB")
     except OSError as error:
         return _failed(file, error.strerror or str(error))
     if b"\0" in text[:_HEAD_BYTES]:
