@@ -108,6 +108,14 @@ def test_what_is_no_ordinary_source_is_named(project: Project, check: Check, wha
 
 
 @pytest.mark.parametrize("what", ["fifo", "device"])
+def test_nothing_but_what_is_no_file(project: Project, check: Check, what: str) -> None:
+    place(project.root / "b.cu", what)
+    done = check("b.cu")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "cuvet: b.cu is not a regular file: cuvet check reads source files and directories of them\n"
+
+
+@pytest.mark.parametrize("what", ["fifo", "device"])
 def test_a_source_that_was_a_file_when_it_was_found(project: Project, what: str) -> None:
     place(project.root / "a.cu", what)
     checked = check_one(File("a.cu", Path("a.cu")), Job(workers.Options(), cached=False))

@@ -187,6 +187,7 @@ def nearest(name: str) -> str:
     return _closest(name, (each for each in _plain_names() if each.startswith(family)))
 
 
+@cache
 def same_words(name: str) -> str:
     """The entry point that has the words of a name in another order, or in the other API: ``cuCtxCreate`` for ``cudaCreateContext``. Empty
     if there is none, or the name is an entry point's, or a slip of the pen away from one."""

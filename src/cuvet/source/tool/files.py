@@ -17,6 +17,7 @@ from cuvet.source.tool.regular import content
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_NOT_REGULAR = "not a regular file"
 _MOST_BYTES = 1 << 20
 """Of a file with patterns."""
 SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages"))
@@ -88,11 +89,14 @@ def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None =
             for file in _below(path, always, found):
                 _add(file, seen, found)
         elif not stat.S_ISREG(mode):
-            found.skipped.append((printable(path), "not a regular file"))
+            found.skipped.append((printable(path), _NOT_REGULAR))
         elif path.suffix.lower() not in SUFFIXES:
             found.skipped.append((printable(path), "not a kind of source file that cuvet check reads"))
         else:
             _add(path, seen, found)
+    irregular = [name for name, why in found.skipped if why == _NOT_REGULAR]
+    if irregular and not found.files and not found.broken:
+        raise CuvetError(f"{irregular[0]} is {_NOT_REGULAR}: cuvet check reads source files and directories of them")
     if not found.files and not found.broken:
         raise CuvetError(f"no source file in {' '.join(map(printable, paths))} (looked for {' '.join(SUFFIXES)})")
     return found
