@@ -168,8 +168,8 @@ class Path:
         truth = edges[arm].truth
         if other is None:
             self._remember_other_arm((at, count), arm, condition, known is None)
-        if condition is not None and known is None and self._looks_for_joins and (other or self._first is None):
-            self._enter(other, (at, count), condition)
+        if self._looks_for_joins and (other is not None or self._first is None):
+            self._enter(other, (at, count), condition if known is None else None)
         self._note(Taken(at, arm, condition, truth, self.steps, known is None, count))
         if known is None and condition is not None:
             self._learn(condition, truth, (at, arm))
@@ -185,9 +185,9 @@ class Path:
         self.apart.add(other.decision)
         return other.arm
 
-    def _enter(self, other: Alternative | None, decision: Decision, condition: Condition) -> None:
-        """An arm of the decision begins."""
-        if self.arms.joins_alike(decision[0], condition):
+    def _enter(self, other: Alternative | None, decision: Decision, condition: Condition | None) -> None:
+        """An arm of the decision begins. ``condition``: what it asks, if nothing is known about it."""
+        if condition is not None and self.arms.joins_alike(decision[0], condition):
             self._open.append(_Open(decision, self.effects.state(self.arms.matters)))
         elif other is not None:
             self._waiting.clear()
