@@ -86,6 +86,17 @@ def test_those_of_a_library_name_the_line_that_called_it(tmp_path: Path) -> None
     assert "(999) in libworker.so.3, 3 times, first at /home/me/train.py:7 in main\n" in text_of(found)
 
 
+def test_what_the_runtime_does_while_the_process_exits_is_no_failure(tmp_path: Path) -> None:
+    """As every program with NVIDIA's static runtime does on a GPU, from a place that has no stack."""
+    t = Thread()
+    made = t.call("cuLibraryLoadData", 0x1000, 0x2000, outputs=[(0, Kind.LIBRARY.value, 1, 0x3000)])
+    exiting = t.call("cuLibraryUnload", 0x3000, status=4, flags=FAILED)
+    exiting += t.call("cuDevicePrimaryCtxRelease", 0, status=4, flags=FAILED)
+    found = run(tmp_path, places() + t.setup() + made + exiting)
+    assert (found.findings, found.unexplained) == ((), ())
+    assert "0 errors, 0 warnings in " in text_of(found)
+
+
 def test_answers_are_no_failures(tmp_path: Path) -> None:
     t = Thread()
     records = places() + t.setup() + t.create()
