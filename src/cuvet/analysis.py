@@ -202,7 +202,12 @@ class ProcessAnalysis:
         """A failure, unless it is an answer, or follows from a fork, from the loss of a context or from the end of the process: of that
         ``exit-call-after-shutdown`` tells what is the program's, and the rest is what runtimes do in every process that exits."""
         forked = status == NOT_INITIALIZED and model.initialised_before_fork is not None
-        if not forked and status != DEINITIALIZED and model.sticky_error(call) is None and status not in answers(_asked(call)):
+        if (
+            not forked
+            and status != DEINITIALIZED
+            and model.sticky_error(call) is None
+            and status not in answers(_asked(call))
+        ):
             self.unexplained.add(call, status, self._is_of_library(call))
 
     def _note_failure(self, call: RecordedCall, record: CallRecord, status: int) -> None:

@@ -42,7 +42,7 @@ def enqueue(call: Invocation, node: Node, queue: int | None = None) -> Steps[int
     if capture is None:
         return (yield from _do(call, node, queue))
     body = call.process.graphs[captured_graph(call, capture)]
-    _add(call, body, node, body.tips.get(queue, []), told=False)
+    _add(call, body, node, body.tips.get(queue, []))
     body.tips[queue] = [node]
     return status.SUCCESS
 
@@ -55,9 +55,8 @@ def _do(call: Invocation, node: Node, queue: int) -> Steps[int]:
     return (yield from node.action()) if node.action else status.SUCCESS
 
 
-def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node], *, told: bool) -> None:
-    """``told``: the call gives the node's handle to the program."""
-    node.handle = call.process.handles.issue(Kind.GRAPH_NODE, told=told)
+def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node]) -> None:
+    node.handle = call.process.handles.issue(Kind.GRAPH_NODE)
     node.after = after
     body.nodes.append(node)
     call.process.nodes[node.handle] = node
@@ -87,7 +86,7 @@ def copy_of(call: Invocation, body: GraphBody) -> GraphBody:
     copy = GraphBody()
     for node in body.in_order():
         copies[node] = replace(node, after=[], original=node, child=_copied(call, node.child, copy_of))
-        _add(call, copy, copies[node], [copies[other] for other in node.after], told=False)
+        _add(call, copy, copies[node], [copies[other] for other in node.after])
     copy.user_objects = dict(body.user_objects)
     return shared(call, copy)
 
@@ -230,7 +229,7 @@ def add_node(call: Invocation, node: Node) -> int:
     body, after = call.process.graphs.get(call["hGraph"]), nodes_of(call, "dependencies", "numDependencies")
     if body is None or after is None:
         return status.INVALID_VALUE
-    _add(call, body, node, after, told=True)
+    _add(call, body, node, after)
     call.give("phGraphNode", node.handle)
     return status.SUCCESS
 
