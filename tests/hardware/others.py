@@ -46,7 +46,8 @@ class Program(msgspec.Struct, kw_only=True):
 @dataclass
 class Row:
     """One line of ``others.jsonl``. ``outcome``: alike, flaky (two bare runs differ, too), differs, or why it was not judged. ``said``:
-    findings by severity and name, with how many. ``bare`` and ``checked``: exit codes. ``expected``: as in PROGRAMS."""
+    findings by severity and name, with how many, and calls of its own that are listed as failed. ``bare`` and ``checked``: exit codes.
+    ``expected``: as in PROGRAMS."""
 
     source: str
     name: str
@@ -66,7 +67,12 @@ class Row:
     def alarms(self) -> list[str]:
         """Errors and warnings that are not expected."""
         names = [each.rpartition("× ")[2].split() for each in self.said]
-        return [name for severity, name in names if severity != "note" and name not in self.expected]
+        return [name for severity, name, *_ in names if severity in ("error", "warning") and name not in self.expected]
+
+    @property
+    def tells(self) -> bool:
+        """Whether cuvet says more than notes."""
+        return any(not each.rpartition("× ")[2].startswith("note ") for each in self.said)
 
     @property
     def wrong(self) -> bool:
@@ -127,6 +133,7 @@ def judge(program: Program, reports: Path) -> Row:
     report = msgspec.json.decode(file.read_bytes(), type=Report)
     row.calls = report.stats.get("calls", 0)
     counted = Counter(f"{each.severity} {each.name}" for each in report.findings)
+    counted.update(f"failed {each.api} ({each.status})" for each in report.unexplained if each.library is None)
     row.said = [name if count == 1 else f"{count} × {name}" for name, count in sorted(counted.items())]
     if (bare.exit_code, bare.output) == (checked.exit_code, checked.output):
         row.outcome = "alike"
@@ -220,7 +227,7 @@ def section() -> str:
 
 
 def of_source(rows: list[Row]) -> list[str]:
-    plain = [row for row in rows if row.outcome == "alike" and not (row.alarms or row.expected or row.bare)]
+    plain = [row for row in rows if row.outcome == "alike" and not (row.tells or row.bare)]
     table = ["", "| program | behaviour | cuvet | |", "|---|---|---|---|"] if len(plain) < len(rows) else []
     for row in rows:
         if row not in plain:
