@@ -212,10 +212,11 @@ def section() -> str:
     text = [
         HEADING,
         "",
-        f"{len(judged)} programs and test modules that nobody of this project wrote, bare and under `cuvet run`: {len(judged) - wrong} with the "
-        f"same exit code and output (or, if flaky, with other output without cuvet too) and no false error or warning, {wrong} otherwise.",
-        f"Run by `tests/hardware/others.py` on {'; '.join(where)}. Numbers in the output are not compared: programs print times. "
-        "What is called sealed was not looked at while cuvet was changed.",
+        f"{len(judged)} programs and test modules that nobody of this project wrote, bare and under `cuvet run`: "
+        f"{len(judged) - wrong} with the same exit code and output (or, if flaky, with other output without cuvet too) "
+        f"and no false error or warning, {wrong} otherwise.",
+        f"Run by `tests/hardware/others.py` on {'; '.join(where)}. Numbers in the output are not compared: programs print "
+        "times. What is called sealed was not looked at while cuvet was changed.",
     ]
     for source in dict.fromkeys(row.source for row in judged):
         text += ["", f"### {source}", "", *of_source([row for row in judged if row.source == source])]
