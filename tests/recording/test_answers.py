@@ -143,9 +143,11 @@ PACKAGES = "/usr/lib/python3/site-packages"
         ("", [3, 1], True),
     ],
 )
-def test_who_calls(path: str, python: list[int], expected: bool) -> None:
+@pytest.mark.parametrize("start", [(), (0x5100,)], ids=["", "from main on"])
+def test_who_calls(path: str, python: list[int], expected: bool, start: tuple[int, ...]) -> None:
     mapped = [Module(0x1000, 0x2000, 0x1000, "", path)] if path else []
-    stack = Stack((0x1100,) if path else (), tuple((code, 1) for code in python))
+    mapped.append(Module(0x5000, 0x6000, 0x5000, "", "/lib/x86_64-linux-gnu/libc.so.6"))
+    stack = Stack(((0x1100,) if path else ()) + start, tuple((code, 1) for code in python))
     tables = SideTables(modules=mapped, stacks={1: stack}, codes=CODES)
     assert Sites(tables, "/home/me/train").is_of_library(1) is expected
     assert not Sites(tables).is_of_library(1)

@@ -114,8 +114,8 @@ class Sites:
         return self._libraries[stack]
 
     def _is_called_by_library(self, found: Stack) -> bool:
-        callers = (frame.module for frame in self._outside(found) if _package(frame.module) not in _BINDINGS)
-        module = next(callers, None)
+        modules = (frame.module for frame in self._outside(found) if not _of_c_library(frame))
+        module = next((module for module in modules if _package(module) not in _BINDINGS), None)
         if module is not None:
             return bool(module) and module != self._executable
         packages = (self._python_frame(*frame).module for frame in found.python)
@@ -257,11 +257,14 @@ def _with_names(frames: Iterable[NativeFrame]) -> Iterator[NativeFrame]:
 def _without_start(frames: list[NativeFrame]) -> list[NativeFrame]:
     """Without what the C library does before main or a thread's function."""
     end = len(frames)
-    while end and (
-        frames[end - 1].symbol == "_start" or os.path.basename(frames[end - 1].module).startswith("libc.so")
-    ):
+    while end and (frames[end - 1].symbol == "_start" or _of_c_library(frames[end - 1])):
         end -= 1
     return frames[:end]
+
+
+def _of_c_library(frame: NativeFrame) -> bool:
+    """It calls main, functions of threads and what others give it, and never CUDA."""
+    return os.path.basename(frame.module).startswith("libc.so")
 
 
 def _shown(frame: NativeFrame) -> Frame:
