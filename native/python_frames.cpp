@@ -54,6 +54,7 @@ std::atomic<State> state;
 Layout layout;
 void* (*this_thread_state)();
 int (*address_to_line)(const void* code, int offset);
+int (*is_finalizing)();
 const void* code_type;
 
 template <class T>
@@ -148,6 +149,8 @@ uint32_t copy_string(const void* string, char* text, uint32_t bytes) {
 }
 
 const char* innermost_frame() {
+    // An interpreter that ends frees the states of threads that still run.
+    if (is_finalizing()) return nullptr;
     const char* thread = static_cast<const char*>(this_thread_state());
     if (!thread) return nullptr;
     const char* next = field<const char*>(thread, layout.thread_chain);
@@ -172,7 +175,11 @@ void find_python() {
     this_thread_state = reinterpret_cast<void* (*)()>(real_dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
     address_to_line = reinterpret_cast<int (*)(const void*, int)>(real_dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
     code_type = real_dlsym(RTLD_DEFAULT, "PyCode_Type");
-    const bool known = this_thread_state && address_to_line && code_type && choose_layout(minor_version(version));
+    void* finalizing = real_dlsym(RTLD_DEFAULT, "Py_IsFinalizing");  // from 3.13 on
+    if (!finalizing) finalizing = real_dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    is_finalizing = reinterpret_cast<int (*)()>(finalizing);
+    const bool known =
+        this_thread_state && is_finalizing && address_to_line && code_type && choose_layout(minor_version(version));
     state.store(DECIDED);
     python_found.store(known, std::memory_order_release);
 }

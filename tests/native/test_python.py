@@ -88,7 +88,7 @@ def test_an_extension_that_released_the_gil_is_seen_all_the_same(bench: Bench) -
     """ctypes.CDLL releases the GIL around each call; another thread keeps the interpreter busy meanwhile."""
     script = bench.folder / "busy.py"
     script.write_text(
-        "import ctypes, threading\n"
+        "import ctypes, sys, threading\n"
         "cuda = ctypes.CDLL('libcuda.so.1')\n"
         "stop = False\n"
         "def spin():\n"
@@ -108,3 +108,48 @@ def test_an_extension_that_released_the_gil_is_seen_all_the_same(bench: Bench) -
     stacks = {call.stack for call in run.trace.named("cuStreamCreate")}
     lines = {tuple(line for _, line in recording.stacks[stack].python) for stack in stacks}
     assert lines == {(10, 11)}
+
+
+LATE = """
+#include <semaphore.h>
+#include <stdlib.h>
+static handle module, function;
+static sem_t ending, launched;
+void prepare(void) {
+    start();
+    CHECK(cuModuleLoadData(&module, "image") == 0 && cuModuleGetFunction(&function, module, "kernel") == 0);
+}
+void let_launch(void) { sem_post(&ending); sem_wait(&launched); }
+void launch_late(void) {
+    cuCtxSetCurrent(context);
+    sem_wait(&ending);
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0) == 0);
+    sem_post(&launched);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "python", interpreters(), ids=lambda path: path.name if path.name.startswith("python3.") else "this"
+)
+def test_a_thread_that_runs_on_while_the_interpreter_ends_may_launch(bench: Bench, python: Path) -> None:
+    """Its state is freed when modules are; the debugging allocator overwrites what is freed."""
+    library = bench.compile(LATE, "-shared", "-fPIC", str(SHIM), name="late.so")
+    script = bench.folder / "late.py"
+    script.write_text(
+        "import ctypes, sys, threading\n"
+        f"late = ctypes.CDLL({str(library)!r})\n"
+        "late.prepare()\n"
+        "started = threading.Event()\n"
+        "def work():\n"
+        "    started.set()\n"
+        "    late.launch_late()\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "started.wait()\n"
+        "class Last:\n"
+        "    def __del__(self, let_launch=late.let_launch): let_launch()\n"
+        "sys.last = Last()\n"
+        "print('done')\n"
+    )
+    run = bench.run([str(python), str(script)], PYTHONMALLOC="debug")
+    assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
