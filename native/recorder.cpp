@@ -83,7 +83,7 @@ Descriptor file;
 char file_path[PATH_MAX];
 uint64_t limit;
 std::atomic<bool> limit_reached;
-std::atomic<bool> sandbox_expected;
+std::atomic<bool> sandbox_begun, sandbox_expected;
 char* reserved;  // chunks for the sandbox, mapped
 uint32_t reserved_count;
 std::atomic<uint32_t> reserved_taken;
@@ -439,8 +439,8 @@ bool open_recording(bool emulated, bool full) {
 bool in_sandbox() { return sandbox_expected.load(std::memory_order_acquire); }
 
 void expect_sandbox() {
-    static std::atomic<bool> begun;
-    if (!header || begun.exchange(true)) return;
+    // Not for a child that shares its parent's memory (vfork), or of which no fork handler has told.
+    if (!header || header->pid != static_cast<uint32_t>(getpid()) || sandbox_begun.exchange(true)) return;
     const Uncancellable uncancellable;
     uint64_t offset;
     void* chunks = nullptr;
@@ -644,6 +644,7 @@ void finish_recording() {
 
 void forget_recording() {
     if (!in_sandbox()) {
+        sandbox_begun.store(false);
         close_ours(&file);
         if (header) munmap(header, HEADER_BYTES);
     }

@@ -100,3 +100,21 @@ def test_what_prctl_answers_is_the_kernels(bench: Bench) -> None:
         }"""
     )
     assert (run.returncode, run.stdout) == (0, "renamed\n"), run.stderr
+
+
+def test_a_child_that_shares_memory_restricts_itself_and_not_its_parent(bench: Bench) -> None:
+    run = bench.run(
+        f"""{SANDBOX}
+        int main(void) {{
+            start();
+            int status, child = vfork();
+            if (child == 0) {{ prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); _exit(0); }}
+            waitpid(child, &status, 0);
+            make_streams(30000);
+            return 7;
+        }}""",
+        options=(str(SHIM), "-D_GNU_SOURCE"),
+    )
+    assert run.returncode == 7, (run.returncode, run.stderr)
+    assert (run.trace.recording.stop, run.trace.recording.header["dropped"]) == (None, 0)
+    assert len(run.trace.named("cuStreamDestroy")) == 30000
