@@ -11,6 +11,8 @@
 #include <map>
 #include <mutex>
 
+#include "../own_files.h"
+
 namespace cuvet::emulated {
 
 namespace {
@@ -121,7 +123,7 @@ int pattern_file(const uint8_t (&pattern)[page]) {
     int file = memfd_create("cuvet", MFD_CLOEXEC);
     if (file < 0) return -1;
     for (uint64_t done = 0; done < pattern_piece; done += sizeof pattern) {
-        if (write(file, pattern, sizeof pattern) == static_cast<ssize_t>(sizeof pattern)) continue;
+        if (write_all(file, pattern, sizeof pattern) == 0) continue;
         close(file);
         return -1;
     }
