@@ -48,6 +48,7 @@ void choose_words(LaunchPlace* place, uint64_t function, uint32_t* told_words) {
     place->word_count = 0;
     for (int i = 0; i < count; i++) {
         const KernelParameter& parameter = parameters[i];
+        if (parameter.index > UINT8_MAX || (place->packed && parameter.offset % 8)) continue;  // no room to say where
         for (uint16_t at = 0; at + 8 <= parameter.bytes && place->word_count < MOST_LAUNCH_WORDS; at += 8) {
             const int word = place->word_count++;
             place->words[word] =

@@ -41,7 +41,11 @@ using Backtrace = int (*)(UnwindCallback callback, void* argument);
 using GetAddress = uintptr_t (*)(void* context);
 using GetRegister = uintptr_t (*)(void* context, int number);
 constexpr int GO_ON = 0, STOP = 5;
-constexpr int RBP = 6;
+#if defined(__x86_64__)
+constexpr int FRAME_POINTER = 6;
+#else
+constexpr int FRAME_POINTER = 29;
+#endif
 constexpr uint64_t LARGEST_FRAME = 1 << 20;
 
 std::atomic<Backtrace> backtrace;
@@ -71,7 +75,7 @@ int add_frame(void* context, void* argument) {
     if (frames->native == 0 && is_own(address)) return GO_ON;
     if (!address || frames->native == MOST_FRAMES) return STOP;
     frames->addresses[frames->native++] = address;
-    frames->frame_pointer = get_register.load(std::memory_order_relaxed)(context, RBP);
+    frames->frame_pointer = get_register.load(std::memory_order_relaxed)(context, FRAME_POINTER);
     return GO_ON;
 }
 
@@ -102,7 +106,7 @@ void walk_generated(Thread* thread, Frames* frames) {
         if (at % 8 || at <= below || at - below > LARGEST_FRAME || !is_readable(thread, at, 16)) return;
         uint64_t words[2];  // the caller's frame pointer, and the return address
         memcpy(words, reinterpret_cast<const void*>(at), sizeof words);
-        if (page_of(words[1]) == 0) return;
+        if (words[1] < PAGE_BYTES) return;
         frames->addresses[frames->native++] = words[1];
         below = at;
         at = words[0];
