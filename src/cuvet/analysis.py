@@ -64,9 +64,10 @@ _STOPPED = {
     errno.ENOSYS: "had used up the room that was made before the program restricted its system calls (prctl, seccomp)",
     errno.EDQUOT: "could not grow: the user's disk quota is used up",
 }
+"""Why recordings stopped growing, by errno."""
 _MOST_ERRNO = 4095
 _CLOSED = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS, errno.ESTALE)
-"""Why recordings stopped growing, by errno."""
+"""Errors of opening a recording again."""
 MOST_SENTENCES = 100
 MOST_FAILURES = 10_000
 MOST_FORKS = 256
@@ -578,8 +579,10 @@ def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = 
     stats: Counter[str] = Counter()
     for report in reports:
         stats += Counter(report.stats)
+    programs = [report.program for report in reports]
     return msgspec.structs.replace(
         reports[0],
+        program=next((each for each in programs if each.signal is not None or each.exit_code), programs[0]),
         findings=_folded(finding for report in reports for finding in report.findings),
         unexplained=tuple(failure for report in reports for failure in report.unexplained),
         machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
@@ -619,6 +622,8 @@ def read_meta(directory: Path) -> Meta:
         if not any(directory.glob("*.cuvet")):
             raise CuvetError(f"{directory}: no recording here") from None
         return Meta()
+    except RecursionError:
+        raise CuvetError(f"{path}: it is nested too deeply") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CuvetError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -134,6 +135,14 @@ def test_the_same_finding_in_several_recordings_is_one(tmp_path: Path) -> None:
         (1, 1, 11),
     ]
     assert found.stats["processes"] == 3
+
+
+def test_of_several_recordings_the_program_that_failed_is_told(tmp_path: Path) -> None:
+    for name, code in (("first", 0), ("second", 3)):
+        (tmp_path / name).mkdir()
+        report(tmp_path / name, Thread().setup())
+        (tmp_path / name / "meta.json").write_bytes(msgspec.json.encode(Meta(pid=1000, exit_code=code)))
+    assert analyze([tmp_path / "first", tmp_path / "second"]).program.exit_code == 3
 
 
 def test_a_rule_that_the_driver_contradicts_is_dropped_and_counted(tmp_path: Path) -> None:

@@ -146,7 +146,9 @@ def test_what_lies_beside_the_recording_is_a_file_or_nothing(
     assert main(["analyze", str(directory)]) == code
 
 
-@pytest.mark.parametrize("data", [b'{"argv": ["\xff"]}', b"{", b"[]", b'{"argv": 1}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "data", [b'{"argv": ["\xff"]}', b"{", b"[]", b'{"argv": 1}', b"[" * 100_000, b'{"x":' + b"[" * 100_000]
+)
 def test_a_meta_json_that_is_none_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str], data: bytes) -> None:
     directory = recorded(tmp_path / "r", "a.py")
     (directory / "meta.json").write_bytes(data)

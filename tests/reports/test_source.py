@@ -79,3 +79,19 @@ def test_excerpt_shows_the_line_and_the_mark(tmp_path: Path) -> None:
 def test_no_excerpt_without_the_line(tmp_path: Path, name: str, line: int) -> None:
     (tmp_path / "a.cpp").write_text("int a;\n")
     assert excerpt(str(tmp_path / name), line, "cudaFree") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ('/*"a' * 100_000 + "*/", True),
+        ("/*a" * 100_000, False),
+        ('"' + '\\"' * 100_000, True),
+        ("cudaFree(" * 100_000, False),
+    ],
+    ids=["comment", "endless comment", "endless literal", "calls in calls"],
+)
+def test_a_text_that_is_slow_to_search(before: str, found: bool) -> None:
+    """It ends, though the text is so long that starting over at each part would not."""
+    text = f"{before}\ncudaFree(p);"
+    assert (find_call(text, 2, "cudaFree") is not None) is found

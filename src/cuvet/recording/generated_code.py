@@ -249,5 +249,5 @@ def _read_kept(path: Path) -> dict[int, CodeName]:
     try:
         data = read_regular(path, MOST_KEPT_BYTES + 1, follow=False)
         return msgspec.json.decode(data, type=dict[int, CodeName]) if len(data) <= MOST_KEPT_BYTES else {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}

@@ -24,6 +24,8 @@ from cuvet.source import SUFFIXES
 _LINES_BEFORE = 12
 """How far above the line in the debug information a call may begin."""
 _LINES_SHOWN = 4
+_MOST_SCANNED = 1 << 18
+"""Characters of arguments that are looked at to find a call: those of calls in calls count for each."""
 _MOST_CHARACTERS = 16 << 20
 
 _LAUNCH_CONFIGURATION = {1: 0, 2: 1, 4: 2, 5: 3}
@@ -158,8 +160,12 @@ def find_call(text: str, line: int, api: str, argument: int | None = None, comme
     """
     code = _blank(text, comment)
     on_line, after = _offset(code, line), _offset(code, line + 1)
+    scanned = 0
     for match in _calls(api).finditer(code, _offset(code, line - _LINES_BEFORE), after):
         pieces, close = _arguments(code, match.end())
+        scanned += close - match.end()
+        if scanned > _MOST_SCANNED:
+            return None
         if close < on_line:
             continue
         index = argument
@@ -181,8 +187,8 @@ def _calls(api: str) -> re.Pattern[str]:
 def _blank(text: str, comment: str) -> str:
     """The text with spaces for comments, and underscores for literals and template arguments. Offsets stay."""
     pattern = re.compile(
-        (r"(?P<comment>#[^\n]*)" if comment == "#" else r"(?P<comment>//[^\n]*|/\*.*?\*/)")
-        + r"""|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'"""
+        (r"(?P<comment>#[^\n]*)" if comment == "#" else r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))")
+        + r"""|"(?:\\.|[^"\\\n])*"?|(?<!\w)'(?:\\.|[^'\\\n])*'?"""
         + r"|(?<=\w)<(?:[\w\s:,*&]|<[\w\s:,*&]*>)*>(?=\s*(?:[({]|<<<))",
         re.S,
     )
@@ -192,7 +198,7 @@ def _blank(text: str, comment: str) -> str:
 def _arguments(code: str, start: int) -> tuple[list[tuple[int, int]], int]:
     """The [start, end) of each argument after an opening bracket at ``start - 1``, and where the call ends."""
     pieces, begin, depth = [], start, 0
-    for position in range(start, len(code)):
+    for position in range(start, min(len(code), start + _MOST_SCANNED)):
         character = code[position]
         if character in "([{":
             depth += 1
@@ -204,7 +210,7 @@ def _arguments(code: str, start: int) -> tuple[list[tuple[int, int]], int]:
         elif character == "," and depth == 0:
             pieces.append((begin, position))
             begin = position + 1
-    return pieces, len(code)
+    return pieces, min(len(code), start + _MOST_SCANNED)
 
 
 def _mark(code: str, start: int, end: int) -> Mark | None:
