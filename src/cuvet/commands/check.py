@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="FILE", type=_path, help="leave out the findings that FILE lists")
     parser.add_argument("--write-baseline", action="store_true", help="list all present findings in --baseline FILE")
     parser.add_argument("--diff", metavar="REV", help="report only what touches lines changed since git revision REV")
-    parser.add_argument("--fix", action="store_true", help="edit the files where a mend is mechanical and safe")
+    parser.add_argument("--fix", action="store_true", help="edit the files where a fix is mechanical and safe")
     parser.add_argument(
         "--cuda", metavar="VERSION", help="release of CUDA that the code is for, as 12.8 (default: newest)"
     )

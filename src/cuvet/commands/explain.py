@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "explain"
 HELP = (
-    "Explain an error, a message, a log, a cause or a rule: what it means, what causes it, how to tell, what mends it."
+    "Explain an error, a message, a log, a cause or a rule: what it means, what causes it, how to tell, what fixes it."
 )
 EPILOG = """examples:
   cuvet explain 400
