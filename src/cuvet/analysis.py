@@ -27,7 +27,7 @@ from cuvet.catalog.answers import answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_PERMITTED, NOT_READY
 from cuvet.diagnosis import Findings, RecordedCall, at, cause_of, fault_finding, finding, make_site, site_of
 from cuvet.driver_log import Failure
-from cuvet.findings import Finding, Frame, MachineCause, MemoryUse, Program, Report, Tool
+from cuvet.findings import Finding, Frame, MachineCause, MemoryUse, Program, Report, Tool, UnexplainedFailure
 from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Function, Launch, Model, Outcome, SeenHandle
 from cuvet.model.precedence import Stage
@@ -584,7 +584,7 @@ def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = 
         reports[0],
         program=next((each for each in programs if each.signal is not None or each.exit_code), programs[0]),
         findings=_folded(finding for report in reports for finding in report.findings),
-        unexplained=tuple(failure for report in reports for failure in report.unexplained),
+        unexplained=_folded_failures(failure for report in reports for failure in report.unexplained),
         machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
         memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,
         not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),
@@ -602,6 +602,17 @@ def _folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             each = msgspec.structs.replace(
                 first, repeats=first.repeats + each.repeats, processes=first.processes + each.processes
             )
+        folded[key] = each
+    return tuple(folded.values())
+
+
+def _folded_failures(failures: Iterable[UnexplainedFailure]) -> tuple[UnexplainedFailure, ...]:
+    """Likewise, of calls that failed."""
+    folded: dict[tuple[object, ...], UnexplainedFailure] = {}
+    for number, each in enumerate(failures):
+        key = (each.api, each.status, each.library, each.site.frames or number)
+        if (first := folded.get(key)) is not None:
+            each = msgspec.structs.replace(first, count=first.count + each.count)
         folded[key] = each
     return tuple(folded.values())
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from cuvet.analysis import Analysis, Meta
+from cuvet.analysis import Analysis, Meta, analyze
 from cuvet.catalog import Kind
 from cuvet.findings import Report
 from cuvet.reports import sarif, terminal
@@ -84,6 +84,15 @@ def test_those_of_a_library_name_the_line_that_called_it(tmp_path: Path) -> None
     found = run(tmp_path, stacks + t.setup() + limits(t, 2, stack=9) + limits(t, 1, stack=OF_LIBRARY))
     assert [failure.count for failure in found.unexplained] == [3]
     assert "(999) in libworker.so.3, 3 times, first at /home/me/train.py:7 in main\n" in text_of(found)
+
+
+def test_the_same_failure_in_several_recordings_is_listed_once(tmp_path: Path) -> None:
+    for rank in ("0", "1"):
+        (tmp_path / rank).mkdir()
+        t = Thread()
+        run(tmp_path / rank, places() + t.setup() + limits(t, 3, stack=OWN))
+    (failure,) = analyze([tmp_path / "0", tmp_path / "1"]).unexplained
+    assert failure.count == 6
 
 
 def test_what_the_runtime_does_while_the_process_exits_is_no_failure(tmp_path: Path) -> None:
