@@ -51,7 +51,7 @@ from cuvet.rules.library_handle.creation_failed import kind_not_made
 from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
 from cuvet.rules.rule import Violation
-from cuvet.signals import signal_name
+from cuvet.signals import error_text, signal_name
 from cuvet.unexplained import Failures, told
 
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
@@ -65,7 +65,6 @@ _STOPPED = {
     errno.EDQUOT: "could not grow: the user's disk quota is used up",
 }
 """Why recordings stopped growing, by errno."""
-_MOST_ERRNO = 4095
 _CLOSED = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS, errno.ESTALE)
 """Errors of opening a recording again."""
 MOST_SENTENCES = 100
@@ -683,9 +682,8 @@ def _since(recording: Recording) -> str:
 def _why_stopped(recording: Recording) -> str:
     error = recording.stop.error if recording.stop else 0
     if error in _CLOSED:
-        return f"the program closed its recording, which could not be opened again ({os.strerror(error)})"
-    reason = os.strerror(error) if error <= _MOST_ERRNO else f"error {error}"
-    return f"its recording {_STOPPED.get(error) or f'could not grow ({reason})'}"
+        return f"the program closed its recording, which could not be opened again ({error_text(error)})"
+    return f"its recording {_STOPPED.get(error) or f'could not grow ({error_text(error)})'}"
 
 
 def _start(path: Path) -> tuple[int, str]:

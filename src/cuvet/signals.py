@@ -1,8 +1,17 @@
-"""Names of signals."""
+"""Names of signals and errors of the system."""
 
 from __future__ import annotations
 
+import os
 import signal
+
+_MOST_ERRNO = 4095
+"""What a system call can return (Linux, ``include/linux/err.h``)."""
+
+
+def error_text(number: int) -> str:
+    """``Permission denied``; ``error 99999`` for a number that is none."""
+    return os.strerror(number) if number <= _MOST_ERRNO else f"error {number}"
 
 
 def signal_name(number: int) -> str:

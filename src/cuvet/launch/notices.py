@@ -13,9 +13,10 @@ import socket
 import struct
 import threading
 
+from cuvet.signals import error_text
+
 MOST_LOST = 64
 _TOKEN_BYTES = 32
-_MOST_ERRNO = 4095
 _SENTENCES = {
     1: "could not write its recording ({}): nothing of what it did with CUDA was seen",
     2: "could not reach the emulated device ({}): its CUDA calls failed",
@@ -81,5 +82,4 @@ class Notices:
 def _sentence(pid: int, user: int, what: int, error: int) -> str:
     process = f"process {pid}" if pid else "a process of another process namespace"
     whose = "" if user == os.getuid() else f", of user {user},"
-    reason = os.strerror(error) if error <= _MOST_ERRNO else f"error {error}"
-    return f"{process}{whose} {_SENTENCES[what].format(reason)}"
+    return f"{process}{whose} {_SENTENCES[what].format(error_text(error))}"
