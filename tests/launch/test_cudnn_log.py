@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cuvet import cudnn_log
-from cuvet.cudnn_log import Entry
-from cuvet.driver_log import Failure
+from cuvet.analysis import cudnn_log
+from cuvet.analysis.cudnn_log import Entry
+from cuvet.analysis.driver_log import Failure
 from cuvet.findings import Finding, Site
 
 EMULATED = ("--device", "emulated")

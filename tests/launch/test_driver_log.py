@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import cuvet as package
-from cuvet import driver_log
-from cuvet.driver_log import Failure
+from cuvet.analysis import driver_log
+from cuvet.analysis.driver_log import Failure
 from cuvet.findings import Finding, Site
 
 REAL = ("--device", "real")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from cuvet import CuvetError
 from cuvet.analysis import Analysis, Meta, ProcessAnalysis, analyze
+from cuvet.analysis.diagnosis import Findings
 from cuvet.catalog import Kind
-from cuvet.diagnosis import Findings
 from cuvet.findings import Report
 from cuvet.recording import reader
 from cuvet.recording.generated_code import GeneratedCode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cuvet.analysis.diagnosis import Findings, Fold, RecordedCall, cause_of
 from cuvet.catalog import driver
-from cuvet.diagnosis import Findings, Fold, RecordedCall, cause_of
 from cuvet.findings import Finding, Frame, Severity, Site
 from cuvet.model import Call
 from cuvet.rules import rule_called

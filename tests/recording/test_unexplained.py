@@ -13,11 +13,11 @@ import pytest
 from rich.console import Console
 
 from cuvet.analysis import Analysis, Meta, analyze
+from cuvet.analysis.unexplained import MOST_TOLD, likely_causes
 from cuvet.catalog import Kind
 from cuvet.findings import Report
 from cuvet.reports import sarif, terminal
 from cuvet.reports.json import SCHEMA_FILE
-from cuvet.unexplained import MOST_TOLD, likely_causes
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w

@@ -7,7 +7,8 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from cuvet import CuvetError, reports, verdict
+from cuvet import CuvetError, reports
+from cuvet.reports import verdict
 
 NAME = "analyze"
 HELP = "Report from recordings that `cuvet run` made, here or elsewhere."

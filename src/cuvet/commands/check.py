@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuvet import CuvetError, reports, verdict
+from cuvet import CuvetError, reports
+from cuvet.reports import verdict
 
 if TYPE_CHECKING:
     from cuvet.source.tool.report import CheckReport

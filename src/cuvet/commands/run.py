@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cuvet import reports, verdict
+from cuvet import reports
+from cuvet.reports import verdict
 from cuvet.sizes import bytes_of
 
 LEAST_DEVICE_MEMORY, MOST_DEVICE_MEMORY = 2 << 20, 1 << 40

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from cuvet import CuvetError, cudnn_log, driver_log, reports, verdict
-from cuvet.analysis import Analysis, Meta
+from cuvet import CuvetError, reports
+from cuvet.analysis import Analysis, Meta, cudnn_log, driver_log
 from cuvet.doctor.machine import Machine
 from cuvet.launch import driver, environment, host_memory, names, program, progress, trace, unsupported
 from cuvet.launch.child import Child, Ending
@@ -23,7 +23,7 @@ from cuvet.launch.live import Live
 from cuvet.launch.notices import Notices
 from cuvet.printable import printable, valid
 from cuvet.recording.generated_code import Run
-from cuvet.reports import terminal
+from cuvet.reports import terminal, verdict
 from cuvet.reports.ignored import without_ignored
 
 MISUSE = 2

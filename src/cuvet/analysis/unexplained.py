@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from cuvet.analysis.diagnosis import RecordedCall, site_of
 from cuvet.catalog import api_of, status_name
-from cuvet.diagnosis import RecordedCall, site_of
 from cuvet.findings import LikelyCause, UnexplainedFailure
 
 MOST_PLACES = 10_000

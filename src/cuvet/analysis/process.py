@@ -21,14 +21,16 @@ from typing import Literal
 
 import msgspec
 
-from cuvet import CuvetError, __version__, cudnn_log, driver_log
+from cuvet import CuvetError, __version__
+from cuvet.analysis import cudnn_log, driver_log
+from cuvet.analysis.diagnosis import Findings, RecordedCall, at, cause_of, fault_finding, finding, make_site, site_of
+from cuvet.analysis.driver_log import Failure
+from cuvet.analysis.memory import memory_used
+from cuvet.analysis.unexplained import Failures, told
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.catalog.answers import answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_PERMITTED, NOT_READY
-from cuvet.diagnosis import Findings, RecordedCall, at, cause_of, fault_finding, finding, make_site, site_of
-from cuvet.driver_log import Failure
 from cuvet.findings import Finding, Frame, MachineCause, MemoryUse, Program, Report, Tool, UnexplainedFailure
-from cuvet.ledger import memory_used
 from cuvet.model import MORE_THAN_ANY_GPU, Function, Launch, Model, Outcome, SeenHandle
 from cuvet.model.precedence import Stage
 from cuvet.recording import Recording, RecordingError
@@ -52,7 +54,6 @@ from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.memory.dereferenced_on_host import explain_fault
 from cuvet.rules.rule import Violation
 from cuvet.signals import error_text, signal_name
-from cuvet.unexplained import Failures, told
 
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _ORDINARY = (None, 0, NOT_READY)

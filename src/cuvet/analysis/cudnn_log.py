@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from cuvet.analysis.driver_log import Failure
 from cuvet.catalog import status_name
-from cuvet.driver_log import Failure
 from cuvet.findings import Finding
 from cuvet.regular import read_regular
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuvet.diagnosis import memory_place
+from cuvet.analysis.diagnosis import memory_place
 from cuvet.findings import MemoryUse
 from cuvet.model.ledger import Heap, Ledger, Total
 
