@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from cuvet import CuvetError
 from cuvet.analysis import Analysis, Meta, ProcessAnalysis, analyze
-from cuvet.analysis.diagnosis import Findings
+from cuvet.analysis.crashes import Crashes
+from cuvet.analysis.folding import Findings
 from cuvet.catalog import Kind
 from cuvet.findings import Report
 from cuvet.recording import reader
@@ -488,7 +489,9 @@ def test_the_fault_of_a_call_is_the_first_of_its_thread_after_it(tmp_path: Path)
     path = w.write(tmp_path, [w.chunk(faults + calls)], end=0)
     process = process_of(path)
     process.advance(running=False)
-    assert [process._crash_of(thread, 100) for thread in (1, 2, 3)] == [1, None, None]
+    crashes = Crashes(process.recording)
+    assert [crashes.in_call(thread, 100) for thread in (1, 2, 3)] == [process.recording.faults[1], None, None]
+    assert crashes.outside_calls() == [process.recording.faults[0], process.recording.faults[2]]
     process.finish(leaks=False)
     assert [said for said in process.not_checked if "died of" in said] == [
         "process 1000 died of SIGSEGV in cuStreamSynchronize (thread 1): no rule says why"
@@ -506,9 +509,10 @@ def test_many_faults_are_looked_at_once(tmp_path: Path) -> None:
                 yield fault
 
     path = w.write(tmp_path, [w.chunk(b"")])
-    process = process_of(path)
-    process.recording.faults = Counted(Fault(11, thread, 0, 0, 0, 0, 5) for thread in range(300))
-    assert [process._crash_of(thread, 1) for thread in range(300)] == list(range(300))
+    recording = Recording(path)
+    faults = recording.faults = Counted(Fault(11, thread, 0, 0, 0, 0, 5) for thread in range(300))
+    crashes = Crashes(recording)
+    assert all(crashes.in_call(thread, 1) is faults[thread] for thread in range(300))
     assert looks == 300
 
 

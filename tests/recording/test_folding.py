@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cuvet.analysis.diagnosis import Findings, Fold, RecordedCall, cause_of
+from cuvet.analysis.calls import RecordedCall
+from cuvet.analysis.folding import Findings, Fold, cause_of
 from cuvet.catalog import driver
 from cuvet.findings import Finding, Frame, Severity, Site
 from cuvet.model import Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cuvet.analysis.diagnosis import RecordedCall, site_of
+from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.catalog import api_of, status_name
 from cuvet.findings import LikelyCause, UnexplainedFailure
 
@@ -65,9 +65,9 @@ def told(failures: Iterable[Failed]) -> tuple[UnexplainedFailure, ...]:
     of_libraries: dict[tuple[object, ...], list[Failed]] = {}
     looked_up = 0
     for failed in failures:
-        api = failed.call.site.api if failed.call.site else failed.call.name
+        api = failed.call.asked
         if failed.by_library:
-            of_libraries.setdefault((api, failed.status, _library(failed)), []).append(failed)
+            of_libraries.setdefault((api, failed.status, failed.call.library()), []).append(failed)
         elif looked_up < MOST_LOOKED_UP:
             looked_up += 1
             place = site_of(failed.call).frames[:1] or (failed.call.process, failed.call.thread)
@@ -82,15 +82,10 @@ def _told(alike: list[Failed]) -> UnexplainedFailure:
         api=site.api,
         status=first.status,
         site=site,
-        library=_library(first) if first.by_library else None,
+        library=first.call.library() if first.by_library else None,
         count=sum(failed.count for failed in alike),
         causes=() if first.by_library else likely_causes(site.api, first.status),
     )
-
-
-def _library(failed: Failed) -> str | None:
-    call = failed.call
-    return call.sites.library(call.stack) if call.sites is not None else None
 
 
 def likely_causes(api: str, status: int) -> tuple[LikelyCause, ...]:

@@ -49,7 +49,7 @@ def causes(
     for process in processes:
         machine = _machine(process, environment_of(process.recording.pid), read_state)
         names = {*_of_libraries(machine.loaded), *(() if emulated else _of_driver(process, machine.loaded))}
-        names.update(_OF_CREATION if process.handles_not_made else ())
+        names.update(_OF_CREATION if process.judge.handles_not_made else ())
         refused = _refused(process)
         for probe in all_probes():
             if probe.NAME in names and time.monotonic() < until:
@@ -98,7 +98,7 @@ def _of_libraries(loaded: tuple[str, ...]) -> Iterator[str]:
 def _of_driver(process: ProcessAnalysis, loaded: tuple[str, ...]) -> Iterator[str]:
     """The probes that look at the driver, for what this process was refused."""
     yield from _refused(process)
-    if any(each.name in _STARTING for each in process.failures):
+    if any(each.name in _STARTING for each in process.judge.failures):
         yield from (probe.NAME for probe in all_probes() if probe.GROUP in _OF_START)
     supported = int(process.recording.header["driver_version"]) // 1000
     runtimes = (re.search(r"/libcudart(?:-[0-9a-f]+)?\.so\.(\d+)[^/]*$", path) for path in loaded)
@@ -108,7 +108,9 @@ def _of_driver(process: ProcessAnalysis, loaded: tuple[str, ...]) -> Iterator[st
 
 def _refused(process: ProcessAnalysis) -> set[str]:
     """The probes that look at just what was refused. A library for which there is no memory says that it is not initialised."""
-    statuses = {each.status for each in process.failures} | ({_OUT_OF_MEMORY} if process.handles_not_made else set())
+    statuses = {each.status for each in process.judge.failures} | (
+        {_OUT_OF_MEMORY} if process.judge.handles_not_made else set()
+    )
     return {_OF_STATUS[status] for status in statuses & _OF_STATUS.keys()}
 
 

@@ -1,0 +1,191 @@
+"""From a record to the call that the model judges, with all that the recording has beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cuvet.analysis.crashes import SIGNALS, Crashes
+from cuvet.catalog import EntryPoint, Kind
+from cuvet.catalog.results import NOT_PERMITTED
+from cuvet.findings import Frame, Site
+from cuvet.model import Call, Function, Launch, Model, Outcome, SeenHandle
+from cuvet.recording import Recording
+from cuvet.recording.launches import Launched, unwaited
+from cuvet.recording.layout import NOT_ASKED
+from cuvet.recording.ordering import EntryPoints
+from cuvet.recording.records import CallRecord, Image, Overlap, SeenObject
+from cuvet.recording.sites import Sites
+from cuvet.recording.symbols import demangle, parameter_types
+
+if TYPE_CHECKING:
+    from cuvet.analysis.folding import Fold
+
+_NO_IMAGE = Image(0, b"", False)
+_NO_OVERLAP = Overlap(0, -1, 0)
+_KINDS = {kind.value: kind for kind in Kind}
+
+
+@dataclass(slots=True)
+class RecordedCall(Call):
+    """A call that knows where it was recorded and how it ended. Its ``site`` has no frames: ``site_of`` looks them up."""
+
+    sites: Sites | None = None
+    outcome: Outcome = field(default_factory=lambda: Outcome(None))
+    reported: tuple[Fold, ...] = ()
+
+    def where(self) -> str:
+        return at(site_of(self))
+
+    @property
+    def asked(self) -> str:
+        """The name of the function that was called: of the runtime, if it made the call."""
+        return self.site.api if self.site is not None else self.name
+
+    def is_of_library(self) -> bool:
+        """Whether a library made the call, and not the program's own code. False if that is not known."""
+        return self.sites is not None and self.sites.is_of_library(self.stack)
+
+    def library(self) -> str | None:
+        """The file or the package whose code made the call; None if it is not known."""
+        return self.sites.library(self.stack) if self.sites is not None else None
+
+
+def site_of(call: Call) -> Site:
+    """Where a recorded call was made."""
+    api, frames = call.sites.of_stack(call.stack) if isinstance(call, RecordedCall) and call.sites else (None, ())
+    return _make_site(call, api, frames)
+
+
+def _make_site(call: Call, api: str | None, frames: tuple[Frame, ...] = ()) -> Site:
+    return Site(
+        api=api or call.name,
+        call=call.number,
+        process=call.process,
+        thread=call.thread,
+        time_ns=call.time_ns,
+        frames=frames,
+    )
+
+
+def at(site: Site) -> str:
+    """`` at file:line``, or nothing."""
+    frame = site.frames[0] if site.frames else None
+    return f" at {frame.file}:{frame.line}" if frame and frame.file else ""
+
+
+class Calls:
+    """Makes the calls of one process."""
+
+    def __init__(self, recording: Recording, sites: Sites, crashes: Crashes) -> None:
+        self._recording = recording
+        self._sites = sites
+        self._crashes = crashes
+
+    def of_record(
+        self, record: CallRecord, entry_point: EntryPoint, known: EntryPoints, model: Model, death: int | None
+    ) -> RecordedCall:
+        """The call with its outcome. ``known`` are the entry points by their ids; ``death`` is the signal that ended the process, if
+        somebody saw it."""
+        call = self._call(record, entry_point, known)
+        if record.stack:
+            self._sites.note(record.stack, entry_point)
+            call.site = _make_site(call, self._sites.api(record.stack))
+        call.launches = self._launches_before(model, call, known)
+        if record.status is None:
+            call.outcome.signal = self._signal_in(record, death, call)
+        return call
+
+    def _call(self, record: CallRecord, entry_point: EntryPoint, known: EntryPoints) -> RecordedCall:
+        missing = len(entry_point.parameters) - len(record.args)
+        key = (record.thread, record.number)
+        image = self._recording.images.get(key, _NO_IMAGE)
+        overlap = self._recording.overlaps.get(key, _NO_OVERLAP)
+        return RecordedCall(
+            entry_point=entry_point,
+            args=record.args + (0,) * missing if missing > 0 else record.args,
+            process=self._recording.pid,
+            thread=record.thread,
+            number=record.number,
+            time_ns=self._recording.clock.ns(record.entered),
+            context=None if record.context == NOT_ASKED else record.context,
+            inputs=record.inputs,
+            seen=_seen(record.objects),
+            pointers=record.pointers,
+            per_thread=record.per_thread,
+            in_host_function=record.status == NOT_PERMITTED and self._sites.is_called_by_driver(record.stack),
+            sites=self._sites,
+            outcome=_outcome(record),
+            stack=self._sites.first(record.stack),
+            maps=tuple(self._recording.maps.get(key, "").splitlines()),
+            image=image.data,
+            image_readable=image.readable,
+            image_terminated=image.terminated,
+            shared_with=overlap.thread,
+            shared_call=known[overlap.entry_point],
+        )
+
+    def _launches_before(self, model: Model, call: RecordedCall, known: EntryPoints) -> tuple[Launch, ...]:
+        """What the shim stored with a call that told that a context was lost."""
+        rings = self._recording.launches.get((call.thread, call.number), ())
+        found = (each for ring in rings for each in unwaited(ring, self._recording, known.__getitem__))
+        return tuple(self._launch(model, each) for each in found)
+
+    def _launch(self, model: Model, launched: Launched) -> Launch:
+        function = model.find(Kind.FUNCTION, launched.function)
+        symbol = function.symbol if isinstance(function, Function) else ""
+        _, frames = self._sites.of_stack(launched.stack)
+        types = parameter_types(symbol)
+        return Launch(
+            kernel=demangle(symbol),
+            stream=launched.stream,
+            thread=launched.thread,
+            number=launched.number,
+            after_ns=self._recording.clock.ns(launched.after),
+            where=_where(frames),
+            words=launched.words,
+            pointers=frozenset(number for number, name in enumerate(types) if name.endswith("*")),
+        )
+
+    def _signal_in(self, record: CallRecord, death: int | None, call: RecordedCall) -> int | None:
+        """The signal of which the process died in this call that did not return. A call without a stack gets the fault's."""
+        fault = self._crashes.in_call(record.thread, record.entered)
+        if fault is None:
+            return death if death in SIGNALS and not self._recording.faults else None
+        if fault.stack and not call.stack:
+            call.stack = fault.stack
+            call.site = _make_site(call, self._sites.api(fault.stack))
+        return fault.signal
+
+
+def _outcome(record: CallRecord) -> Outcome:
+    if record.status:
+        return Outcome(record.status)
+    outputs = record.outputs[::-1] if record.status == 0 else ()
+    return Outcome(
+        record.status,
+        {output.parameter: output.value for output in outputs},
+        generations={output.parameter: output.generation for output in outputs if output.generation},
+    )
+
+
+def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:
+    """The shim's view of each parameter; of an array of handles, the first that is not alive."""
+    seen: dict[int, SeenHandle] = {}
+    for each in objects:
+        if each.parameter not in seen or (seen[each.parameter].alive and not each.alive):
+            seen[each.parameter] = SeenHandle(
+                _KINDS.get(each.kind, Kind.NONE), each.handle, each.generation if each.known else 0, each.alive
+            )
+    return seen
+
+
+def _where(frames: Sequence[Frame]) -> str:
+    """The place of a launch: the innermost line that is known and the one that called it, else the file whose code made it."""
+    own = [frame for frame in frames if frame.language != "python" or frame.module is None] or frames
+    lines = [f"{frame.file}:{frame.line}" for frame in own if frame.file and frame.line]
+    if lines:
+        return f" at {lines[0]}" + (f" (called at {lines[1]})" if lines[1:] else "")
+    return f" in {os.path.basename(frames[0].module)}" if frames and frames[0].module else ""

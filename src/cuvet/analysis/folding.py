@@ -1,0 +1,108 @@
+"""Findings that are one for the reader: repeats in a process, in processes of one program, in several recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cuvet.analysis.calls import RecordedCall
+from cuvet.findings import SEVERITIES, Finding, UnexplainedFailure
+from cuvet.rules.rule import Violation
+
+
+@dataclass(eq=False)
+class Fold:
+    """A finding, how often it occurred, and what followed from it. ``cause``: the one that it follows from itself."""
+
+    finding: Finding
+    cause: Fold | None = None
+    processes: set[int] = field(default_factory=set)
+    repeats: int = 0
+    consequences: list[Fold] = field(default_factory=list)
+
+    def told(self) -> Finding:
+        """The finding as it stands in the report."""
+        return msgspec.structs.replace(
+            self.finding,
+            repeats=self.repeats,
+            processes=len(self.processes),
+            consequences=tuple(each.told() for each in self.consequences),
+        )
+
+
+@dataclass
+class Findings:
+    """Findings of all processes. Repeats are folded: within a process those at the same place; of other processes (workers of one
+    program) those that have the same stack and message. What follows from another is folded below that."""
+
+    _folds: list[Fold] = field(default_factory=list)
+    _fresh: list[Finding] = field(default_factory=list)
+    _by_call: dict[tuple[object, ...], Fold] = field(default_factory=dict)
+    _by_place: dict[tuple[object, ...], Fold] = field(default_factory=dict)
+
+    def add(self, key: tuple[object, ...], build: Callable[[], Finding], cause: Fold | None = None) -> Fold:
+        """``key`` tells cheaply that a finding is a repeat; otherwise it is built, and may yet have the place of another. ``cause``:
+        what it follows from."""
+        cause = cause.cause or cause if cause else None
+        key = (*key, cause)
+        fold = self._by_call.get(key)
+        if fold is None:
+            new = build()
+            here = (new.rule, new.api, new.site.process, new.site.frames[:1] or new.site.thread, cause)
+            anywhere = (new.rule, new.api, new.message, new.site.frames or here, cause)
+            fold = self._by_place.get(here) or self._by_place.get(anywhere) or self._new(new, cause)
+            self._by_call[key] = self._by_place[here] = fold
+            self._by_place.setdefault(anywhere, fold)
+            fold.processes.add(new.site.process)
+        fold.repeats += 1
+        return fold
+
+    def _new(self, finding: Finding, cause: Fold | None) -> Fold:
+        if cause and SEVERITIES.index(finding.severity) >= SEVERITIES.index(cause.finding.severity):
+            cause.consequences.append(Fold(finding, cause))
+            return cause.consequences[-1]
+        self._folds.append(Fold(finding))
+        self._fresh.append(finding)
+        return self._folds[-1]
+
+    def take_fresh(self) -> list[Finding]:
+        """Those found since it was last asked."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def all(self) -> tuple[Finding, ...]:
+        return tuple(fold.told() for fold in self._folds)
+
+
+def cause_of(violation: Violation) -> Fold | None:
+    """The worst finding of the call whose mistake made this one."""
+    call = violation.cause
+    reported = call.reported if isinstance(call, RecordedCall) else ()
+    fitting = [fold for fold in reported if violation.cause_rule in (None, fold.finding.name)]
+    return min(fitting, key=lambda fold: SEVERITIES.index(fold.finding.severity), default=None)
+
+
+def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each once that occurred in several recordings, with the same stack and message: they are of processes of one program."""
+    folded: dict[tuple[object, ...], Finding] = {}
+    for number, each in enumerate(findings):
+        key = (each.rule, each.api, each.message, each.site.frames or number)
+        if (first := folded.get(key)) is not None:
+            each = msgspec.structs.replace(
+                first, repeats=first.repeats + each.repeats, processes=first.processes + each.processes
+            )
+        folded[key] = each
+    return tuple(folded.values())
+
+
+def folded_failures(failures: Iterable[UnexplainedFailure]) -> tuple[UnexplainedFailure, ...]:
+    """Likewise, of calls that failed."""
+    folded: dict[tuple[object, ...], UnexplainedFailure] = {}
+    for number, each in enumerate(failures):
+        key = (each.api, each.status, each.library, each.site.frames or number)
+        if (first := folded.get(key)) is not None:
+            each = msgspec.structs.replace(first, count=first.count + each.count)
+        folded[key] = each
+    return tuple(folded.values())

@@ -1,0 +1,51 @@
+"""What the user can do to be told more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from cuvet.analysis.calls import RecordedCall
+from cuvet.catalog import Kind
+from cuvet.model import Model
+from cuvet.recording.generated_code import GeneratedCode, advice
+from cuvet.recording.layout import End
+from cuvet.recording.reader import Recording
+from cuvet.rules.exit.leak import left
+
+MANY_LEFT = 100
+"""Objects of a kind that one place made and nobody ended."""
+
+
+def hints(
+    recording: Recording, generated: GeneratedCode, model: Model | None, *, nameless: bool, leaks: bool, failed: bool
+) -> Iterator[str]:
+    """What would give names and lines to the frames that have none (``nameless``), and what ``--leaks`` would tell."""
+    yield from filter(None, (advice(recording.modules) if nameless else None, generated.hint()))
+    ended = int(recording.header["end"]) == End.EXITED
+    if model is not None and not leaks and not failed and ended and (kinds := _left(model)):
+        yield f"{kinds} were never ended: --leaks says where they were made"
+
+
+def _left(model: Model) -> str:
+    """The kinds of objects that are left at the end in number, by single places in the program: ``500 streams, 500 events``.
+    What a program holds for good it makes in small numbers, or a library holds it in a pool. A lost context keeps all."""
+    if model.lost_contexts:
+        return ""
+    places: Counter[tuple[Kind, int]] = Counter()
+    makers: dict[int, RecordedCall] = {}
+    for found in left(model):
+        call = found.created_by
+        if isinstance(call, RecordedCall) and call.stack:
+            places[found.kind, call.stack] += 1
+            makers.setdefault(call.stack, call)
+    many: Counter[Kind] = Counter()
+    for (kind, stack), count in places.items():
+        many[kind] += count if count >= MANY_LEFT and not makers[stack].is_of_library() else 0
+    return ", ".join(f"{count:,} {plural(kind).replace('_', ' ')}" for kind, count in many.items() if count)
+
+
+def plural(kind: Kind) -> str:
+    """The name under which objects of this kind are counted: ``streams``, ``graph_nodes``."""
+    noun = {Kind.MEMORY: "allocation", Kind.HOST_MEMORY: "host allocation"}.get(kind, kind.noun).replace(" ", "_")
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

@@ -1,0 +1,153 @@
+"""One call after another against the model: what the rules say about it, and what is made of its failure.
+
+The driver is the judge of the model too: where a rule speaks against a call, and the call returned success though nothing shows
+that it can (``Rule.succeeds``), the rule is wrong about this program. Its finding is dropped and counted
+(``Judge.contradicted``), and the model learns that what the call named is there (``Model.accept``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from cuvet.analysis.calls import RecordedCall, site_of
+from cuvet.analysis.diagnosis import finding
+from cuvet.analysis.driver_log import Failure
+from cuvet.analysis.folding import Findings, cause_of
+from cuvet.analysis.unexplained import Failures
+from cuvet.catalog.answers import answers
+from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_READY
+from cuvet.model import Model, Outcome
+from cuvet.model.precedence import Stage
+from cuvet.recording.ordering import is_notable
+from cuvet.recording.reader import Clock
+from cuvet.recording.records import CallRecord
+from cuvet.rules.device.not_initialised import uninitialised
+from cuvet.rules.error import explain_failure
+from cuvet.rules.error.unchecked import lacks
+from cuvet.rules.library_handle.creation_failed import kind_not_made
+from cuvet.rules.lifecycle import ENDS
+from cuvet.rules.rule import Violation
+
+MOST_FAILURES = 10_000
+_ORDINARY = (None, 0, NOT_READY)
+"""Outcomes that are no failure."""
+
+
+class Judge:
+    """Judges the calls of one process, in their order."""
+
+    def __init__(self, findings: Findings, clock: Clock) -> None:
+        self.contradicted = 0
+        self.failures: list[Failure] = []
+        """The first ``MOST_FAILURES`` driver calls that failed, in the order in which they are judged."""
+        self.cudnn_failures: list[Failure] = []
+        """The first ``MOST_FAILURES`` cuDNN calls that failed, likewise."""
+        self.handles_not_made: list[RecordedCall] = []
+        """Calls that were to make a library's handle and failed, for another reason than their arguments; likewise."""
+        self.unexplained = Failures()
+        self._findings = findings
+        self._clock = clock
+        self._told_until: dict[int, float] = {}
+        """By thread: the ticks at which the last call of a library returned that a rule said something about; infinite if it did not."""
+
+    def judge(self, model: Model, call: RecordedCall, record: CallRecord) -> bool:
+        """Whether a rule says something about the call, or about its failure. ``record`` has when it was made."""
+        outcome = call.outcome
+        failed = None if outcome.status in _ORDINARY else outcome.status
+        if failed is not None:
+            self._note_failure(call, failed, self._clock.ns(record.returned) - call.time_ns)
+        of_library = call.entry_point.api != "driver"
+        explained = not of_library and record.entered < self._told_until.get(record.thread, 0)
+        if not explained and (is_notable(record) or of_library):
+            explained = self._predict(model, call, outcome)
+        model.observe(call, outcome)
+        if not explained and failed is not None:
+            explained = self._explain(model, call, outcome)
+        if of_library and explained:  # what goes wrong inside follows from it
+            self._told_until[record.thread] = record.returned or math.inf
+        if not explained and failed is not None:
+            self._keep_unexplained(model, call, failed)
+        return explained
+
+    def _note_failure(self, call: RecordedCall, status: int, duration_ns: int) -> None:
+        api = call.entry_point.api
+        logged = {"driver": self.failures, "cudnn": self.cudnn_failures}.get(api)
+        if logged is not None and len(logged) < MOST_FAILURES:
+            logged.append(Failure(call.process, call.thread, call.number, call.name, status, duration_ns))
+        not_made = api != "driver" and kind_not_made(call, status) is not None
+        if not_made and len(self.handles_not_made) < MOST_FAILURES:
+            self.handles_not_made.append(call)
+
+    def _predict(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
+        """Whether a rule says something about the call, if only that the runtime expects its failure."""
+        if outcome.status == DEINITIALIZED and call.entry_point.api == "driver" and not model.shutdown_by:
+            model.shutdown()
+        lost = model.sticky_error(call)
+        if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
+            return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
+        found = model.violations(call)
+        for violation in found:
+            if violation.contradicted(call, outcome.status):
+                self.contradicted += 1
+                model.accept(call, violation)
+        standing = [each for each in found if each.stands(call, outcome.status)]
+        if any(each.rule.answers for each in standing) and _answers_library(call, outcome.status):
+            standing = [each for each in standing if not each.rule.answers]
+        standing = _with_cause(model, call, standing)
+        for violation in [each for each in standing if each.rule.stage is Stage.PROCESS] or standing:
+            if not (violation.driver_only and site_of(call).api != call.name):
+                self.report(call, violation, violation.rule.answers and outcome.status in answers(call.asked))
+        return bool(standing)
+
+    def _explain(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
+        failure = explain_failure(call, outcome, model)
+        if failure is not None:
+            self.report(call, failure)
+        return failure is not None
+
+    def _keep_unexplained(self, model: Model, call: RecordedCall, status: int) -> None:
+        """A failure, unless it is an answer, or follows from a fork, from the loss of a context or from the end of the process: of that
+        ``exit-call-after-shutdown`` tells what is the program's, and the rest is what runtimes do in every process that exits."""
+        forked = status == NOT_INITIALIZED and model.initialised_before_fork is not None
+        follows = forked or status == DEINITIALIZED or model.sticky_error(call) is not None
+        if not follows and status not in answers(call.asked):
+            self.unexplained.add(call, status, call.is_of_library())
+
+    def explain_uninitialised(self, model: Model) -> None:
+        """Only the end shows that the driver was never initialised: libraries ask it earlier whether it is."""
+        refused = self.unexplained.take(NOT_INITIALIZED) if model.initialised_by is None else []
+        if refused:
+            self.report(refused[0].call, uninitialised(refused[0].call, sum(each.count for each in refused), model))
+
+    def report(self, call: RecordedCall, violation: Violation, answer: bool = False) -> None:
+        """Add the finding to those of all processes. ``answer``: the call's status is an answer and no failure."""
+        blamed = violation.culprit if isinstance(violation.culprit, RecordedCall) else call
+        key: tuple[object, ...] = (violation.rule.code, blamed.process)
+        if not violation.rule.of_process:
+            key += (blamed.stack or blamed.thread, blamed.entry_point.id)
+        fold = self._findings.add(key, lambda: finding(blamed, violation, answer=answer), cause_of(violation))
+        if fold not in blamed.reported:
+            blamed.reported += (fold,)
+
+
+def _answers_library(call: RecordedCall, status: int | None) -> bool:
+    """Whether a library asked, as far as that can be told, and this is what it may be answered."""
+    return status in answers(call.asked, to_library=True) and call.is_of_library()
+
+
+def _with_cause(model: Model, call: RecordedCall, violations: list[Violation]) -> list[Violation]:
+    """What is wrong with an argument that is nothing follows from the failure of the call that should have made it."""
+    lack = lacks(call, model) if violations and call.entry_point.api == "driver" else None
+    if lack is None:
+        return violations
+    return [
+        dataclasses.replace(each, cause=lack.maker) if each.argument == lack.argument and not each.cause else each
+        for each in violations
+    ]
+
+
+def _is_cleaning_up(call: RecordedCall, outcome: Outcome) -> bool:
+    """Whether a call in a lost context fails to end an object: it is often one that could not be made."""
+    ends = any(role.verb in ENDS for role in call.entry_point.roles)
+    return ends and call.entry_point.api == "driver" and outcome.status not in _ORDINARY

@@ -1,0 +1,52 @@
+"""``meta.json``: what the launcher knows of a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from cuvet import CuvetError
+from cuvet.findings import MachineCause
+from cuvet.regular import read_regular
+
+MOST_META = 16 << 20
+"""Bytes. The arguments of a program take 2 MiB at most on Linux's default stack."""
+
+
+class Meta(msgspec.Struct, kw_only=True):
+    """``meta.json``: what the launcher knows. ``pid`` is the process that it started; ``exit_code`` and ``signal`` are how that
+    ended; ``notes`` are sentences about what could not be seen; ``machine``: what was wrong with the machine when it failed."""
+
+    argv: tuple[str, ...] = ()
+    pid: int = 0
+    device: Literal["real", "emulated"] = "real"
+    gpus: tuple[str, ...] = ()
+    driver: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    notes: tuple[str, ...] = ()
+    machine: tuple[MachineCause, ...] = ()
+
+
+def read_meta(directory: Path) -> Meta:
+    """``meta.json``; an empty one if there are recordings without it. CuvetError if there is no recording."""
+    path = directory / "meta.json"
+    if not directory.is_dir():
+        raise CuvetError(f"{directory}: {'not a directory' if directory.exists() else 'no such directory'}")
+    try:
+        data = read_regular(path, MOST_META + 1, follow=False)
+        if len(data) > MOST_META:
+            raise CuvetError(f"{path}: larger than any that cuvet writes")
+        if not data:
+            return Meta(notes=(f"{path} is empty, since it could not be written: how the program ended is not known",))
+        return msgspec.json.decode(data, type=Meta)
+    except FileNotFoundError:
+        if not any(directory.glob("*.cuvet")):
+            raise CuvetError(f"{directory}: no recording here") from None
+        return Meta()
+    except RecursionError:
+        raise CuvetError(f"{path}: it is nested too deeply") from None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CuvetError(f"{path}: {getattr(error, 'strerror', None) or error}") from None

@@ -1,0 +1,139 @@
+"""From the recordings of a program's processes to its report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from cuvet import __version__
+from cuvet.analysis import cudnn_log, driver_log
+from cuvet.analysis.folding import Findings, folded, folded_failures
+from cuvet.analysis.meta import Meta, read_meta
+from cuvet.analysis.process import ProcessAnalysis
+from cuvet.analysis.unexplained import told
+from cuvet.findings import Finding, Program, Report, Tool
+from cuvet.model import Model
+from cuvet.recording import Recording, RecordingError
+from cuvet.recording.generated_code import GeneratedCode, Run
+from cuvet.rules import model_rules
+
+
+class Analysis:
+    """One recording directory, while it grows or afterwards. ``run`` makes it; None if that was another command, perhaps on another
+    machine."""
+
+    def __init__(self, directory: Path, run: Run | None = None) -> None:
+        model_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
+        self.directory = directory
+        self._run = run
+        self._findings = Findings()
+        self._processes: dict[Path, ProcessAnalysis] = {}
+        self._unreadable: dict[Path, str] = {}
+
+    def advance(self, *, running: bool = False, meta: Meta | None = None) -> list[Finding]:
+        """Judge what is new in all processes; returns the findings that are new."""
+        self._open_new(running)
+        for process in self._processes.values():
+            death = meta.signal if meta and meta.pid == process.recording.pid else None
+            process.advance(running=running, death=death)
+        return self._findings.take_fresh()
+
+    def _open_new(self, running: bool) -> None:
+        for path in sorted(self.directory.glob("*.cuvet"), key=_start):
+            if path in self._processes or path in self._unreadable:
+                continue
+            try:
+                recording = Recording(path)
+                generated = GeneratedCode(recording, self._run)
+                self._processes[path] = ProcessAnalysis(recording, self._findings, self._model_at_fork, generated)
+            except RecordingError as error:
+                if not running:
+                    self._unreadable[path] = str(error)
+
+    def _model_at_fork(self, recording: Recording) -> Model | None:
+        """Every process is asked: the parent may have ended, and another be the parent by then."""
+        models = (process.model_at_fork_of(recording.pid) for process in reversed(self._processes.values()))
+        return next((model for model in models if model is not None), None)
+
+    def _in_order(self) -> tuple[Finding, ...]:
+        """By process and time, whether they were found while the program ran or afterwards."""
+        order = {process.recording.pid: index for index, process in enumerate(self.processes())}
+        return tuple(
+            sorted(self._findings.all(), key=lambda each: (order.get(each.site.process, -1), each.site.time_ns))
+        )
+
+    def _with_logs(self) -> tuple[Finding, ...]:
+        """In order, with what the driver and cuDNN logged about their calls."""
+        processes = self.processes()
+        failures = (each for process in processes for each in process.judge.failures)
+        findings = driver_log.attach(self.directory, self._in_order(), failures)
+        of_cudnn = (each for process in processes for each in process.judge.cudnn_failures)
+        return cudnn_log.attach(self.directory, findings, of_cudnn)
+
+    def processes(self) -> list[ProcessAnalysis]:
+        """Of all recordings, by the start of the process."""
+        return [self._processes[path] for path in sorted(self._processes, key=_start)]
+
+    def still_running(self) -> list[int]:
+        """Processes that have a recording and have not ended."""
+        self._open_new(running=True)
+        return [process.recording.pid for process in self._processes.values() if process.recording.is_running]
+
+    def report(self, meta: Meta, *, leaks: bool = False, memory: bool = False) -> Report:
+        """Everything, once the last process has ended."""
+        self.advance(meta=meta)
+        stats: Counter[str] = Counter(processes=len(self._processes))
+        not_checked = dict.fromkeys([*meta.notes, *self._unreadable.values()])
+        for process in self.processes():
+            process.finish(leaks=leaks)
+            stats += process.stats
+            not_checked |= process.not_checked
+        return Report(
+            tool=Tool(version=__version__),
+            program=Program(
+                argv=meta.argv,
+                exit_code=meta.exit_code,
+                signal=meta.signal,
+                device=meta.device,
+                gpus=meta.gpus,
+                driver=meta.driver,
+            ),
+            findings=self._with_logs(),
+            unexplained=told(failed for process in self.processes() for failed in process.judge.unexplained.all()),
+            machine=meta.machine,
+            memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
+            not_checked=tuple(not_checked),
+            hints=tuple(dict.fromkeys(hint for each in self.processes() for hint in each.hints(meta, leaks=leaks))),
+            stats=dict(stats),
+        )
+
+
+def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = False) -> Report:
+    """The report of one or more recordings. CuvetError if a directory holds none."""
+    reports = [
+        Analysis(directory).report(read_meta(directory), leaks=leaks, memory=memory) for directory in directories
+    ]
+    stats: Counter[str] = Counter()
+    for report in reports:
+        stats += Counter(report.stats)
+    programs = [report.program for report in reports]
+    return msgspec.structs.replace(
+        reports[0],
+        program=next((each for each in programs if each.signal is not None or each.exit_code), programs[0]),
+        findings=folded(finding for report in reports for finding in report.findings),
+        unexplained=folded_failures(failure for report in reports for failure in report.unexplained),
+        machine=tuple(dict.fromkeys(cause for report in reports for cause in report.machine)),
+        memory=tuple(use for report in reports for use in report.memory or ()) if memory else None,
+        not_checked=tuple(dict.fromkeys(sentence for report in reports for sentence in report.not_checked)),
+        hints=tuple(dict.fromkeys(hint for report in reports for hint in report.hints)),
+        stats=dict(stats),
+    )
+
+
+def _start(path: Path) -> tuple[int, str]:
+    """When the process of a recording began; names of other shapes come first."""
+    start = path.stem.rpartition("-")[2]
+    return (int(start) if start.isdecimal() else 0, path.name)
