@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cuvet.cli import COMMANDS
-from cuvet.reports.pages import sections
 from cuvet.rules import all_rules
+from cuvet.rules.headings import sections
 from cuvet.rules.rule import Rule
 
 from ..rules.test_health import HEADINGS

@@ -162,7 +162,7 @@ def _show_rule(rule: type[Rule], args: argparse.Namespace) -> None:
 
 
 def _data(rule: type[Rule]) -> dict[str, object]:
-    from cuvet.reports.pages import sections
+    from cuvet.rules.headings import sections
 
     return {
         "rule": rule.code,

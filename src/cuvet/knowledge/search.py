@@ -67,8 +67,8 @@ def written(cause: Cause | RuleCause) -> Cause:
     How to tell: what the cause says, then what ``cuvet run`` prints, unless the cause says that."""
     if isinstance(cause, Cause):
         return cause
-    from cuvet.reports.pages import sections
     from cuvet.rules import rule_called
+    from cuvet.rules.headings import sections
 
     rule = rule_called(cause.id)
     if rule is None:

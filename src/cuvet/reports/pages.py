@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Mapping
 
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
+from cuvet.rules.headings import sections
 from cuvet.rules.rule import Example, Rule
 from cuvet.rules.sources import Source, SourceRule, runnable, sources
-
-
-def sections(rule: type[Rule]) -> dict[str, str]:
-    """The headings of the rule's docstring and the text below each."""
-    _, *parts = re.split(r"^## +(.+)$", inspect.cleandoc(rule.__doc__ or ""), flags=re.M)
-    return {heading.strip(): text.strip() for heading, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...] = ()) -> str:

@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 from cuvet.findings import Finding, Frame, Report, Site, Tool
 from cuvet.reports import json, unexplained
-from cuvet.reports.pages import page, sections
+from cuvet.reports.pages import page
 from cuvet.reports.terminal import located, result, sentence
 from cuvet.rules import rule_called
+from cuvet.rules.headings import sections
 from cuvet.rules.rule import Rule
 from cuvet.source.tool.fingerprints import relative
 from cuvet.source.tool.report import CheckFinding, CheckReport
