@@ -1,4 +1,5 @@
-"""Write docs/conformance.md from the recordings in tests/conformance: what the model and the driver agree on."""
+"""Write docs/conformance.md and tests/conformance/snapshot.txt from the recordings in tests/conformance: what the model and the driver
+agree on, for people; and all that a change of model or rules could change in it, for the tests."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from cuvet.rules.rule import CRASH
 
 ROOT = Path(__file__).parents[1]
 RECORDINGS = ROOT / "tests" / "conformance"
+SNAPSHOT = RECORDINGS / "snapshot.txt"
 
 ASYNCHRONOUS = "work on the device failed, and whichever call comes then tells; why it failed is not known"
 DAMAGED = (
@@ -69,7 +71,7 @@ cuvet-conformance check mine.jsonl.zst two.jsonl.zst
 and a recording holds no names, paths or memory contents of the machine but calls, handles, addresses and the lines of /proc/self/maps about
 registered memory. `check` prints what the model gets wrong as short Python programs, over `cu` as on the pages of the [rules](rules.md).
 The programs are made in `src/cuvet/conformance/steps`, one file per noun; a new recording goes to `tests/conformance`, and `make generate`
-writes this page.
+writes this page and `tests/conformance/snapshot.txt`, which has each disagreement and what the model says of each entry point.
 
 What a rule says must hold for programs that nobody looked at: see [below](#seeds-that-nobody-looked-at). To see it on a recording of your
 own, take seeds that are in none of these (four minutes on two GPUs; `--seconds` ends each in time, `--jobs` is how many programs are
@@ -83,6 +85,12 @@ cuvet-conformance check --show 30 fresh-two.jsonl.zst fresh-one.jsonl.zst
 """
 
 
+SNAPSHOT_HEAD = """# What the model says of the recordings in this folder. Written by `make generate`; a test asks that it is still so.
+# undefined: calls that a rule calls undefined. Of the others, agreed: those that ended as the model said; several: those of which it
+# allowed more than one status. statuses, words: how many it allowed and knew in all.
+"""
+
+
 UNSEEN = """## Seeds that nobody looked at
 
 Recorded and compared when the model was as it is; nothing was mended after. They are not counted above. When those above were new they
@@ -90,30 +98,55 @@ agreed in 99.75% (h200x2-all-kinds-threads) and 99.85% (h200-all-kinds-2).
 """
 
 
-def page(files: list[Path], unseen: list[Path]) -> str:
+def snapshot(summaries: dict[str, Summary]) -> str:
+    """``summaries`` by name of recording: their counts and disagreements; counts per entry point and per rule over all of them."""
+    total = Summary()
+    wrong = []
+    for file, summary in sorted(summaries.items()):
+        total.include(summary)
+        wrong += [f"{file} {_where(found)}" for found in summary.disagreements]
+    recordings = {file: summary.all for file, summary in summaries.items()}
+    lines = _columns("recordings", recordings) + _columns("entry points", total.entry_points)
+    lines += ["", "## disagreements", *wrong, "", "## violations that rules named"]
+    lines += [f"{rule:42}{count:8}" for rule, count in sorted(total.rules.items())]
+    return "\n".join([SNAPSHOT_HEAD, *lines, ""])
+
+
+def _columns(title: str, rows: dict[str, Tally]) -> list[str]:
+    heads = ("calls", "agreed", "undefined", "several", "statuses", "words")
+    lines = ["", f"## {title:39}" + "".join(f"{head:>10}" for head in heads)]
+    return lines + [
+        f"{name:42}" + "".join(f"{getattr(rows[name], head):10}" for head in heads) for name in sorted(rows)
+    ]
+
+
+def _where(wrong: Disagreement) -> str:
+    words = "".join(f", {index} = {word:#x}" for index, word in sorted(wrong.outputs.items()))
+    predicted = " or ".join(map(_status, wrong.predicted)) + words
+    row = wrong.row
+    return f"seed {wrong.session.seed} row {wrong.index}: {row.name} ended {_status(row.status)}, model {predicted}"
+
+
+def page(files: list[Path], unseen: list[Path], summaries: dict[str, Summary]) -> str:
     total = Summary()
     rows: list[tuple[str, ...]] = []
     newest = 0
     for file in files:
         header, sessions = read(file)
-        found = list(sessions)
         newest = max(newest, header.driver)
-        rows.append(_recording(file, header, found))
-        tally(header, found, total)
-    parts = (HEAD, _recordings(rows), _kinds(total), _unseen(unseen), _disagreements(total.disagreements))
+        rows.append(_recording(file, header, list(sessions)))
+        total.include(summaries[file.name])
+    parts = (HEAD, _recordings(rows), _kinds(total), _unseen(unseen, summaries), _disagreements(total.disagreements))
     return "\n".join((*parts, _entry_points(total, newest)))
 
 
-def _unseen(files: list[Path]) -> str:
+def _unseen(files: list[Path], summaries: dict[str, Summary]) -> str:
     """Each recording apart, and the kinds of object that fall below what is asked of all."""
     rows, low = [], []
     for file in files:
-        header, sessions = read(file)
-        total = Summary()
-        tally(header, sessions, total)
-        rows.append(
-            (file.name, header.driver_release, header.date, *_figures(total.all), _number(len(total.disagreements)))
-        )
+        header, total = read(file)[0], summaries[file.name]
+        wrong = _number(len(total.disagreements))
+        rows.append((file.name, header.driver_release, header.date, *_figures(total.all), wrong))
         low += [
             f"{kind.noun} in {file.name}: {count.agreement:.1%} of {_number(count.calls)} calls"
             for kind, count in sorted(total.kinds.items())
@@ -214,7 +247,9 @@ def _number(count: int) -> str:
 def main() -> None:
     files, unseen = sorted(RECORDINGS.glob("*.jsonl.zst")), sorted((RECORDINGS / "unseen").glob("*.jsonl.zst"))
     if files:
-        (ROOT / "docs" / "conformance.md").write_text(page(files, unseen), encoding="utf-8")
+        summaries = {file.name: tally(*read(file)) for file in files + unseen}
+        SNAPSHOT.write_text(snapshot(summaries), encoding="utf-8")
+        (ROOT / "docs" / "conformance.md").write_text(page(files, unseen, summaries), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,15 @@ def sessions(file: Path) -> tuple[Header, tuple[Session, ...]]:
 
 
 @cache
+def summary_of(file: Path) -> Summary:
+    """What the model got right and wrong in one of them."""
+    return tally(*sessions(file))
+
+
+@cache
 def summary() -> Summary:
-    """What the model got right and wrong, over all of them."""
+    """What the model got right and wrong, over all of ``FILES``."""
     total = Summary()
     for file in FILES:
-        tally(*sessions(file), total)
+        total.include(summary_of(file))
     return total

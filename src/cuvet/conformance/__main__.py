@@ -131,9 +131,9 @@ def _check(args: argparse.Namespace) -> int:
     headers: dict[int, Header] = {}
     for path in args.files:
         header, sessions = read(path)
-        before = len(total.disagreements)
-        tally(header, sessions, total)
-        headers.update((id(found), header) for found in total.disagreements[before:])
+        found = tally(header, sessions)
+        headers.update((id(disagreement), header) for disagreement in found.disagreements)
+        total.include(found)
         print(f"{path}: {', '.join(dict.fromkeys(header.gpus))}, driver {header.driver_release}, {header.date}")
     _print_figures(total)
     _print_disagreements(total.disagreements, headers, args.show)

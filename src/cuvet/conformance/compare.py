@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cuvet.catalog import EntryPoint, Kind, driver
 from cuvet.conformance.recording import Header, Row, Session
-from cuvet.model import Call, Model, Outcome
+from cuvet.model import Call, Model, Outcome, Prediction
 from cuvet.rules.rule import CRASH
 
 LEAST_AGREEMENT, LEAST_AGREEMENT_OF_A_KIND, MOST_UNDEFINED = 0.999, 0.995, 0.10
@@ -34,24 +35,26 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the model said of a call. ``several``: it allowed more than one status."""
+    """What the model said of a call."""
 
     entry_point: EntryPoint
-    undefined: bool
-    several: bool
+    prediction: Prediction
     disagreement: Disagreement | None
 
 
 @dataclass(slots=True)
 class Tally:
     """Counts of calls: all; those that the model calls undefined; of the others those that it got right, and those of which it allowed
-    more than one status. ``programs`` with at least one such call."""
+    more than one status. ``programs`` with at least one such call. ``statuses`` that the model allowed and ``words`` that it knew, in all
+    calls together."""
 
     programs: int = 0
     calls: int = 0
     undefined: int = 0
     agreed: int = 0
     several: int = 0
+    statuses: int = 0
+    words: int = 0
 
     @property
     def agreement(self) -> float:
@@ -64,20 +67,39 @@ class Tally:
         return self.undefined / self.calls if self.calls else 0.0
 
     def add(self, judged: Judged) -> None:
+        prediction = judged.prediction
         self.calls += 1
-        self.undefined += judged.undefined
-        self.several += judged.several and not judged.undefined
-        self.agreed += not judged.undefined and judged.disagreement is None
+        self.undefined += prediction.undefined
+        self.several += len(prediction.statuses) > 1 and not prediction.undefined
+        self.agreed += not prediction.undefined and judged.disagreement is None
+        self.statuses += len(prediction.statuses)
+        self.words += len(prediction.outputs)
+
+    def include(self, other: Tally) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass(slots=True)
 class Summary:
-    """Counts over all, by kind of object that the calls name, and by entry point; and what the model got wrong."""
+    """Counts over all, by kind of object that the calls name, and by entry point; how many violations of each rule the model named; and
+    what it got wrong."""
 
     all: Tally = field(default_factory=Tally)
     kinds: dict[Kind, Tally] = field(default_factory=dict)
     entry_points: dict[str, Tally] = field(default_factory=dict)
+    rules: Counter[str] = field(default_factory=Counter)
     disagreements: list[Disagreement] = field(default_factory=list)
+
+    def include(self, other: Summary) -> None:
+        """Add what was counted of other recordings."""
+        self.all.include(other.all)
+        for kind, count in other.kinds.items():
+            self.kinds.setdefault(kind, Tally()).include(count)
+        for name, count in other.entry_points.items():
+            self.entry_points.setdefault(name, Tally()).include(count)
+        self.rules += other.rules
+        self.disagreements += other.disagreements
 
 
 def judge(header: Header, session: Session) -> Iterator[Judged]:
@@ -93,7 +115,7 @@ def judge(header: Header, session: Session) -> Iterator[Judged]:
         wrong = {} if row.status else _wrong_outputs(row, prediction.outputs)
         differs = not prediction.undefined and (ended not in prediction.statuses or bool(wrong))
         disagreement = Disagreement(session, index, prediction.statuses, wrong) if differs else None
-        yield Judged(call.entry_point, prediction.undefined, len(prediction.statuses) > 1, disagreement)
+        yield Judged(call.entry_point, prediction, disagreement)
         model.observe(call, Outcome(row.status, row.outputs, row.signal))
 
 
@@ -130,9 +152,8 @@ def kinds_of(entry_point: EntryPoint) -> set[Kind]:
     return {role.kind for role in entry_point.roles if role.parameter and role.kind is not Kind.NONE}
 
 
-def tally(header: Header, sessions: Iterable[Session], into: Summary | None = None) -> Summary:
-    """Counts of these sessions, added to those of ``into``."""
-    summary = Summary() if into is None else into
+def tally(header: Header, sessions: Iterable[Session]) -> Summary:
+    summary = Summary()
     for session in sessions:
         seen: set[tuple[int, int]] = set()
         for index, judged in enumerate(judge(header, session)):
@@ -143,6 +164,7 @@ def tally(header: Header, sessions: Iterable[Session], into: Summary | None = No
                 count.add(judged)
                 count.programs += (id(count), program) not in seen
                 seen.add((id(count), program))
+            summary.rules.update(violation.rule.name for violation in judged.prediction.violations)
             if judged.disagreement is not None:
                 summary.disagreements.append(judged.disagreement)
     return summary
