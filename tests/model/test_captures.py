@@ -147,6 +147,24 @@ def test_a_stream_that_joined_ends_alone(cu: Drive) -> None:
     assert len(cu.model.captures()) == 1
 
 
+def test_a_stream_that_waits_for_an_older_event_has_still_waited_for_the_newer_one(cu: Drive) -> None:
+    origin, side = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+    memory = cu.cuMemAlloc(64)
+    fork, older, newer = (cu.cuEventCreate(0) for _ in range(3))
+    cu.cuStreamBeginCapture(origin, GLOBAL)
+    cu.cuEventRecord(fork, origin)
+    cu.cuStreamWaitEvent(side, fork, 0)
+    for event in (older, newer):
+        cu.cuMemsetD8Async(memory, 0, 64, side)
+        cu.cuEventRecord(event, side)
+    (capture,) = cu.model.captures()
+    for event, unjoined in ((older, [side]), (newer, []), (older, [])):
+        cu.cuStreamWaitEvent(origin, event, 0)
+        assert [stream.handle for stream in capture.unjoined] == unjoined
+    cu.cuStreamEndCapture(origin)
+    assert cu.status == 0
+
+
 @pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])
 def test_the_legacy_stream_breaks_captures_of_blocking_streams_whoever_uses_it(cu: Drive, mode: int) -> None:
     blocking, other, memory = cu.cuStreamCreate(0), cu.cuStreamCreate(1), cu.cuMemAlloc(64)

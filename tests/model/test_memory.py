@@ -188,6 +188,20 @@ def test_freeing_linear_memory_waits_and_freeing_pooled_memory_does_not(cu: Driv
     assert cu.model.finished(work)
 
 
+@pytest.mark.parametrize(("pinned", "finished"), [(False, (True, False)), (True, (True, True))])
+def test_a_copy_from_the_host_waits_for_what_came_before_and_from_pinned_memory_for_itself(
+    cu: Drive, pinned: bool, finished: tuple[bool, bool]
+) -> None:
+    """CUDA Driver API, API synchronization behavior: from pageable memory a stream sync is performed before the copy is initiated."""
+    memory = cu.cuMemAlloc(64)
+    host = cu.cuMemHostAlloc(64, 0) if pinned else 0x4000
+    cu.cuMemsetD8Async(memory, 0, 64, 0)
+    before = cu.call
+    cu.cuMemcpyHtoD(memory, host, 64)
+    assert before is not None and cu.call is not None
+    assert (cu.model.finished(before), cu.model.finished(cu.call)) == finished
+
+
 def test_a_neighbours_end_is_no_use(cu: Drive) -> None:
     low = cu.cuMemAllocAsync(64, 0)
     high = cu.cuMemAllocAsync(64, 0, gives=low + 64)
@@ -238,6 +252,14 @@ def test_stream_ordered_memory_is_on_the_device_of_its_pool() -> None:
     for flags, expected in ((3, True), (0, False)):
         cu.cuMemPoolSetAccess(pool, struct("CUmemAccessDesc", location__type=1, flags=flags), 1)
         assert cu.model.reaches(current, there) is expected
+
+
+@pytest.mark.parametrize(("location", "device"), [(1, 1), (2, None)], ids=["device", "host"])
+def test_a_pool_is_on_the_device_of_its_location_and_of_the_host_on_none(location: int, device: int | None) -> None:
+    cu = drive(Model(2, complete=True)).setup()
+    properties = struct("CUmemPoolProps", allocType=1, location__type=location, location__id=1)
+    pool = cu.model.find(Kind.MEMORY_POOL, cu.cuMemPoolCreate(properties))
+    assert pool is not None and pool.device == device
 
 
 def test_allocations_are_of_the_pool_that_the_device_has_now(cu: Drive) -> None:

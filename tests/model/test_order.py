@@ -124,6 +124,23 @@ def test_doubt_lasts_until_the_host_has_waited(blocking: bool) -> None:
     assert not order.is_before(enqueue(order, a), doubtful)
 
 
+def test_what_a_destroyed_stream_may_have_waited_for_is_done_when_the_host_has_waited_for_its_context() -> None:
+    order = Order(complete=True)
+    owner = context()
+    _, _, _, free = streams(owner)
+    _, elsewhere, _, _ = streams(context(2))
+    work = enqueue(order, elsewhere)
+    order.finish_context(owner)
+    assert not order.is_done(work)
+    order.doubt(free)
+    order.destroy(free)
+    order.finish_context(owner)
+    assert order.is_done(work)
+    later = enqueue(order, elsewhere)
+    order.finish_context(owner)
+    assert not order.is_done(later)
+
+
 def test_doubt_is_passed_on_by_events() -> None:
     order = Order(complete=True)
     _, a, _, free = streams(context())

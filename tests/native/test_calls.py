@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 from tests.native.conftest import Bench
@@ -145,6 +147,32 @@ def test_a_destroy_that_the_driver_refuses_leaves_the_object_alive(bench: Bench)
     )
     calls = run.trace.named("cuStreamDestroy")
     assert [(call.flags, call.objects[0].alive, call.status) for call in calls] == [(LIFECYCLE | FAILED, True, 400)] * 2
+
+
+def test_a_refused_destroy_revives_the_object_of_its_own_generation_only(tmp_path: Path) -> None:
+    """While the driver thinks about it, another thread can be given the handle anew, and end that object."""
+    (tmp_path / "liveness.cpp").write_text("""
+        #include "liveness.h"
+        using namespace cuvet;
+        static Object* stream;
+        static bool alive_after(bool issued_again) {
+            give_birth(stream, stream->state, nullptr, 0, 0);
+            const uint64_t before = kill(stream);
+            if (issued_again) {
+                give_birth(stream, stream->state, nullptr, 0, 0);
+                kill(stream);
+            }
+            revive(stream, before);
+            return is_alive(stream);
+        }
+        int main() {
+            stream = add_object(Kind::STREAM, 0x1000);
+            return (alive_after(false) ? 1 : 0) + (alive_after(true) ? 2 : 0);
+        }""")
+    native, program = Path(__file__).parents[2] / "native", tmp_path / "liveness"
+    sources = (tmp_path / "liveness.cpp", native / "liveness.cpp")
+    subprocess.run(["c++", "-std=c++17", f"-I{native}", "-o", program, *sources], check=True)
+    assert subprocess.run([program], check=False).returncode == 1
 
 
 def test_hot_calls_on_live_objects_are_not_stored_but_in_the_flight_recorder(bench: Bench) -> None:

@@ -209,6 +209,20 @@ def test_live_reading_finds_the_same(tmp_path: Path) -> None:
     assert analysis.report(Meta()).findings == tuple(found)
 
 
+def test_a_call_that_is_stored_late_is_judged_in_its_place(tmp_path: Path) -> None:
+    """A thread can be interrupted between reading the clock and storing its call: another one's later call is there before it."""
+    one, two = Thread(1), Thread(2)
+    start = one.setup() + one.create(at=2000)
+    late, destroyed = one.synchronize(at=4000), two.destroy(at=5000)
+    w.write(tmp_path, [w.chunk(start), w.chunk(destroyed, thread=2)], end=0)
+    analysis = Analysis(tmp_path)
+    assert analysis.advance(running=True) == []
+    w.write(tmp_path, [w.chunk(start + late), w.chunk(destroyed, thread=2)], end=0)
+    assert analysis.advance(running=True) == []
+    found = analysis.report(Meta())
+    assert rules(found) == [] and "contradicted" not in found.stats
+
+
 def test_a_call_that_returns_while_it_is_watched_is_judged_with_its_outcome(tmp_path: Path) -> None:
     t = Thread()
     start = t.setup()
@@ -308,6 +322,30 @@ def test_what_goes_wrong_inside_a_library_is_told_with_the_librarys_call(tmp_pat
     assert rules(report(tmp_path, records)) == ["library-handle-stream-destroyed"]
     records += t.synchronize(alive=False, status=400, at=t.at + 200)
     assert rules(report(tmp_path, records)) == ["library-handle-stream-destroyed", "stream-use-after-destroy"]
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_an_object_that_the_shim_saw_made_was_made_though_the_recording_does_not_tell(
+    tmp_path: Path, seen: bool
+) -> None:
+    """The record of the call that made it can be missing: of a generation above 0 the shim saw it."""
+    t = Thread()
+    records = t.setup() + t.create()
+    unknown = [(0, Kind.STREAM, 3 if seen else 2, 1 if seen else 0, 0x6000, CONTEXT)]
+    records += t.call("cuStreamSynchronize", 0x6000, objects=unknown, flags=w.ORDER | w.SUSPECT, status=400)
+    assert rules(report(tmp_path, records)) == ([] if seen else ["stream-never-created"])
+
+
+def test_what_goes_wrong_inside_a_library_that_has_not_returned_is_told_with_its_call(tmp_path: Path) -> None:
+    t = Thread()
+    handle = (0, Kind.CUBLAS_HANDLE, 3, 1, 0x7000, CONTEXT)
+    records = w.every_entry_point() + t.setup() + t.create()
+    records += t.call("cublasCreate", 1, outputs=[(0, Kind.CUBLAS_HANDLE, 1, 0x7000)])
+    records += t.call("cublasSetStream", 0x7000, STREAM, objects=[handle, (1, Kind.STREAM, 3, 1, STREAM, CONTEXT)])
+    records += t.destroy()
+    records += t.call("cublasSscal", 0x7000, 4, 1, 0xD000, 1, objects=[handle], flags=w.SUSPECT, status=w.PENDING)
+    records += t.synchronize(alive=False, status=400)
+    assert rules(report(tmp_path, records, end=0)) == ["library-handle-stream-destroyed"]
 
 
 def test_what_was_not_seen_is_said(tmp_path: Path) -> None:

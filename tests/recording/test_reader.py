@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cuvet import catalog
 from cuvet.catalog import Kind
 from cuvet.recording import Recording, RecordingError, reader
-from cuvet.recording.records import Image, PythonCode, Stack, decode
+from cuvet.recording.ordering import Ordering
+from cuvet.recording.records import CallRecord, Image, PythonCode, Stack, decode
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w
@@ -101,6 +102,48 @@ def test_a_growing_file_is_read_once_and_completely(tmp_path: Path) -> None:
     assert calls_of(recording, running=True) == []
     path.write_bytes(w.recording([w.chunk(first + second + late), w.chunk(w.call("cuInit", [0], number=3))]))
     assert calls_of(recording) == [4]
+
+
+def changing(monkeypatch: pytest.MonkeyPatch, path: Path, name: str, size: int, after: bytes) -> None:
+    """The file becomes ``after`` when ``os.<name>`` has read ``size`` bytes of it: what a running process writes meanwhile."""
+    read = getattr(os, name)
+
+    def then_change(*args: object) -> object:
+        found = read(*args)
+        if (found if isinstance(found, int) else len(found)) == size:
+            path.write_bytes(after)
+        return found
+
+    monkeypatch.setattr(os, name, then_change)
+
+
+def test_a_record_whose_size_is_read_before_its_content_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r"
+    whole = w.call("cuInit", [0], number=7)
+    torn = whole[:8] + b"\0" * (len(whole) - 8)
+    path.write_bytes(w.recording([w.chunk(torn)]))
+    changing(monkeypatch, path, "preadv", w.CHUNK_BYTES - 64, w.recording([w.chunk(whole)]))
+    assert calls_of(Recording(path), running=True) == [7]
+
+
+def test_a_call_whose_status_is_read_before_its_outputs_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r"
+    pending, torn, whole = (
+        w.call("cuStreamCreate", [1, 0], status=status, returned=5, outputs=[(0, Kind.STREAM, 1, handle)])
+        for status, handle in ((w.PENDING, 0), (0, 0), (0, 0xABC))
+    )
+    path.write_bytes(w.recording([w.chunk(w.entry_points(["cuInit"]) + pending)]))
+    ordering = Ordering(Recording(path))
+    assert list(ordering.poll(running=True)) == []
+    path.write_bytes(w.recording([w.chunk(w.entry_points(["cuInit"]) + torn)]))
+    changing(monkeypatch, path, "pread", len(whole), w.recording([w.chunk(w.entry_points(["cuInit"]) + whole)]))
+    (call,) = ordering.poll()
+    assert isinstance(call, CallRecord)
+    assert (call.status, call.outputs[0].value) == (0, 0xABC)
 
 
 def test_a_claimed_chunk_that_was_not_written_is_skipped(tmp_path: Path) -> None:

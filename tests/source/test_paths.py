@@ -239,6 +239,23 @@ def test_what_one_decision_is_enough_for_is_found(rule: str, text: str) -> None:
     assert rule in names(check(text))
 
 
+def test_what_follows_a_loop_is_looked_at_though_no_path_takes_all_the_turns_that_end_it() -> None:
+    buffers = ("one", "two", "three", "four", "five", "six")
+    (finding,) = findings(f"""
+        void f(size_t n) {{
+            float *{" = nullptr, *".join(buffers)} = nullptr;
+            cudaStream_t s;
+            CHECK(cudaStreamCreate(&s));
+            while (six == nullptr) {{
+                if (busy(n)) CHECK(cudaStreamSynchronize(s));
+                {" ".join(f"else if ({each} == nullptr) CHECK(cudaMalloc(&{each}, n));" for each in buffers)}
+            }}
+            CHECK(cudaStreamDestroy(s));
+            CHECK(cudaStreamSynchronize(s));
+        }}""")
+    assert finding.name == "stream-use-after-destroy"
+
+
 def test_a_conditional_without_its_first_arm_is_read() -> None:
     text = """
         void f(cudaStream_t given) {
