@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cuvet.rules.rule import Example
+from cuvet.rules.examples import Example
 
 from .facts import FACTS
 

@@ -31,9 +31,8 @@ import msgspec
 from cuvet.catalog import libraries
 from cuvet.findings import Finding, Report, with_consequences
 from cuvet.rules import model_rules
+from cuvet.rules.examples import Example, invalid, runnable, valid
 from cuvet.rules.programs import opened
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import runnable
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "known.jsonl"
@@ -209,7 +208,7 @@ def jobs(folder: Path, gpus: int) -> list[Job]:
     ]
     found = [Job("frameworks", file.stem, partial(framework_row, file)) for file in sorted(frameworks)]
     for rule in model_rules():
-        for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID)):
+        for kind, examples in (("valid", valid(rule)), ("invalid", invalid(rule))):
             for number, example in enumerate(runnable(examples)):
                 if example.devices > gpus:
                     continue

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from cuvet.catalog import Catalog, Kind, Parameter, Verb, driver, libraries
 from cuvet.model import Call, Model, Outcome
 from cuvet.rules import programs
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.examples import Example
+from cuvet.rules.rule import Violation
 
 T = TypeVar("T")
 Finding = tuple[int, str, str]

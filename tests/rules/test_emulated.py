@@ -13,9 +13,8 @@ import pytest
 
 from cuvet.findings import Finding, Report, Site, with_consequences
 from cuvet.rules import model_rules
+from cuvet.rules.examples import Example, invalid, runnable, valid
 from cuvet.rules.lifecycle import DestroyTwice, ParentGone, UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import runnable
 
 from .simulated import expected
 
@@ -52,7 +51,7 @@ that export or map arrays."""
 def _programs() -> Iterator[tuple[str, Example]]:
     """Every program with a file name of its own."""
     for rule in model_rules():
-        for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID)):
+        for kind, examples in (("valid", valid(rule)), ("invalid", invalid(rule))):
             for number, example in enumerate(runnable(examples)):
                 if rule.name not in NEED_OPTIONS | ONLY_ON_HARDWARE:
                     yield f"{rule.name}.{kind}-{number}{'' if example.setup else '.no-setup'}.py", example

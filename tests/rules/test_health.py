@@ -15,8 +15,8 @@ import cuvet.knowledge
 import cuvet.rules
 from cuvet.rules import all_rules, model_rules
 from cuvet.rules.evidence import RECORDED
+from cuvet.rules.examples import invalid, runnable, valid
 from cuvet.rules.rule import Rule
-from cuvet.rules.sources import runnable
 
 from .simulated import expected
 
@@ -82,21 +82,21 @@ def test_measured_evidence_names_facts(rule: type[Rule]) -> None:
 
 @every_rule
 def test_there_are_programs_of_both_sorts(rule: type[Rule]) -> None:
-    assert len(rule.INVALID) >= 1
-    assert len(rule.VALID) >= 2
-    names = [example.name for example in (*rule.VALID, *rule.INVALID)]
+    assert len(invalid(rule)) >= 1
+    assert len(valid(rule)) >= 2
+    names = [example.name for example in (*valid(rule), *invalid(rule))]
     assert len(set(names)) == len(names)
 
 
 @every_model_rule
 def test_programs_parse_and_are_marked(rule: type[Rule]) -> None:
-    valid, invalid = runnable(rule.VALID), runnable(rule.INVALID)
-    assert len(invalid) >= 1
-    assert len(valid) >= 2
-    for example in (*valid, *invalid):
+    right, wrong = runnable(valid(rule)), runnable(invalid(rule))
+    assert len(wrong) >= 1
+    assert len(right) >= 2
+    for example in (*right, *wrong):
         ast.parse(example.program)
-    assert all(not expected(example.program) for example in valid)
-    for example in invalid:
+    assert all(not expected(example.program) for example in right)
+    for example in wrong:
         assert any((severity, name) == (rule.severity, rule.name) for _, severity, name in expected(example.program))
 
 

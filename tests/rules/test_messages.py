@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.examples import Example
+from cuvet.rules.rule import Violation
 
 from .simulated import simulate
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cuvet.rules import model_rules
-from cuvet.rules.rule import Example, Rule
-from cuvet.rules.sources import runnable
+from cuvet.rules.examples import Example, invalid, runnable, valid
+from cuvet.rules.rule import Rule
 
 from .simulated import expected, simulate
 
@@ -15,7 +15,7 @@ def needs_a_driver(rule: type[Rule], example: Example) -> bool:
     """Of rules about images, and of those that no call by itself can break: a fault, a lost context, the end of the process. A simulated
     thread does not know what it shares with others, and a simulated stream runs no host functions."""
     afterwards = rule.entry_points == frozenset() or rule.name == "library-handle-not-made"
-    in_order = "in_threads" in example.program and example in rule.VALID
+    in_order = "in_threads" in example.program and example in valid(rule)
     hosted = rule.name == "stream-call-in-host-function"
     return afterwards or in_order or hosted or rule.name.startswith(("image-", "library-image-"))
 
@@ -23,7 +23,7 @@ def needs_a_driver(rule: type[Rule], example: Example) -> bool:
 PROGRAMS = [
     pytest.param(rule, example, id=f"{rule.name}: {kind} {example.name}")
     for rule in model_rules()
-    for kind, examples in (("valid", rule.VALID), ("invalid", rule.INVALID))
+    for kind, examples in (("valid", valid(rule)), ("invalid", invalid(rule)))
     for example in runnable(examples)
     if not needs_a_driver(rule, example)
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuvet.rules import all_rules
-from cuvet.rules.sources import Source, sources
+from cuvet.rules.examples import Source, invalid, sources, valid
 from cuvet.source import Options, check_project, check_source
 from cuvet.source.syntax.lexing import cpp_code
 
@@ -42,7 +42,7 @@ def commented(program: str, noise: str) -> str:
     [
         pytest.param(example, id=f"{rule.name}: {example.name}")
         for rule in all_rules()
-        for example in sources((*rule.VALID, *rule.INVALID))
+        for example in sources((*valid(rule), *invalid(rule)))
         if example.language == "cuda" and rule.name.startswith("source-") and 'R"' not in example.program
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuvet.rules import all_rules
-from cuvet.rules.sources import Source, sources
+from cuvet.rules.examples import Source, invalid, sources, valid
 from cuvet.source import check_project, check_source
 
 _ENDINGS = {"cuda": ".cu", "c++": ".cpp", "python": ".py", "c#": ".cs"}
@@ -17,7 +17,7 @@ _HABITS = ("source-status-dropped", "source-launch-unchecked")
 _EVERY = [
     pytest.param(example, rule.name, wrong, id=f"{rule.name}: {example.name}")
     for rule in all_rules()
-    for wrong, examples in ((False, rule.VALID), (True, rule.INVALID))
+    for wrong, examples in ((False, valid(rule)), (True, invalid(rule)))
     for example in sources(examples)
 ]
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from cuvet.rules import model_rules, rule_called, source_rules
+from cuvet.rules.examples import Source, invalid, sources, valid
 from cuvet.rules.rule import Rule
-from cuvet.rules.sources import Source, sources
 from cuvet.source.paths.judging import seen_in_source
 
 every_rule = pytest.mark.parametrize("rule", source_rules(), ids=lambda rule: rule.name)
@@ -24,12 +24,12 @@ def test_it_is_found_by_name_and_code(rule: type[Rule]) -> None:
 
 @every_rule
 def test_it_has_sources_of_both_sorts(rule: type[Rule]) -> None:
-    assert all(isinstance(example, Source) for example in (*rule.VALID, *rule.INVALID))
+    assert all(isinstance(example, Source) for example in (*valid(rule), *invalid(rule)))
 
 
 @pytest.mark.parametrize("rule", model_rules(), ids=lambda rule: rule.name)
 def test_a_rule_of_the_model_has_sources_in_cpp_where_source_code_shows_it(rule: type[Rule]) -> None:
-    for examples in (rule.VALID, rule.INVALID):
+    for examples in (valid(rule), invalid(rule)):
         languages = {source.language for source in sources(examples)}
         assert bool(languages & {"cuda", "c++"}) == seen_in_source(rule)
         assert bool(languages) == seen_in_source(rule)

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 
 from cuvet.rules import all_rules
-from cuvet.rules.sources import Source, sources
+from cuvet.rules.examples import Source, invalid, sources, valid
 from cuvet.source import FileResult, check_project, check_source
 from cuvet.source.paths import walk
 from cuvet.source.paths.arms import Arms
@@ -147,7 +147,7 @@ def test_a_mistake_behind_many_branches_is_found() -> None:
     [
         pytest.param(example, id=f"{rule.name}: {example.name}")
         for rule in all_rules()
-        for example in sources((*rule.VALID, *rule.INVALID))
+        for example in sources((*valid(rule), *invalid(rule)))
     ],
 )
 def test_one_path_for_several_branches_finds_what_one_for_each_finds(

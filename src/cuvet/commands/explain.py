@@ -162,6 +162,7 @@ def _show_rule(rule: type[Rule], args: argparse.Namespace) -> None:
 
 
 def _data(rule: type[Rule]) -> dict[str, object]:
+    from cuvet.rules.examples import invalid, valid
     from cuvet.rules.headings import sections
 
     return {
@@ -172,6 +173,6 @@ def _data(rule: type[Rule]) -> dict[str, object]:
         "sections": sections(rule),
         "help": rule.help,
         "evidence": rule.evidence,
-        "valid": rule.VALID,
-        "invalid": rule.INVALID,
+        "valid": valid(rule),
+        "invalid": invalid(rule),
     }

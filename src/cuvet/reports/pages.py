@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
+from cuvet.rules.examples import Example, Source, invalid, runnable, sources, valid
 from cuvet.rules.headings import sections
-from cuvet.rules.rule import Example, Rule
-from cuvet.rules.sources import Source, SourceRule, runnable, sources
+from cuvet.rules.rule import Rule
+from cuvet.rules.sources import SourceRule
 
 
 def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...] = ()) -> str:
@@ -19,14 +20,14 @@ def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...]
     parts += ["## What is known\n\n" + "\n".join(map(_evidence, rule.evidence))] if rule.evidence else []
     parts += [_successes(rule)] if rule.succeeds else []
     parts += ["## What is not so\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
-    parts += _examples("Wrong", rule.INVALID) + _examples("Right", rule.VALID)
+    parts += _examples("Wrong", invalid(rule)) + _examples("Right", valid(rule))
     return "\n\n".join(parts) + "\n"
 
 
 def seen_by(rule: type[Rule]) -> str:
     """The commands that can find it."""
     commands = [] if issubclass(rule, SourceRule) else ["`cuvet run`"]
-    return " and ".join(commands + (["`cuvet check`"] if sources(rule.INVALID) else []))
+    return " and ".join(commands + (["`cuvet check`"] if sources(invalid(rule)) else []))
 
 
 def _successes(rule: type[Rule]) -> str:

@@ -1,9 +1,9 @@
 """What a rule is: a precondition of CUDA, with its documentation, evidence and example programs.
 
 A rule says when a call is not allowed (``check``), what the driver then does (``outcomes``), why it is wrong and how to
-mend it. Its VALID and INVALID programs are its tests and its documentation; they are Python over the driver API
-(see ``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note). Of a rule that ``cuvet check``
-sees some are source files (``cuvet.rules.sources``).
+mend it. Its VALID and INVALID programs are its tests and its documentation, written as text (``cuvet.rules.examples``). They are Python
+over the driver API (``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note). Of a rule that
+``cuvet check`` sees some are source files.
 
 Some things are not known before the call. The analysis asks about them besides ``check``:
 
@@ -32,19 +32,7 @@ if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
     from cuvet.model.ledger import Total
 
-__all__ = ["ABORT", "CRASH", "Example", "Rule", "Violation"]
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A program. ``devices`` is how many GPUs it needs; ``note`` says what it shows, in a few words;
-    with ``setup`` it starts with the primary context of device 0 current (see ``cuvet.rules.programs``)."""
-
-    name: str
-    program: str
-    devices: int = 1
-    note: str = ""
-    setup: bool = True
+__all__ = ["ABORT", "CRASH", "Rule", "Violation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +95,9 @@ class Rule(ABC):
     succeeds: ClassVar[Evidence | Mapping[str, Evidence] | None] = None
     """What shows that a call can break the rule and return success all the same: one of ``evidence``, or by entry point.
     Where nothing does, a call that returned success is not accused."""
-    VALID: ClassVar[tuple[Example, ...]]
-    INVALID: ClassVar[tuple[Example, ...]]
+    VALID: ClassVar[str]
+    INVALID: ClassVar[str]
+    """Programs that the rule allows, and such that break it, as text (``cuvet.rules.examples``)."""
     kinds: ClassVar[frozenset[Kind] | None] = None
     verbs: ClassVar[frozenset[Verb] | None] = None
     entry_points: ClassVar[frozenset[str] | None] = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -49,18 +49,13 @@ class AddressRangeFreedInPart(Rule):
             "CUDA Driver API, Virtual Memory Management, cuMemUnmap",
         ),
     )
-    VALID = (
-        Example(
-            "freed as a whole",
-            """
+    VALID = """
+## freed as a whole
 size = 1 << 21
 addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
 cu.cuMemAddressFree(addresses, size)
-""",
-        ),
-        Example(
-            "unmapped before",
-            """
+
+## unmapped before
 size = 1 << 21
 addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
 handle = cu.cuMemCreate(size, cu.struct("CUmemAllocationProp", type=1, location__type=1), 0)
@@ -68,29 +63,20 @@ cu.cuMemMap(addresses, size, 0, handle, 0)
 cu.cuMemUnmap(addresses, size)
 cu.cuMemRelease(handle)
 cu.cuMemAddressFree(addresses, size)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "another size",
-            """
+"""
+    INVALID = """
+## another size
 size = 1 << 21
 addresses = cu.cuMemAddressReserve(2 * size, 0, 0, 0)
 cu.cuMemAddressFree(addresses, size)  # error: [address-range-freed-in-part]
-""",
-        ),
-        Example(
-            "unmapped in part",
-            """
+
+## unmapped in part
 size = 1 << 21
 addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
 handle = cu.cuMemCreate(size, cu.struct("CUmemAllocationProp", type=1, location__type=1), 0)
 cu.cuMemMap(addresses, size, 0, handle, 0)
 cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.arguments import ArgumentRule, entry_points
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example
 
 
 class ArgumentBadFlags(ArgumentRule):
@@ -39,52 +38,32 @@ class ArgumentBadFlags(ArgumentRule):
             "CUDA Driver API, Event Management, cuEventCreate",
         ),
     )
-    VALID = (
-        Example(
-            "all flags of an event",
-            """
+    VALID = """
+## all flags of an event
 blocking, no_timing, interprocess = 1, 2, 4
 cu.cuEventDestroy(cu.cuEventCreate(blocking | no_timing))
 cu.cuEventDestroy(cu.cuEventCreate(no_timing | interprocess))
-""",
-        ),
-        Example(
-            "flags of pinned memory",
-            """
+
+## flags of pinned memory
 portable, device_map, write_combined = 1, 2, 4
 cu.cuMemFreeHost(cu.cuMemHostAlloc(4096, portable | device_map | write_combined))
-""",
-        ),
-        Example(
-            "none",
-            """
+
+## none
 stream = cu.cuStreamCreate(0)
 event = cu.cuEventCreate(0)
 cu.cuStreamWaitEvent(stream, event, 0)
 cu.cuEventDestroy(event)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a stream's priority as its flags",
-            """
+"""
+    INVALID = """
+## a stream's priority as its flags
 cu.cuStreamCreate(-5)  # error: [argument-bad-flags]
-""",
-        ),
-        Example(
-            "an event for other processes that measures time",
-            """
+
+## an event for other processes that measures time
 interprocess = 4
 cu.cuEventCreate(interprocess)  # error: [argument-bad-flags]
-""",
-        ),
-        Example(
-            "flags of a registration, given to an allocation",
-            """
+
+## flags of a registration, given to an allocation
 read_only = 8
 cu.cuMemHostAlloc(4096, read_only)  # error: [argument-bad-flags]
-""",
-        ),
-    )
+"""

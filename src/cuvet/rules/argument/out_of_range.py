@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.arguments import ArgumentRule, entry_points
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example
 
 
 class ArgumentOutOfRange(ArgumentRule):
@@ -42,47 +41,27 @@ class ArgumentOutOfRange(ArgumentRule):
         documented("ElementSizeBytes may be 4, 8 or 16", "CUDA Driver API, Memory Management, cuMemAllocPitch"),
         documented("flags must be 0", "CUDA Driver API, Graph Management, cuGraphCreate"),
     )
-    VALID = (
-        Example(
-            "managed memory of both sorts",
-            """
+    VALID = """
+## managed memory of both sorts
 everywhere, host = 1, 2
 cu.cuMemFree(cu.cuMemAllocManaged(4096, everywhere))
 cu.cuMemFree(cu.cuMemAllocManaged(4096, host))
-""",
-        ),
-        Example(
-            "rows of 16-byte elements",
-            """
+
+## rows of 16-byte elements
 memory, pitch = cu.cuMemAllocPitch(64, 8, 16)
 cu.cuMemFree(memory)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "managed memory that is attached to nothing",
-            """
+"""
+    INVALID = """
+## managed memory that is attached to nothing
 cu.cuMemAllocManaged(4096, 0)  # error: [argument-out-of-range]
-""",
-        ),
-        Example(
-            "rows of pixels of three bytes",
-            """
+
+## rows of pixels of three bytes
 cu.cuMemAllocPitch(64, 8, 3)  # error: [argument-out-of-range]
-""",
-        ),
-        Example(
-            "a graph with flags",
-            """
+
+## a graph with flags
 cu.cuGraphCreate(1)  # error: [argument-out-of-range]
-""",
-        ),
-        Example(
-            "an attribute that functions do not have",
-            """
+
+## an attribute that functions do not have
 kernel = cu.kernel()
 cu.cuFuncGetAttribute(99, kernel)  # error: [argument-out-of-range]
-""",
-        ),
-    )
+"""

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class ArrayDestroyTwice(DestroyTwice):
@@ -37,27 +36,19 @@ class ArrayDestroyTwice(DestroyTwice):
             "array_destroy_twice_driver",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 array = cu.array()
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.array()
 cu.cuArrayDestroy(array)
 array = cu.array()
 cu.cuArrayDestroy(array)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: made again before it is freed again",
-            """
+
+## C++: made again before it is freed again [cuda]
 void resize(cudaArray_t *pixels, const cudaChannelFormatDesc *format, size_t width, size_t height) {
     cudaFreeArray(*pixels);
     cudaMallocArray(pixels, format, width, height);
@@ -66,29 +57,19 @@ void resize(cudaArray_t *pixels, const cudaChannelFormatDesc *format, size_t wid
         *pixels = nullptr;
     }
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 array = cu.array()
 cu.cuArrayDestroy(array)
 cu.cuArrayDestroy(array)  # error: [array-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 array = cu.array()
 cu.in_thread(lambda: cu.cuArrayDestroy(array))
 cu.cuArrayDestroy(array)  # error: [array-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [cuda]
 void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
     cudaArray_t pixels;
     cudaMallocArray(&pixels, format, width, height);
@@ -96,11 +77,8 @@ void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
         cudaFreeArray(pixels);
     cudaFreeArray(pixels);  // error: [array-destroy-twice]
 }
-""",
-        ),
-        Source(
-            "Python: CuPy's runtime",
-            """
+
+## Python: CuPy's runtime [python]
 from cupy.cuda import runtime
 
 def draw(descriptor, width, height, paint):
@@ -108,12 +86,8 @@ def draw(descriptor, width, height, paint):
     paint(array)
     runtime.freeArray(array)
     runtime.freeArray(array)  # error: [array-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: in the block and in finally",
-            """
+
+## C#: in the block and in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -128,7 +102,4 @@ class Image {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -55,41 +55,27 @@ class ArrayImpossibleSize(Rule):
             "CUDA Driver API, Memory Management, cuArray3DCreate",
         ),
     )
-    VALID = (
-        Example(
-            "two dimensions",
-            """
+    VALID = """
+## two dimensions
 cu.cuArrayDestroy(cu.array())
-""",
-        ),
-        Example(
-            "one dimension",
-            """
+
+## one dimension
+note: height and depth are 0
 floats = 0x20
 layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=4096, Format=floats, NumChannels=1)
 cu.cuArrayDestroy(cu.cuArray3DCreate(layout))
-""",
-            note="height and depth are 0",
-        ),
-    )
-    INVALID = (
-        Example(
-            "an empty image",
-            """
+"""
+    INVALID = """
+## an empty image
 floats = 0x20
 layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=0, Height=64, Format=floats, NumChannels=1)
 cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
-""",
-        ),
-        Example(
-            "all elements in one row",
-            """
+
+## all elements in one row
 floats = 0x20
 layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=1 << 30, Height=64, Format=floats, NumChannels=1)
 cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class ArrayNeverCreated(NeverCreated):
@@ -37,26 +35,18 @@ class ArrayNeverCreated(NeverCreated):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 array = cu.array()
 cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 array = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.array())[1])
 cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Source(
-            "C++: a level of a mipmapped array",
-            """
+
+## C++: a level of a mipmapped array [cuda]
 void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
     cudaMipmappedArray_t pyramid;
     cudaArray_t level;
@@ -66,49 +56,33 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
     cudaGetChannelDesc(&found, level);
     cudaFreeMipmappedArray(pyramid);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "an object of another kind",
-            """
+"""
+    INVALID = """
+## an object of another kind
 other = cu.cuMemAlloc(4096)
 cu.cuArray3DGetDescriptor(cu.host(40), other)  # error: [array-never-created]
-""",
-        ),
-        Source(
-            "C++: a mipmapped array by cudaFreeArray",
-            """
+
+## C++: a mipmapped array by cudaFreeArray [cuda]
 void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
     cudaMipmappedArray_t pyramid;
     cudaMallocMipmappedArray(&pyramid, format, extent, levels);
     paint(pyramid);
     cudaFreeArray((cudaArray_t)pyramid);  // error: [array-never-created]
 }
-""",
-        ),
-        Source(
-            "C++: device memory by cudaFreeArray",
-            """
+
+## C++: device memory by cudaFreeArray [cuda]
 void draw(size_t bytes) {
     void *pixels;
     cudaMalloc(&pixels, bytes);
     cudaMemset(pixels, 0, bytes);
     cudaFreeArray((cudaArray_t)pixels);  // error: [array-never-created]
 }
-""",
-        ),
-        Source(
-            "Python: device memory by freeArray",
-            """
+
+## Python: device memory by freeArray [python]
 from cupy.cuda import runtime
 
 def draw(size, paint):
     pixels = runtime.malloc(size)
     paint(pixels)
     runtime.freeArray(pixels)  # error: [array-never-created]
-""",
-            language="python",
-        ),
-    )
+"""

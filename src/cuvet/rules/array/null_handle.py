@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class ArrayNullHandle(NullHandle):
@@ -40,35 +39,21 @@ class ArrayNullHandle(NullHandle):
             "event_destroy_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 array = cu.array()
 cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 array = 0
 if array:
     cu.cuArrayDestroy(array)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuArray3DGetDescriptor(cu.host(40), 0)  # error: [array-null-handle]
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuArrayDestroy(0)  # error: [array-null-handle]
-""",
-        ),
-    )
+"""

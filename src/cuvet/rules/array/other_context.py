@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import named
 from cuvet.rules.ownership import belongs, living_context
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -45,50 +45,35 @@ class ArrayOtherContext(Rule):
         ),
         recorded("cuTexObjectCreate of a mipmapped array of another device: SIGSEGV, 3 of 3"),
     )
-    VALID = (
-        Example(
-            "array of the current context",
-            """
+    VALID = """
+## array of the current context
 array = cu.array()
 cu.cuTexObjectDestroy(cu.texture(array))
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Example(
-            "made current again",
-            """
+
+## made current again
 array = cu.array()
 other = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxSetCurrent(context)
 cu.cuTexObjectDestroy(cu.texture(array))
 cu.cuArrayDestroy(array)
 cu.cuCtxDestroy(other)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "another context of the device",
-            """
+"""
+    INVALID = """
+## another context of the device
 array = cu.array()
 other = cu.cuCtxCreate(0, 0, device)
 cu.texture(array)  # error: [array-other-context]
 cu.surface(array)  # error: [array-other-context]
 cu.cuCtxDestroy(other)
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Example(
-            "mipmapped array of another device",
-            """
+
+## mipmapped array of another device [devices=2]
 mipmapped = cu.cuMipmappedArrayCreate(cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=64, Height=64, Format=32, NumChannels=1), 2)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
 resource = cu.struct("CUDA_RESOURCE_DESC", resType=1, res__array__hArray=mipmapped)
 cu.cuTexObjectCreate(resource, bytes(104), 0)  # error: [array-other-context]
-""",
-            devices=2,
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

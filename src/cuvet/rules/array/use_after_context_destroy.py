@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class ArrayUseAfterContextDestroy(ParentGone):
@@ -49,31 +47,23 @@ class ArrayUseAfterContextDestroy(ParentGone):
             "CUDA Driver API, Memory Management, cuArrayDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.array()
 cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 array = cu.array()
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Source(
-            "C++: destroyed before its context",
-            """
+
+## C++: destroyed before its context [c++]
 void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
     CUcontext context;
     CUarray pixels;
@@ -83,42 +73,28 @@ void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
     cuArrayDestroy(pixels);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.array()
 cu.cuCtxDestroy(own)
 cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "destroyed after its context was destroyed",
-            """
+
+## destroyed after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.array()
 cu.cuCtxDestroy(own)
 cu.cuArrayDestroy(array)  # error: [array-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.array()
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-context-destroy]
-""",
-        ),
-        Source(
-            "C++: destroyed after its context",
-            """
+
+## C++: destroyed after its context [c++]
 void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
     CUcontext context;
     CUarray pixels;
@@ -128,12 +104,8 @@ void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
     cuCtxDestroy(context);
     cuArrayDestroy(pixels);  // error: [array-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: destroyed after its context",
-            """
+
+## Python: destroyed after its context [python]
 from cuda.bindings import driver
 
 def draw(device, descriptor, paint):
@@ -142,12 +114,8 @@ def draw(device, descriptor, paint):
     paint(pixels)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuArrayDestroy(pixels)  # error: [array-use-after-context-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed after its context",
-            """
+
+## C#: destroyed after its context [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -161,7 +129,4 @@ class Image {
         Check(ArrayManagement.cuArrayDestroy(pixels));  // error: [array-use-after-context-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class ArrayUseAfterDestroy(UseAfterDestroy):
@@ -38,39 +37,28 @@ class ArrayUseAfterDestroy(UseAfterDestroy):
             "texture_of_destroyed_array",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 array = cu.array()
 cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Example(
-            "array and texture destroyed in order",
-            """
+
+## array and texture destroyed in order
+note: first what reads the array, then the array
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
 cu.cuArrayDestroy(array)
-""",
-            note="first what reads the array, then the array",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.array()
 cu.cuArrayDestroy(array)
 array = cu.array()
 cu.cuArray3DGetDescriptor(cu.host(40), array)
 cu.cuArrayDestroy(array)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: freed after the copy",
-            """
+
+## C++: freed after the copy [cuda]
 void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
     cudaArray_t pixels;
     size_t row = width * sizeof(float);
@@ -79,11 +67,8 @@ void upload(const cudaChannelFormatDesc *format, const float *host, size_t width
     paint(pixels);
     cudaFreeArray(pixels);
 }
-""",
-        ),
-        Source(
-            "Python: destroyed after the question",
-            """
+
+## Python: destroyed after the question [python]
 from cuda.bindings import driver
 
 def shape(descriptor, work):
@@ -92,38 +77,24 @@ def shape(descriptor, work):
     error, found = driver.cuArrayGetDescriptor(array)
     error, = driver.cuArrayDestroy(array)
     return found.Width, found.Height
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 array = cu.array()
 cu.cuArrayDestroy(array)
 cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-destroy]
-""",
-        ),
-        Example(
-            "used in another way",
-            """
+
+## used in another way
 array = cu.array()
 cu.cuArrayDestroy(array)
 cu.texture(array)  # error: [array-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 array = cu.array()
 cu.in_thread(lambda: cu.cuArrayDestroy(array))
 cu.cuArray3DGetDescriptor(cu.host(40), array)  # error: [array-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: copied to after it was freed",
-            """
+
+## C++: copied to after it was freed [cuda]
 void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
     cudaArray_t pixels;
     size_t row = width * sizeof(float);
@@ -131,11 +102,8 @@ void upload(const cudaChannelFormatDesc *format, const float *host, size_t width
     cudaFreeArray(pixels);
     cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);  // error: [array-use-after-destroy]
 }
-""",
-        ),
-        Source(
-            "Python: asked after the destruction",
-            """
+
+## Python: asked after the destruction [python]
 from cuda.bindings import driver
 
 def shape(descriptor, work):
@@ -144,12 +112,8 @@ def shape(descriptor, work):
     error, = driver.cuArrayDestroy(array)
     error, found = driver.cuArrayGetDescriptor(array)  # error: [array-use-after-destroy]
     return found.Width, found.Height
-""",
-            language="python",
-        ),
-        Source(
-            "C#: asked after the destruction",
-            """
+
+## C#: asked after the destruction [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -161,7 +125,4 @@ class Image {
         Check(ArrayManagement.cuArrayGetDescriptor_v2(ref descriptor, array));  // error: [array-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

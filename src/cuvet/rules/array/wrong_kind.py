@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import named, place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -56,34 +56,23 @@ class ArrayWrongKind(Rule):
             "CUDA Driver API, Memory Management, cuArrayGetSparseProperties and cuArrayGetMemoryRequirements",
         ),
     )
-    VALID = (
-        Example(
-            "what every array has",
-            """
+    VALID = """
+## what every array has
 array = cu.array()
 cu.cuArray3DGetDescriptor(cu.host(64), array)
 cu.cuArrayDestroy(array)
-""",
-        ),
-        Example(
-            "levels of an ordinary mipmapped array",
-            """
+
+## levels of an ordinary mipmapped array
 mipmapped = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(mipmapped, 0)
 cu.cuMipmappedArrayDestroy(mipmapped)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "sparse properties of an ordinary array",
-            """
+"""
+    INVALID = """
+## sparse properties of an ordinary array
 array = cu.array()
 cu.cuArrayGetSparseProperties(cu.host(64), array)  # error: [array-wrong-kind]
 cu.cuArrayDestroy(array)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from cuvet.model.capturing import implied
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -44,39 +44,25 @@ class CaptureBeginLegacy(Rule):
             "CUDA Driver API, Stream Management, cuStreamBeginCapture",
         ),
     )
-    VALID = (
-        Example(
-            "created stream",
-            """
+    VALID = """
+## created stream
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "per-thread default stream",
-            """
+
+## per-thread default stream
 per_thread = 2
 cu.cuStreamBeginCapture(per_thread, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(per_thread))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "default stream",
-            """
+"""
+    INVALID = """
+## default stream
 cu.cuStreamBeginCapture(0, 0)  # error: [capture-begin-legacy]
-""",
-        ),
-        Example(
-            "legacy stream by name",
-            """
+
+## legacy stream by name
 legacy = 1
 cu.cuStreamBeginCapture(legacy, 0)  # error: [capture-begin-legacy]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

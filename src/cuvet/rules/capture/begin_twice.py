@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -43,38 +43,27 @@ class CaptureBeginTwice(Rule):
             "CUDA Driver API, Stream Management, cuStreamBeginCapture",
         ),
     )
-    VALID = (
-        Example(
-            "two streams capture side by side",
-            """
+    VALID = """
+## two streams capture side by side
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuStreamBeginCapture(second, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-        Example(
-            "one after the other",
-            """
+
+## one after the other
 stream = cu.cuStreamCreate(0)
 for _ in range(2):
     cu.cuStreamBeginCapture(stream, 0)
     cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "begun twice",
-            """
+"""
+    INVALID = """
+## begun twice
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamBeginCapture(stream, 0)  # error: [capture-begin-twice]
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -42,36 +42,25 @@ class CaptureDependenciesNotCapturing(Rule):
             "CUDA Driver API, Stream Management, cuStreamUpdateCaptureDependencies",
         ),
     )
-    VALID = (
-        Example(
-            "while capturing",
-            """
+    VALID = """
+## while capturing
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "asked first",
-            """
+
+## asked first
 stream = cu.cuStreamCreate(0)
 if cu.cuStreamIsCapturing(stream):
     cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "after the capture",
-            """
+"""
+    INVALID = """
+## after the capture
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)  # error: [capture-dependencies-not-capturing]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

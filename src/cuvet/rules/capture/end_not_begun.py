@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -43,43 +43,29 @@ class CaptureEndNotBegun(Rule):
             "CUDA Driver API, Stream Management, cuStreamEndCapture",
         ),
     )
-    VALID = (
-        Example(
-            "begun and ended",
-            """
+    VALID = """
+## begun and ended
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "two captures one after the other",
-            """
+
+## two captures one after the other
 stream = cu.cuStreamCreate(0)
 for _ in range(2):
     cu.cuStreamBeginCapture(stream, 0)
     cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "never begun",
-            """
+"""
+    INVALID = """
+## never begun
 stream = cu.cuStreamCreate(0)
 cu.cuStreamEndCapture(stream)  # error: [capture-end-not-begun]
-""",
-        ),
-        Example(
-            "ended twice",
-            """
+
+## ended twice
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuStreamEndCapture(stream)  # error: [capture-end-not-begun]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

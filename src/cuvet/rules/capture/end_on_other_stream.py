@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -51,10 +51,8 @@ class CaptureEndOnOtherStream(Rule):
             "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
         ),
     )
-    VALID = (
-        Example(
-            "joined and ended on the first stream",
-            """
+    VALID = """
+## joined and ended on the first stream
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
@@ -63,32 +61,23 @@ cu.cuStreamWaitEvent(second, fork, 0)
 cu.cuEventRecord(join, second)
 cu.cuStreamWaitEvent(first, join, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-        Example(
-            "two captures",
-            """
+
+## two captures
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuStreamBeginCapture(second, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "ended on the stream that joined",
-            """
+"""
+    INVALID = """
+## ended on the stream that joined
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 fork = cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuEventRecord(fork, first)
 cu.cuStreamWaitEvent(second, fork, 0)
 cu.cuStreamEndCapture(second)  # error: [capture-end-on-other-stream]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

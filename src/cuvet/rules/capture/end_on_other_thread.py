@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, RELAXED, begun, streams_named
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,36 +48,25 @@ class CaptureEndOnOtherThread(Rule):
             "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
         ),
     )
-    VALID = (
-        Example(
-            "ended where it was begun",
-            """
+    VALID = """
+## ended where it was begun
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "relaxed capture",
-            """
+
+## relaxed capture
 relaxed = 2
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, relaxed)
 graph = cu.in_thread(lambda: cu.cuStreamEndCapture(stream))
 cu.cuGraphDestroy(graph)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "ended on another thread",
-            """
+"""
+    INVALID = """
+## ended on another thread
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.in_thread(lambda: cu.cuStreamEndCapture(stream))  # error: [capture-end-on-other-thread]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -62,10 +62,8 @@ class CaptureEventWait(Rule):
             "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
         ),
     )
-    VALID = (
-        Example(
-            "recorded again after the launch",
-            """
+    VALID = """
+## recorded again after the launch
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuEventRecord(event, stream)
@@ -73,51 +71,36 @@ graph = cu.cuStreamEndCapture(stream)
 cu.cuGraphLaunch(cu.cuGraphInstantiateWithFlags(graph, 0), stream)
 cu.cuEventRecord(event, stream)
 cu.cuEventSynchronize(event)
-""",
-        ),
-        Example(
-            "event recorded before the capture",
-            """
+
+## event recorded before the capture
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(event, stream)
 cu.cuEventSynchronize(event)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "queried during the capture",
-            """
+"""
+    INVALID = """
+## queried during the capture
 relaxed = 2
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, relaxed)
 cu.cuEventRecord(event, stream)
 cu.cuEventQuery(event)  # error: [capture-event-wait]
-""",
-        ),
-        Example(
-            "waited for during the capture",
-            """
+
+## waited for during the capture
 relaxed = 2
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, relaxed)
 cu.cuEventRecord(event, stream)
 cu.cuEventSynchronize(event)  # error: [capture-event-wait]
-""",
-        ),
-        Example(
-            "queried after the capture",
-            """
+
+## queried after the capture
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuEventRecord(event, stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuEventQuery(event)  # error: [capture-event-wait]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

@@ -7,7 +7,7 @@ from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,21 +48,16 @@ class CaptureFreeOutsideMemory(Rule):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
         ),
     )
-    VALID = (
-        Example(
-            "allocated and freed in the capture",
-            """
+    VALID = """
+## allocated and freed in the capture
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "freed after the capture",
-            """
+
+## freed after the capture
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuStreamBeginCapture(stream, 0)
@@ -70,22 +65,16 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)
 graph = cu.cuStreamEndCapture(stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "memory of cuMemAlloc",
-            """
+"""
+    INVALID = """
+## memory of cuMemAlloc
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemFreeAsync(memory, stream)  # error: [capture-free-outside-memory]
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuMemFree(memory)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

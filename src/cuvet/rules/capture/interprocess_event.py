@@ -9,7 +9,7 @@ from cuvet.model.precedence import Stage
 from cuvet.model.transitions.event import EXTERNAL
 from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,52 +48,38 @@ class CaptureInterprocessEvent(Rule):
             "ended well, after the waits they were invalidated"
         ),
     )
-    VALID = (
-        Example(
-            "ordinary event",
-            """
+    VALID = """
+## ordinary event
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuEventRecord(event, stream)
 cu.cuStreamWaitEvent(stream, event, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "recorded after the capture",
-            """
+
+## recorded after the capture
 disable_timing, interprocess = 2, 4
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(disable_timing | interprocess)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuEventRecord(event, stream)
 cu.cuEventSynchronize(event)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "recorded",
-            """
+"""
+    INVALID = """
+## recorded
+note: the capture goes on
 disable_timing, interprocess = 2, 4
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(disable_timing | interprocess)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuEventRecord(event, stream)  # error: [capture-interprocess-event]
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-            note="the capture goes on",
-        ),
-        Example(
-            "waited for",
-            """
+
+## waited for
 disable_timing, interprocess = 2, 4
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(disable_timing | interprocess)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-interprocess-event]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

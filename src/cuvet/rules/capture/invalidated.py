@@ -9,7 +9,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import place, written
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -58,60 +58,43 @@ class CaptureInvalidated(Rule):
             "CUDA C++ Programming Guide, CUDA Graphs, Invalidation",
         ),
     )
-    VALID = (
-        Example(
-            "ended in order",
-            """
+    VALID = """
+## ended in order
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "waited for after the capture",
-            """
+
+## waited for after the capture
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "captured again after a broken capture",
-            """
+"""
+    INVALID = """
+## captured again after a broken capture
+note: cuStreamEndCapture takes the stream out of the broken capture
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamSynchronize(stream)  # error: [capture-wait]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-            note="cuStreamEndCapture takes the stream out of the broken capture",
-        ),
-        Example(
-            "ended after a forbidden allocation",
-            """
+
+## ended after a forbidden allocation
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemAlloc(4096)  # error: [capture-unsafe-call]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
-""",
-        ),
-        Example(
-            "used after a forbidden synchronisation",
-            """
+
+## used after a forbidden synchronisation
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamSynchronize(stream)  # error: [capture-wait]
 cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

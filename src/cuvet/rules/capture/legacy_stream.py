@@ -7,7 +7,7 @@ from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import documented, measured, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -68,21 +68,16 @@ class CaptureLegacyStream(Rule):
             "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
         ),
     )
-    VALID = (
-        Example(
-            "non-blocking stream captures",
-            """
+    VALID = """
+## non-blocking stream captures
 non_blocking = 1
 stream = cu.cuStreamCreate(non_blocking)
 memory = cu.cuMemAlloc(4096)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "legacy stream used before and after",
-            """
+
+## legacy stream used before and after
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD8Async(memory, 0, 4096, 0)
@@ -90,47 +85,32 @@ cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuMemsetD8Async(memory, 0, 4096, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "flags of the default stream asked for",
-            """
+"""
+    INVALID = """
+## flags of the default stream asked for
 relaxed = 2
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, relaxed)
 cu.cuStreamGetFlags(0)  # error: [capture-legacy-stream]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
-""",
-        ),
-        Example(
-            "set on the default stream",
-            """
+
+## set on the default stream
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, 0)  # error: [capture-legacy-stream]
-""",
-        ),
-        Example(
-            "event recorded on the default stream",
-            """
+
+## event recorded on the default stream
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuEventRecord(event, 0)  # error: [capture-legacy-stream]
-""",
-        ),
-        Example(
-            "synchronous copy",
-            """
+
+## synchronous copy
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)  # error: [capture-legacy-stream]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

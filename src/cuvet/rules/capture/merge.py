@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -51,10 +51,8 @@ class CaptureMerge(Rule):
             "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_MERGE",
         ),
     )
-    VALID = (
-        Example(
-            "one capture, joined",
-            """
+    VALID = """
+## one capture, joined
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
@@ -63,32 +61,23 @@ cu.cuStreamWaitEvent(second, fork, 0)
 cu.cuEventRecord(join, second)
 cu.cuStreamWaitEvent(first, join, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-        Example(
-            "two captures side by side",
-            """
+
+## two captures side by side
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuStreamBeginCapture(second, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
 cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "event of the other capture",
-            """
+"""
+    INVALID = """
+## event of the other capture
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 event = cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuStreamBeginCapture(second, 0)
 cu.cuEventRecord(event, first)
 cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-merge]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

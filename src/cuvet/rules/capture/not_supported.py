@@ -8,7 +8,7 @@ from cuvet.model.capturing import NOT_CAPTURABLE
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -55,10 +55,8 @@ class CaptureNotSupported(Rule):
             "CUDA Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
         ),
     )
-    VALID = (
-        Example(
-            "launched after the capture",
-            """
+    VALID = """
+## launched after the capture
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 graph = cu.cuStreamEndCapture(stream)
@@ -67,49 +65,34 @@ cu.cuGraphLaunch(executable, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuGraphExecDestroy(executable)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "priority asked for",
-            """
+
+## priority asked for
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamGetPriority(stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "flags of another stream",
-            """
+
+## flags of another stream
 non_blocking = 1
 stream, other = cu.cuStreamCreate(non_blocking), cu.cuStreamCreate(non_blocking)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamGetFlags(other)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "flags of the capturing stream",
-            """
+"""
+    INVALID = """
+## flags of the capturing stream
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamGetFlags(stream)  # error: [capture-not-supported]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
-""",
-        ),
-        Example(
-            "graph launched",
-            """
+
+## graph launched
 relaxed = 2
 stream, graph = cu.cuStreamCreate(0), cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuStreamBeginCapture(stream, relaxed)
 cu.cuGraphLaunch(executable, stream)  # error: [capture-not-supported]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -51,10 +51,8 @@ class CaptureUnjoined(Rule):
             "CUDA C++ Programming Guide, CUDA Graphs, Cross-stream Dependencies and Events",
         ),
     )
-    VALID = (
-        Example(
-            "joined back",
-            """
+    VALID = """
+## joined back
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
 memory = cu.cuMemAlloc(4096)
@@ -65,11 +63,8 @@ cu.cuMemsetD8Async(memory, 0, 4096, second)
 cu.cuEventRecord(join, second)
 cu.cuStreamWaitEvent(first, join, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-        Example(
-            "joined through a third stream",
-            """
+
+## joined through a third stream
 first, second, third = (cu.cuStreamCreate(0) for _ in range(3))
 fork, pass_on, join = (cu.cuEventCreate(0) for _ in range(3))
 memory = cu.cuMemAlloc(4096)
@@ -82,13 +77,9 @@ cu.cuStreamWaitEvent(third, pass_on, 0)
 cu.cuEventRecord(join, third)
 cu.cuStreamWaitEvent(first, join, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "not joined back",
-            """
+"""
+    INVALID = """
+## not joined back
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 fork = cu.cuEventCreate(0)
 memory = cu.cuMemAlloc(4096)
@@ -97,11 +88,8 @@ cu.cuEventRecord(fork, first)
 cu.cuStreamWaitEvent(second, fork, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, second)
 cu.cuStreamEndCapture(first)  # error: [capture-unjoined]
-""",
-        ),
-        Example(
-            "more work after the join",
-            """
+
+## more work after the join
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
 memory = cu.cuMemAlloc(4096)
@@ -112,9 +100,7 @@ cu.cuEventRecord(join, second)
 cu.cuStreamWaitEvent(first, join, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, second)
 cu.cuStreamEndCapture(first)  # error: [capture-unjoined]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

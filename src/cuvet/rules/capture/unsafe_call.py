@@ -9,7 +9,7 @@ from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, begun
 from cuvet.rules.evidence import documented, measured, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -87,10 +87,8 @@ class CaptureUnsafeCall(Rule):
             "CUDA Driver API, Stream Management, cuThreadExchangeStreamCaptureMode",
         ),
     )
-    VALID = (
-        Example(
-            "streams, events, graphs and modules made in the capture",
-            """
+    VALID = """
+## streams, events, graphs and modules made in the capture
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 other, event, graph, module = cu.cuStreamCreate(0), cu.cuEventCreate(0), cu.cuGraphCreate(0), cu.module()
@@ -100,118 +98,81 @@ cu.cuStreamDestroy(other)
 cu.cuGraphDestroy(graph)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "allocated before the capture",
-            """
+
+## allocated before the capture
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "relaxed capture",
-            """
+
+## relaxed capture
 relaxed = 2
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, relaxed)
 memory = cu.cuMemAlloc(4096)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "memory freed on another stream in a relaxed capture",
-            """
+
+## memory freed on another stream in a relaxed capture
 relaxed, non_blocking = 2, 1
 captured, other = cu.cuStreamCreate(0), cu.cuStreamCreate(non_blocking)
 memory = cu.cuMemAllocAsync(4096, other)
 cu.cuStreamBeginCapture(captured, relaxed)
 cu.cuMemFreeAsync(memory, other)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(captured))
-""",
-        ),
-        Example(
-            "another thread during a thread-local capture",
-            """
+
+## another thread during a thread-local capture
 thread_local = 1
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, thread_local)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuMemAlloc(4096)))
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "executable graph destroyed",
-            """
+"""
+    INVALID = """
+## executable graph destroyed
 graph = cu.cuGraphCreate(0)
 executable, stream = cu.cuGraphInstantiateWithFlags(graph, 0), cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphExecDestroy(executable)  # error: [capture-unsafe-call]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
-""",
-        ),
-        Example(
-            "array made on another thread",
-            """
+
+## array made on another thread
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.array()))  # error: [capture-unsafe-call]
-""",
-        ),
-        Example(
-            "allocation on the capturing thread",
-            """
+
+## allocation on the capturing thread
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemAlloc(4096)  # error: [capture-unsafe-call]
-""",
-        ),
-        Example(
-            "event polled on another thread",
-            """
+
+## event polled on another thread
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.in_thread(lambda: cu.cuEventQuery(event))  # error: [capture-unsafe-call]
-""",
-        ),
-        Example(
-            "nothing freed",
-            """
+
+## nothing freed
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemFree(0)  # error: [capture-unsafe-call]
-""",
-        ),
-        Example(
-            "memory freed on a stream that is not captured",
-            """
+
+## memory freed on a stream that is not captured
 non_blocking = 1
 captured, other = cu.cuStreamCreate(0), cu.cuStreamCreate(non_blocking)
 memory = cu.cuMemAllocAsync(4096, other)
 cu.cuStreamBeginCapture(captured, 0)
 cu.cuMemFreeAsync(memory, other)  # error: [capture-unsafe-call]
 cu.cuStreamEndCapture(captured)  # error: [capture-invalidated]
-""",
-        ),
-        Example(
-            "memory pool trimmed",
-            """
+
+## memory pool trimmed
 stream, pool = cu.cuStreamCreate(0), cu.cuDeviceGetDefaultMemPool(device)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemPoolTrimTo(pool, 0)  # error: [capture-unsafe-call]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
-""",
-        ),
-        Example(
-            "allocation on another thread",
-            """
+
+## allocation on another thread
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 
@@ -220,9 +181,7 @@ def work():
     cu.cuMemAlloc(4096)  # error: [capture-unsafe-call]
 
 cu.in_thread(work)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

@@ -8,7 +8,7 @@ from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.evidence import documented, measured, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -61,65 +61,45 @@ class CaptureWait(Rule):
             "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
         ),
     )
-    VALID = (
-        Example(
-            "waited for after the launch",
-            """
+    VALID = """
+## waited for after the launch
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 graph = cu.cuStreamEndCapture(stream)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphLaunch(executable, stream)
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-        Example(
-            "asked whether it is capturing",
-            """
+
+## asked whether it is capturing
+note: cuStreamIsCapturing is not a query of the work
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamIsCapturing(stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-            note="cuStreamIsCapturing is not a query of the work",
-        ),
-    )
-    INVALID = (
-        Example(
-            "stream synchronised",
-            """
+"""
+    INVALID = """
+## stream synchronised
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamSynchronize(stream)  # error: [capture-wait]
 cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
-""",
-        ),
-        Example(
-            "stream queried in relaxed mode",
-            """
+
+## stream queried in relaxed mode
 relaxed = 2
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, relaxed)
 cu.cuStreamQuery(stream)  # error: [capture-wait]
-""",
-        ),
-        Example(
-            "event recorded on all streams",
-            """
+
+## event recorded on all streams
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuCtxRecordEvent(context, event)  # error: [capture-wait]
-""",
-        ),
-        Example(
-            "context synchronised",
-            """
+
+## context synchronised
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuCtxSynchronize()  # error: [capture-wait]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

@@ -8,7 +8,7 @@ from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -44,21 +44,16 @@ class CaptureWaitForInvalidated(Rule):
             "CUDA Programming Guide, CUDA Graphs, Invalidation",
         ),
     )
-    VALID = (
-        Example(
-            "joined while the capture goes on",
-            """
+    VALID = """
+## joined while the capture goes on
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 event = cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuEventRecord(event, first)
 cu.cuStreamWaitEvent(second, event, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-        Example(
-            "recorded again after the capture",
-            """
+
+## recorded again after the capture
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 event = cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
@@ -66,22 +61,16 @@ cu.cuEventRecord(event, first)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
 cu.cuEventRecord(event, first)
 cu.cuStreamWaitEvent(second, event, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "event of a broken capture",
-            """
+"""
+    INVALID = """
+## event of a broken capture
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 event = cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
 cu.cuEventRecord(event, first)
 cu.cuMemAlloc(4096)  # error: [capture-unsafe-call]
 cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-invalidated]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

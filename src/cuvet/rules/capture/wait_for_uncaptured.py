@@ -8,7 +8,7 @@ from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -53,20 +53,15 @@ class CaptureWaitForUncaptured(Rule):
             "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
         ),
     )
-    VALID = (
-        Example(
-            "waited before the capture",
-            """
+    VALID = """
+## waited before the capture
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuStreamWaitEvent(stream, event, 0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "event of the capture",
-            """
+
+## event of the capture
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(first, 0)
@@ -75,32 +70,23 @@ cu.cuStreamWaitEvent(second, fork, 0)
 cu.cuEventRecord(join, second)
 cu.cuStreamWaitEvent(first, join, 0)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-""",
-        ),
-        Example(
-            "external wait",
-            """
+
+## external wait
 external = 1
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamWaitEvent(stream, event, external)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "event recorded before the capture",
-            """
+"""
+    INVALID = """
+## event recorded before the capture
 non_blocking = 1
 stream, event = cu.cuStreamCreate(non_blocking), cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -49,54 +48,37 @@ class ContextCurrentElsewhere(CurrentContextRule):
             "context_current_on_other_thread",
         ),
     )
-    VALID = (
-        Example(
-            "made current on each thread",
-            """
+    VALID = """
+## made current on each thread
 def work():
     cu.cuCtxSetCurrent(context)
     cu.cuMemFree(cu.cuMemAlloc(4096))
 
 cu.in_thread(work)
-""",
-        ),
-        Example(
-            "a stream brings its context along",
-            """
+
+## a stream brings its context along
+note: waiting for a stream needs no current context
 stream = cu.cuStreamCreate(0)
 cu.in_thread(lambda: cu.cuStreamSynchronize(stream))
 cu.cuStreamDestroy(stream)
-""",
-            note="waiting for a stream needs no current context",
-        ),
-    )
-    INVALID = (
-        Example(
-            "allocation on a new thread",
-            """
+"""
+    INVALID = """
+## allocation on a new thread
 memory = cu.cuMemAlloc(4096)
 cu.in_thread(lambda: cu.cuMemAlloc(4096))  # error: [context-current-elsewhere]
-""",
-        ),
-        Example(
-            "stream created on a new thread",
-            """
+
+## stream created on a new thread
 event = cu.cuEventCreate(0)
 
 def work():
     return cu.cuStreamCreate(0)  # error: [context-current-elsewhere]
 
 cu.in_thread(work)
-""",
-        ),
-        Example(
-            "default stream waited for on a new thread",
-            """
+
+## default stream waited for on a new thread
 event = cu.cuEventCreate(0)
 cu.in_thread(lambda: cu.cuStreamSynchronize(0))  # error: [context-current-elsewhere]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:

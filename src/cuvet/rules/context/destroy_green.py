@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
 from cuvet.rules.evidence import measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -37,33 +37,22 @@ class ContextDestroyGreen(Rule):
     evidence = (
         measured("CUDA_ERROR_INVALID_CONTEXT; the green context is destroyed afterwards", "green_context_destroy"),
     )
-    VALID = (
-        Example(
-            "green context destroyed",
-            """
+    VALID = """
+## green context destroyed
 green = cu.green_context()
 cu.cuCtxFromGreenCtx(green)
 cu.cuGreenCtxDestroy(green)
-""",
-        ),
-        Example(
-            "own context destroyed",
-            """
+
+## own context destroyed
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "its context destroyed",
-            """
+"""
+    INVALID = """
+## its context destroyed
 green = cu.green_context()
 cu.cuCtxDestroy(cu.cuCtxFromGreenCtx(green))  # error: [context-destroy-green]
 cu.cuGreenCtxDestroy(green)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

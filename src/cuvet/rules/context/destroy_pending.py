@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.model.objects import Context
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.rule import Violation
 from cuvet.rules.unfinished import UnfinishedWork
 
 if TYPE_CHECKING:
@@ -44,43 +44,32 @@ class ContextDestroyPending(UnfinishedWork):
         recorded("cuCtxDestroy while work was pending: no error, 9 of 10 times"),
     )
     succeeds = evidence[1]
-    VALID = (
-        Example(
-            "waited for first",
-            """
+    VALID = """
+## waited for first
+note: the memory goes with the context
 own = cu.cuCtxCreate(0, 0, device)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD8Async(memory, 0, 4096, 0)
 cu.cuCtxSynchronize()
 cu.cuCtxDestroy(own)
-""",
-            note="the memory goes with the context",
-        ),
-        Example(
-            "work pending in another context",
-            """
+
+## work pending in another context
 memory = cu.cuMemAlloc(4096)
 stream = cu.cuStreamCreate(0)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "nobody waited",
-            """
+"""
+    INVALID = """
+## nobody waited
 own = cu.cuCtxCreate(0, 0, device)
 non_blocking = 1
 stream = cu.cuStreamCreate(non_blocking)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuCtxDestroy(own)  # note: [context-destroy-pending]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

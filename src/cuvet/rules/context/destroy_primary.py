@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -41,35 +41,21 @@ class ContextDestroyPrimary(Rule):
             "CUDA Driver API, Primary Context Management",
         ),
     )
-    VALID = (
-        Example(
-            "primary context released",
-            """
+    VALID = """
+## primary context released
 cu.cuDevicePrimaryCtxRelease(device)
-""",
-        ),
-        Example(
-            "own context destroyed",
-            """
+
+## own context destroyed
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(cu.cuCtxGetCurrent())
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "primary context destroyed",
-            """
+"""
+    INVALID = """
+## primary context destroyed
 cu.cuCtxDestroy(context)  # error: [context-destroy-primary]
-""",
-        ),
-        Example(
-            "current context destroyed",
-            """
+
+## current context destroyed
 cu.cuCtxDestroy(cu.cuCtxGetCurrent())  # error: [context-destroy-primary]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

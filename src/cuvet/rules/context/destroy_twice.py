@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class ContextDestroyTwice(DestroyTwice):
@@ -39,35 +37,24 @@ class ContextDestroyTwice(DestroyTwice):
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "two contexts",
-            """
+
+## two contexts
 first = cu.cuCtxCreate(0, 0, device)
 second = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(second)
 cu.cuCtxDestroy(first)
-""",
-        ),
-        Example(
-            "primary context released twice",
-            """
+
+## primary context released twice
+note: one release for each retain
 cu.cuDevicePrimaryCtxRetain(device)
 cu.cuDevicePrimaryCtxRelease(device)
 cu.cuDevicePrimaryCtxRelease(device)
-""",
-            note="one release for each retain",
-        ),
-        Source(
-            "C++: destroyed on each way out",
-            """
+
+## C++: destroyed on each way out [c++]
 int compute(CUdevice device, const char *path) {
     CUcontext context;
     CUmodule module;
@@ -81,12 +68,8 @@ int compute(CUdevice device, const char *path) {
     cuModuleUnload(module);
     return cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: in finally alone",
-            """
+
+## Python: in finally alone [python]
 from cuda.bindings import driver
 
 def compute(device, work):
@@ -95,30 +78,19 @@ def compute(device, work):
         work()
     finally:
         error, = driver.cuCtxDestroy(context)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuCtxDestroy(own)  # error: [context-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 own = cu.cuCtxCreate(0, 0, device)
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuCtxDestroy(own)  # error: [context-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: on failure, and at the end",
-            """
+
+## C++: on failure, and at the end [c++]
 int compute(CUdevice device, const char *path) {
     CUcontext context;
     CUmodule module;
@@ -131,12 +103,8 @@ int compute(CUdevice device, const char *path) {
     cuCtxDestroy(context);  // error: [context-destroy-twice]
     return result;
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import driver
 
 def compute(device, work):
@@ -146,12 +114,8 @@ def compute(device, work):
         error, = driver.cuCtxDestroy(context)
     finally:
         error, = driver.cuCtxDestroy(context)  # error: [context-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed twice",
-            """
+
+## C#: destroyed twice [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -163,7 +127,4 @@ class Worker {
         Check(ContextManagement.cuCtxDestroy_v2(context));  // error: [context-destroy-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

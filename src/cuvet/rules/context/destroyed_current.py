@@ -6,7 +6,6 @@ from cuvet.model.current import refuses_destroyed_context
 from cuvet.rules.current import CurrentContextRule
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain, ending
-from cuvet.rules.rule import Example
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -56,43 +55,29 @@ class ContextDestroyedCurrent(CurrentContextRule):
             "CUDA Driver API, Data types, CUDA_ERROR_CONTEXT_IS_DESTROYED",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed on the thread where it is current",
-            """
+    VALID = """
+## destroyed on the thread where it is current
+note: the context below it on the stack is current again
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuMemFree(cu.cuMemAlloc(4096))
-""",
-            note="the context below it on the stack is current again",
-        ),
-        Example(
-            "retained again after the reset",
-            """
+
+## retained again after the reset
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
 cu.cuMemFree(cu.cuMemAlloc(4096))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed by another thread",
-            """
+"""
+    INVALID = """
+## destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuMemAlloc(4096)  # error: [context-destroyed-current]
-""",
-        ),
-        Example(
-            "stream created where the context is left current",
-            """
+
+## stream created where the context is left current
 own = cu.cuCtxCreate(0, 0, device)
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuStreamCreate(0)  # error: [context-destroyed-current]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def concerns(cls, call: Call) -> bool:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class ContextNeverCreated(NeverCreated):
@@ -45,26 +44,18 @@ class ContextNeverCreated(NeverCreated):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
         ),
     )
-    VALID = (
-        Example(
-            "current context",
-            """
+    VALID = """
+## current context
 current = cu.cuCtxGetCurrent()
 cu.cuCtxPushCurrent(current)
 cu.cuCtxPopCurrent()
-""",
-        ),
-        Example(
-            "context of a stream",
-            """
+
+## context of a stream
 stream = cu.cuStreamCreate(0)
 cu.cuCtxSetCurrent(cu.cuStreamGetCtx(stream))
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Source(
-            "C++: a context behind a pointer to void",
-            """
+
+## C++: a context behind a pointer to void [c++]
 void compute(CUdevice device) {
     CUcontext context;
     cuCtxCreate(&context, nullptr, 0, device);
@@ -72,20 +63,12 @@ void compute(CUdevice device) {
     cuCtxSetCurrent((CUcontext)opaque);
     cuCtxDestroy((CUcontext)opaque);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuCtxPushCurrent(0x1234567000)  # error: [context-never-created]
-""",
-        ),
-        Source(
-            "C++: a stream as a context",
-            """
+
+## C++: a stream as a context [c++]
 void compute(CUdevice device) {
     CUstream stream;
     cuStreamCreate(&stream, 0);
@@ -93,12 +76,8 @@ void compute(CUdevice device) {
     cuCtxSetCurrent((CUcontext)current);  // error: [context-never-created]
     cuStreamDestroy(stream);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: handles as IntPtr, in the wrong order",
-            """
+
+## C#: handles as IntPtr, in the wrong order [c#]
 class Worker {
     [DllImport("nvcuda", EntryPoint = "cuCtxCreate_v2")] static extern int Create(out IntPtr context, uint flags, int device);
     [DllImport("nvcuda", EntryPoint = "cuCtxDestroy_v2")] static extern int Destroy(IntPtr context);
@@ -115,7 +94,4 @@ class Worker {
         Check(Destroy(other));  // error: [context-never-created]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

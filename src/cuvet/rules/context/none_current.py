@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -47,66 +46,40 @@ class ContextNoneCurrent(CurrentContextRule):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
         ),
     )
-    VALID = (
-        Example(
-            "primary context made current",
-            """
+    VALID = """
+## primary context made current [no-setup]
 cu.cuInit(0)
 device = cu.cuDeviceGet(0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
 cu.cuMemFree(cu.cuMemAlloc(4096))
-""",
-            setup=False,
-        ),
-        Example(
-            "created contexts are current at once",
-            """
+
+## created contexts are current at once [no-setup]
 cu.cuInit(0)
 context = cu.cuCtxCreate(0, 0, cu.cuDeviceGet(0))
 cu.cuEventDestroy(cu.cuEventCreate(0))
 cu.cuCtxDestroy(context)
-""",
-            setup=False,
-        ),
-        Example(
-            "graphs need no context",
-            """
+
+## graphs need no context [no-setup]
 cu.cuInit(0)
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
-""",
-            setup=False,
-        ),
-    )
-    INVALID = (
-        Example(
-            "allocation without a context",
-            """
+"""
+    INVALID = """
+## allocation without a context [no-setup]
 cu.cuInit(0)
 cu.cuMemAlloc(4096)  # error: [context-none-current]
-""",
-            setup=False,
-        ),
-        Example(
-            "after the current context was destroyed",
-            """
+
+## after the current context was destroyed [no-setup]
 cu.cuInit(0)
 context = cu.cuCtxCreate(0, 0, cu.cuDeviceGet(0))
 cu.cuCtxDestroy(context)
 cu.cuStreamCreate(0)  # error: [context-none-current]
-""",
-            setup=False,
-        ),
-        Example(
-            "retained but not made current",
-            """
+
+## retained but not made current [no-setup]
 cu.cuInit(0)
 cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(0))
 cu.cuEventCreate(0)  # error: [context-none-current]
-""",
-            setup=False,
-        ),
-    )
+"""
 
     @classmethod
     def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:

@@ -5,7 +5,6 @@ from typing import ClassVar
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured, recorded
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 _INVALID_CONTEXT = ("cuCtxEnablePeerAccess", "cuCtxDisablePeerAccess", "cuCtxRecordEvent", "cuCtxWaitEvent")
 
@@ -43,34 +42,20 @@ class ContextNullHandle(NullHandle):
             "cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent: CUDA_ERROR_INVALID_CONTEXT"
         ),
     )
-    VALID = (
-        Example(
-            "no context made current",
-            """
+    VALID = """
+## no context made current
 cu.cuCtxSetCurrent(0)
 cu.cuCtxSetCurrent(context)
 cu.cuCtxSynchronize()
-""",
-        ),
-        Example(
-            "popped and pushed",
-            """
+
+## popped and pushed
 popped = cu.cuCtxPopCurrent()
 cu.cuCtxPushCurrent(popped)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed",
-            """
+"""
+    INVALID = """
+## destroyed
 cu.cuCtxDestroy(0)  # error: [context-null-handle]
-""",
-        ),
-        Example(
-            "pushed",
-            """
+
+## pushed
 cu.cuCtxPushCurrent(0)  # error: [context-null-handle]
-""",
-        ),
-    )
+"""

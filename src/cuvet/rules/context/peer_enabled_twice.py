@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -51,36 +51,22 @@ class ContextPeerEnabledTwice(Rule):
             "CUDA Runtime API, Error Handling, cudaGetLastError",
         ),
     )
-    VALID = (
-        Example(
-            "once",
-            """
+    VALID = """
+## once [devices=2]
 cu.cuCtxEnablePeerAccess(cu.cuDevicePrimaryCtxRetain(1), 0)
-""",
-            devices=2,
-        ),
-        Example(
-            "again after it was disabled",
-            """
+
+## again after it was disabled [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)
 cu.cuCtxEnablePeerAccess(other, 0)
 cu.cuCtxDisablePeerAccess(other)
 cu.cuCtxEnablePeerAccess(other, 0)
-""",
-            devices=2,
-        ),
-    )
-    INVALID = (
-        Example(
-            "twice",
-            """
+"""
+    INVALID = """
+## twice [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)
 cu.cuCtxEnablePeerAccess(other, 0)
 cu.cuCtxEnablePeerAccess(other, 0)  # note: [context-peer-enabled-twice]
-""",
-            devices=2,
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

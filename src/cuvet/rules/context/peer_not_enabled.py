@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -44,46 +44,29 @@ class ContextPeerNotEnabled(Rule):
             "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
         ),
     )
-    VALID = (
-        Example(
-            "enabled and disabled",
-            """
+    VALID = """
+## enabled and disabled [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)
 cu.cuCtxEnablePeerAccess(other, 0)
 cu.cuCtxDisablePeerAccess(other)
-""",
-            devices=2,
-        ),
-        Example(
-            "both ways",
-            """
+
+## both ways [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)
 cu.cuCtxEnablePeerAccess(other, 0)
 cu.cuCtxSetCurrent(other)
 cu.cuCtxEnablePeerAccess(context, 0)
 cu.cuCtxDisablePeerAccess(context)
-""",
-            devices=2,
-        ),
-    )
-    INVALID = (
-        Example(
-            "never enabled",
-            """
+"""
+    INVALID = """
+## never enabled
 cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
-""",
-        ),
-        Example(
-            "enabled the other way round",
-            """
+
+## enabled the other way round [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)
 cu.cuCtxEnablePeerAccess(other, 0)
 cu.cuCtxSetCurrent(other)
 cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
-""",
-            devices=2,
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -42,36 +42,24 @@ class ContextPeerSameDevice(Rule):
             "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
         ),
     )
-    VALID = (
-        Example(
-            "two devices",
-            """
+    VALID = """
+## two devices [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)
 cu.cuCtxEnablePeerAccess(other, 0)
 cu.cuCtxDisablePeerAccess(other)
-""",
-            devices=2,
-        ),
-        Example(
-            "asked first",
-            """
+
+## asked first
+note: a device cannot be its own peer
 for peer in range(cu.cuDeviceGetCount()):
     if cu.cuDeviceCanAccessPeer(0, peer):
         cu.cuCtxEnablePeerAccess(cu.cuDevicePrimaryCtxRetain(peer), 0)
-""",
-            note="a device cannot be its own peer",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a loop over all devices",
-            """
+"""
+    INVALID = """
+## a loop over all devices
 for peer in range(cu.cuDeviceGetCount()):
     if peer == device:
         cu.cuCtxEnablePeerAccess(context, 0)  # error: [context-peer-same-device]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

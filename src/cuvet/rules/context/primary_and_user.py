@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.ownership import living_context, primary_and_user, role_of, stream_and_context
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,10 +48,8 @@ class ContextPrimaryAndUser(Rule):
             "CUDA Driver API, Primary Context Management",
         ),
     )
-    VALID = (
-        Example(
-            "two contexts side by side",
-            """
+    VALID = """
+## two contexts side by side
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 own = cu.cuCtxCreate(0, 0, device)
 other_stream, other_event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
@@ -60,29 +58,20 @@ cu.cuEventRecord(other_event, other_stream)
 cu.cuStreamWaitEvent(stream, other_event, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "primary context from the driver API",
-            """
+
+## primary context from the driver API
 stream = cu.cuStreamCreate(0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
 cu.cuEventRecord(cu.cuEventCreate(0), stream)
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "event of a created context on a stream of the primary one",
-            """
+"""
+    INVALID = """
+## event of a created context on a stream of the primary one
 stream = cu.cuStreamCreate(0)
 own = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, stream)  # note: [context-primary-and-user]  # error: [event-other-context]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

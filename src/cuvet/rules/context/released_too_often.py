@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -40,34 +40,23 @@ class ContextReleasedTooOften(Rule):
             "CUDA Driver API, Primary Context Management, cuDevicePrimaryCtxRelease",
         ),
     )
-    VALID = (
-        Example(
-            "one release for each retain",
-            """
+    VALID = """
+## one release for each retain
+note: the setup has retained it once as well
 cu.cuDevicePrimaryCtxRetain(device)
 cu.cuDevicePrimaryCtxRelease(device)
 cu.cuDevicePrimaryCtxRelease(device)
-""",
-            note="the setup has retained it once as well",
-        ),
-        Example(
-            "released after a reset",
-            """
+
+## released after a reset
+note: a reset does not release the context
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuDevicePrimaryCtxRelease(device)
-""",
-            note="a reset does not release the context",
-        ),
-    )
-    INVALID = (
-        Example(
-            "released twice",
-            """
+"""
+    INVALID = """
+## released twice
 cu.cuDevicePrimaryCtxRelease(device)
 cu.cuDevicePrimaryCtxRelease(device)  # error: [context-released-too-often]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,8 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -63,29 +62,21 @@ class ContextUseAfterDestroy(UseAfterDestroy):
         ),
     )
     succeeds = dict.fromkeys(("cuCtxSetCurrent", "cuCtxPushCurrent"), evidence[1])
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxPopCurrent()
 cu.cuCtxPushCurrent(own)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "primary context after a reset",
-            """
+
+## primary context after a reset
+note: the primary context has the same handle again
 cu.cuDevicePrimaryCtxReset(device)
 context = cu.cuDevicePrimaryCtxRetain(device)
 cu.cuCtxSetCurrent(context)
 cu.cuCtxSynchronize()
-""",
-            note="the primary context has the same handle again",
-        ),
-        Source(
-            "C++: a context for each round",
-            """
+
+## C++: a context for each round [c++]
 void compute(CUdevice device, int rounds) {
     for (int i = 0; i < rounds; ++i) {
         CUcontext context;
@@ -96,12 +87,8 @@ void compute(CUdevice device, int rounds) {
         cuCtxDestroy(context);
     }
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: popped, and destroyed at the end",
-            """
+
+## Python: popped, and destroyed at the end [python]
 from cuda.bindings import driver
 
 def compute(device, work):
@@ -111,41 +98,27 @@ def compute(device, work):
         error, = driver.cuCtxSynchronize()
     finally:
         error, = driver.cuCtxDestroy(context)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "pushed after its destruction",
-            """
+"""
+    INVALID = """
+## pushed after its destruction
+note: accepted in silence
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuCtxPushCurrent(own)  # error: [context-use-after-destroy]
-""",
-            note="accepted in silence",
-        ),
-        Example(
-            "used after it was made current again",
-            """
+
+## used after it was made current again
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
 cu.cuMemAlloc(4096)  # error: [context-destroyed-current]
-""",
-        ),
-        Example(
-            "made current after its destruction",
-            """
+
+## made current after its destruction
+note: accepted in silence
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
-""",
-            note="accepted in silence",
-        ),
-        Source(
-            "C++: made current again",
-            """
+
+## C++: made current again [c++]
 void compute(CUdevice device, CUdeviceptr values, size_t n) {
     CUcontext context;
     cuCtxCreate(&context, nullptr, 0, device);
@@ -153,24 +126,16 @@ void compute(CUdevice device, CUdeviceptr values, size_t n) {
     cuCtxDestroy(context);
     cuCtxSetCurrent(context);  // error: [context-use-after-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: pushed after the destruction",
-            """
+
+## Python: pushed after the destruction [python]
 from cuda.bindings import driver
 
 def compute(device):
     error, context = driver.cuCtxCreate(None, 0, device)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuCtxPushCurrent(context)  # error: [context-use-after-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: made current again",
-            """
+
+## C#: made current again [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -181,10 +146,7 @@ class Worker {
         Check(ContextManagement.cuCtxSetCurrent(context));  // error: [context-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

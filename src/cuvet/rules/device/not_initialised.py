@@ -8,7 +8,7 @@ from cuvet.catalog.results import NOT_INITIALIZED
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,45 +47,27 @@ class DeviceNotInitialised(Rule):
             "CUDA Driver API, Initialization, cuInit",
         ),
     )
-    VALID = (
-        Example(
-            "initialised first",
-            """
+    VALID = """
+## initialised first [no-setup]
 cu.cuInit(0)
 cu.cuDeviceGet(0)
-""",
-            setup=False,
-        ),
-        Example(
-            "asked before, then initialised",
-            """
+
+## asked before, then initialised [no-setup]
+note: the first call fails, which tells that nobody initialised the driver
 cu.cuCtxGetCurrent()
 cu.cuInit(0)
 cu.cuDeviceGet(0)
-""",
-            setup=False,
-            note="the first call fails, which tells that nobody initialised the driver",
-        ),
-        Example(
-            "what needs no initialisation",
-            """
+
+## what needs no initialisation [no-setup]
 cu.cuDriverGetVersion()
-""",
-            setup=False,
-        ),
-    )
-    INVALID = (
-        Example(
-            "never initialised",
-            """
+"""
+    INVALID = """
+## never initialised [no-setup]
+note: all three calls fail, and are one finding
 device = cu.cuDeviceGet(0)  # error: [device-not-initialised]
 context = cu.cuDevicePrimaryCtxRetain(device)
 cu.cuMemAlloc(64)
-""",
-            setup=False,
-            note="all three calls fail, and are one finding",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

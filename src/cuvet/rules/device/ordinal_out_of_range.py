@@ -7,7 +7,7 @@ from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
 from cuvet.rules.arguments import passed
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -84,38 +84,23 @@ class DeviceOrdinalOutOfRange(Rule):
             "CUDA Programming Guide, CUDA Environment Variables",
         ),
     )
-    VALID = (
-        Example(
-            "the first device",
-            """
+    VALID = """
+## the first device [no-setup]
 cu.cuInit(0)
 cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(0))
-""",
-            setup=False,
-        ),
-        Example(
-            "the last device",
-            """
+
+## the last device
 last = cu.cuDeviceGetCount() - 1
 cu.cuDevicePrimaryCtxGetState(cu.cuDeviceGet(last))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a rank that is not taken modulo the number of devices",
-            """
+"""
+    INVALID = """
+## a rank that is not taken modulo the number of devices
 rank = 77
 cu.cuDeviceGet(rank)  # error: [device-ordinal-out-of-range]
-""",
-        ),
-        Example(
-            "-1 for no device",
-            """
+
+## -1 for no device
 cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

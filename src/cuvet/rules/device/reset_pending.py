@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.rule import Violation
 from cuvet.rules.unfinished import UnfinishedWork
 
 if TYPE_CHECKING:
@@ -50,50 +50,36 @@ class DeviceResetPending(UnfinishedWork):
         ),
     )
     succeeds = evidence[1]
-    VALID = (
-        Example(
-            "waited for first",
-            """
+    VALID = """
+## waited for first
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuCtxSynchronize()
 cu.cuDevicePrimaryCtxReset(device)
-""",
-        ),
-        Example(
-            "stream waited for",
-            """
+
+## stream waited for
+note: the memory and the stream go with the reset
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuDevicePrimaryCtxReset(device)
-""",
-            note="the memory and the stream go with the reset",
-        ),
-    )
-    INVALID = (
-        Example(
-            "stream-ordered free pending",
-            """
+"""
+    INVALID = """
+## stream-ordered free pending
 non_blocking = 1
 stream = cu.cuStreamCreate(non_blocking)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuDevicePrimaryCtxReset(device)  # warning: [device-reset-pending]
-""",
-        ),
-        Example(
-            "only another stream waited for",
-            """
+
+## only another stream waited for
 non_blocking = 1
 stream, other = cu.cuStreamCreate(non_blocking), cu.cuStreamCreate(non_blocking)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuStreamSynchronize(other)
 cu.cuDevicePrimaryCtxReset(device)  # warning: [device-reset-pending]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.model.library import makes_handle
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -54,47 +54,32 @@ class DeviceUseAfterFork(Rule):
             "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6",
         ),
     )
-    VALID = (
-        Example(
-            "forked before initialisation",
-            """
+    VALID = """
+## forked before initialisation [no-setup]
 def child():
     cu.cuInit(0)
     cu.cuDeviceGet(0)
 
 cu.in_child(child)
 cu.cuInit(0)
-""",
-            setup=False,
-        ),
-        Example(
-            "child without CUDA",
-            """
+
+## child without CUDA
 cu.in_child(lambda: sum(range(10)))
 cu.cuCtxSynchronize()
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "child initialises again",
-            """
+"""
+    INVALID = """
+## child initialises again
 def child():
     cu.cuInit(0)  # error: [device-use-after-fork]
 
 cu.in_child(child)
-""",
-        ),
-        Example(
-            "child uses what it inherited",
-            """
+
+## child uses what it inherited
 def child():
     cu.cuMemAlloc(4096)  # error: [device-use-after-fork]
 
 cu.in_child(child)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

@@ -7,8 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ENDS, NAMES, by_reset, chain, ending
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Role
@@ -111,50 +110,36 @@ class DeviceUseAfterReset(Rule):
         ),
     )
     succeeds = dict.fromkeys(("cuTexObjectDestroy", "cuSurfObjectDestroy"), evidence[8])
-    VALID = (
-        Example(
-            "everything destroyed before the reset",
-            """
+    VALID = """
+## everything destroyed before the reset
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemFree(memory)
 cu.cuStreamDestroy(stream)
 cu.cuDevicePrimaryCtxReset(device)
-""",
-        ),
-        Example(
-            "left to the reset",
-            """
+
+## left to the reset
+note: the reset frees what is left, and the device can be used again
 cu.cuStreamCreate(0)
 cu.cuMemAlloc(4096)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
 cu.cuMemFree(cu.cuMemAlloc(4096))
-""",
-            note="the reset frees what is left, and the device can be used again",
-        ),
-        Example(
-            "memory that was registered before",
-            """
+
+## memory that was registered before
+note: after the reset it is ordinary host memory
 memory = cu.host(4096)
 cu.cuMemHostRegister(memory, 4096, 0)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
 cu.cuMemcpyHtoD(cu.cuMemAlloc(4096), memory, 4096)
-""",
-            note="after the reset it is ordinary host memory",
-        ),
-        Example(
-            "graphs outlive a reset",
-            """
+
+## graphs outlive a reset
 graph = cu.cuGraphCreate(0)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Source(
-            "C++: freed before the reset",
-            """
+
+## C++: freed before the reset [cuda]
 void finish(int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
@@ -162,11 +147,8 @@ void finish(int n) {
     cudaFree(values);
     cudaDeviceReset();
 }
-""",
-        ),
-        Source(
-            "C++: made anew after the reset",
-            """
+
+## C++: made anew after the reset [cuda]
 void retry(float *values, const float *host, size_t bytes) {
     cudaFree(values);
     cudaDeviceReset();
@@ -174,63 +156,41 @@ void retry(float *values, const float *host, size_t bytes) {
     cudaMemcpy(values, host, bytes, cudaMemcpyHostToDevice);
     cudaFree(values);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "stream destroyed after the reset",
-            """
+"""
+    INVALID = """
+## stream destroyed after the reset
 stream = cu.cuStreamCreate(0)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuStreamDestroy(stream)  # error: [device-use-after-reset]
-""",
-        ),
-        Example(
-            "event queried after the reset",
-            """
+
+## event queried after the reset
 event = cu.cuEventCreate(0)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuEventQuery(event)  # error: [device-use-after-reset]
-""",
-        ),
-        Example(
-            "memory freed after the reset",
-            """
+
+## memory freed after the reset
 memory = cu.cuMemAlloc(4096)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuMemFree(memory)  # error: [device-use-after-reset]
-""",
-        ),
-        Example(
-            "memory set after the reset",
-            """
+
+## memory set after the reset
 memory = cu.cuMemAlloc(4096)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
 cu.cuMemsetD8(memory, 0, 4096)  # error: [device-use-after-reset]
-""",
-        ),
-        Example(
-            "reset by another thread",
-            """
+
+## reset by another thread
 stream = cu.cuStreamCreate(0)
 cu.in_thread(lambda: cu.cuDevicePrimaryCtxReset(device))
 cu.cuStreamSynchronize(stream)  # error: [device-use-after-reset]
-""",
-        ),
-        Example(
-            "registration ended by the reset",
-            """
+
+## registration ended by the reset
 memory = cu.host(4096)
 cu.cuMemHostRegister(memory, 4096, 0)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuMemHostUnregister(memory)  # error: [device-use-after-reset]
-""",
-        ),
-        Source(
-            "C++: freed after the reset",
-            """
+
+## C++: freed after the reset [cuda]
 void finish(int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
@@ -238,11 +198,8 @@ void finish(int n) {
     cudaDeviceReset();
     cudaFree(values);  // error: [device-use-after-reset]
 }
-""",
-        ),
-        Source(
-            "C++: stream destroyed after the reset",
-            """
+
+## C++: stream destroyed after the reset [cuda]
 void run(int n) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -251,11 +208,8 @@ void run(int n) {
     cudaDeviceReset();
     cudaStreamDestroy(stream);  // error: [device-use-after-reset]
 }
-""",
-        ),
-        Source(
-            "Python: event after the reset",
-            """
+
+## Python: event after the reset [python]
 from cuda.bindings import runtime as cudart
 
 def run(work):
@@ -263,12 +217,8 @@ def run(work):
     work(done)
     error, = cudart.cudaDeviceReset()
     error, = cudart.cudaEventDestroy(done)  # error: [device-use-after-reset]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: memory freed after the reset of the primary context",
-            """
+
+## C#: memory freed after the reset of the primary context [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -280,10 +230,7 @@ class Worker {
         Check(MemoryManagement.cuMemFree_v2(memory));  // error: [device-use-after-reset]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from cuvet.model import Context
 from cuvet.model.library import needs_cuda
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.launches import told
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -83,66 +83,49 @@ class ErrorSticky(Rule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "an error that is over after the call",
-            """
+    VALID = r"""
+## an error that is over after the call
+note: most errors concern only the call that returns them
 cu.cuModuleGetGlobal(cu.module(), "absent")
 memory = cu.cuMemAlloc(64)
 cu.cuMemFree(memory)
-""",
-            note="most errors concern only the call that returns them",
-        ),
-        Example(
-            "kernel that is given its memory",
-            """
+
+## kernel that is given its memory
 ptx = b'''.version 7.0 .target sm_75 .address_size 64
 .visible .entry clear(.param .u64 memory)
-{ .reg .u64 %a; ld.param.u64 %a, [memory]; st.global.u32 [%a], 0; ret; }\\0'''
+{ .reg .u64 %a; ld.param.u64 %a, [memory]; st.global.u32 [%a], 0; ret; }\0'''
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "clear")
 memory = cu.cuMemAlloc(4096)
 cu.launch(kernel, 0, memory)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "work that is not done yet",
-            """
+
+## work that is not done yet
 stream = cu.cuStreamCreate(0)
 cu.cuStreamQuery(stream)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "exception in a kernel",
-            """
-ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\\0"
+"""
+    INVALID = r"""
+## exception in a kernel
+note: the allocation fails too, and is counted under the synchronisation
+ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\0"
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "dies")
 cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
 cu.cuCtxSynchronize()  # error: [error-sticky]
 cu.cuMemAlloc(64)
-""",
-            note="the allocation fails too, and is counted under the synchronisation",
-        ),
-        Example(
-            "kernel that is given freed memory",
-            """
+
+## kernel that is given freed memory
 ptx = b'''.version 7.0 .target sm_75 .address_size 64
 .visible .entry clear(.param .u64 memory)
-{ .reg .u64 %a; ld.param.u64 %a, [memory]; st.global.u32 [%a], 0; ret; }\\0'''
+{ .reg .u64 %a; ld.param.u64 %a, [memory]; st.global.u32 [%a], 0; ret; }\0'''
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "clear")
 memory = cu.cuMemAlloc(4096)
 cu.launch(kernel, 0, memory)
 cu.cuMemFree(memory)
 cu.launch(kernel, 0, memory)
 cu.cuCtxSynchronize()  # error: [error-sticky]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

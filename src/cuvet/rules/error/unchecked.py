@@ -8,7 +8,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NAMES, place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -54,34 +54,23 @@ class ErrorUnchecked(Rule):
             "CUDA Driver API, Memory Management, cuMemFree",
         ),
     )
-    VALID = (
-        Example(
-            "failed, and tried again",
-            """
+    VALID = """
+## failed, and tried again
 memory, size = cu.cuModuleGetGlobal(cu.module(), "absent")
 if cu.status:
     memory, size = cu.cuMemAlloc(4), 4
     cu.cuMemsetD8(memory, 0, size)
-""",
-        ),
-        Example(
-            "failed, and given up",
-            """
+
+## failed, and given up
 memory, size = cu.cuModuleGetGlobal(cu.module(), "absent")
 if not cu.status:
     cu.cuCtxSynchronize()
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "allocation that failed",
-            """
+"""
+    INVALID = """
+## allocation that failed
 memory = cu.cuMemAlloc(1 << 50)  # warning: [memory-larger-than-device]  # warning: [error-unchecked]
 cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-not-device-memory]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class EventDestroyTwice(DestroyTwice):
@@ -41,27 +40,19 @@ class EventDestroyTwice(DestroyTwice):
             "CUDA Runtime API, Event Management, cudaEventDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 event = cu.cuEventCreate(0)
 cu.cuEventDestroy(event)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 event = cu.cuEventCreate(0)
 cu.cuEventDestroy(event)
 event = cu.cuEventCreate(0)
 cu.cuEventDestroy(event)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: one event for each round",
-            """
+
+## C++: one event for each round [cuda]
 void rounds(cudaStream_t stream, int count) {
     for (int i = 0; i < count; ++i) {
         cudaEvent_t done;
@@ -71,11 +62,8 @@ void rounds(cudaStream_t stream, int count) {
         cudaEventDestroy(done);
     }
 }
-""",
-        ),
-        Source(
-            "C++: elements of an array",
-            """
+
+## C++: elements of an array [cuda]
 void record(cudaStream_t stream) {
     cudaEvent_t events[2];
     for (int i = 0; i < 2; ++i)
@@ -85,11 +73,8 @@ void record(cudaStream_t stream) {
     for (int i = 0; i < 2; ++i)
         cudaEventDestroy(events[i]);
 }
-""",
-        ),
-        Source(
-            "Python: one event for each stream",
-            """
+
+## Python: one event for each stream [python]
 from cupy.cuda import runtime
 
 def record(streams):
@@ -98,30 +83,19 @@ def record(streams):
         runtime.eventRecord(event, stream)
         runtime.eventSynchronize(event)
         runtime.eventDestroy(event)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 event = cu.cuEventCreate(0)
 cu.cuEventDestroy(event)
 cu.cuEventDestroy(event)  # error: [event-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 event = cu.cuEventCreate(0)
 cu.in_thread(lambda: cu.cuEventDestroy(event))
 cu.cuEventDestroy(event)  # error: [event-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: one of two events twice",
-            """
+
+## C++: one of two events twice [cuda]
 float timed(int n) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -137,11 +111,8 @@ float timed(int n) {
     cudaEventDestroy(start);
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "Python: destroyed in the loop",
-            """
+
+## Python: destroyed in the loop [python]
 from cupy.cuda import runtime
 
 def record(streams):
@@ -151,12 +122,8 @@ def record(streams):
         runtime.eventSynchronize(event)
     runtime.eventDestroy(event)
     runtime.eventDestroy(event)  # error: [event-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: in the block and in finally",
-            """
+
+## C#: in the block and in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Timer {
@@ -172,7 +139,4 @@ class Timer {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

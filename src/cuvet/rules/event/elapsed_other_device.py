@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -41,10 +40,9 @@ class EventElapsedOtherDevice(Rule):
             "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
         ),
     )
-    VALID = (
-        Example(
-            "events of one device",
-            """
+    VALID = """
+## events of one device [devices=2]
+note: which device is current does not matter
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(start, 0)
@@ -52,24 +50,16 @@ cu.cuEventRecord(end, 0)
 cu.cuCtxSetCurrent(context)
 cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)
-""",
-            devices=2,
-            note="which device is current does not matter",
-        ),
-        Example(
-            "events of two streams",
-            """
+
+## events of two streams
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 cu.cuEventRecord(start, first)
 cu.cuEventRecord(end, second)
 cu.cuCtxSynchronize()
 cu.cuEventElapsedTime(start, end)
-""",
-        ),
-        Source(
-            "C++: both of one device",
-            """
+
+## C++: both of one device [cuda]
 float copied(void *to, const void *from, size_t bytes) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -86,13 +76,9 @@ float copied(void *to, const void *from, size_t bytes) {
     cudaEventDestroy(stop);
     return milliseconds;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "events of two devices",
-            """
+"""
+    INVALID = """
+## events of two devices [devices=2]
 start = cu.cuEventCreate(0)
 cu.cuEventRecord(start, 0)
 cu.cuEventSynchronize(start)
@@ -101,12 +87,8 @@ end = cu.cuEventCreate(0)
 cu.cuEventRecord(end, 0)
 cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)  # error: [event-elapsed-other-device]
-""",
-            devices=2,
-        ),
-        Source(
-            "C++: from one device to the other",
-            """
+
+## C++: from one device to the other [cuda]
 float copied(void *to, const void *from, size_t bytes) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -123,11 +105,8 @@ float copied(void *to, const void *from, size_t bytes) {
     cudaEventDestroy(stop);
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "Python: from one device to the other",
-            """
+
+## Python: from one device to the other [python]
 from cupy.cuda import runtime
 
 def copied(copy):
@@ -143,10 +122,7 @@ def copied(copy):
     runtime.eventDestroy(start)
     runtime.eventDestroy(stop)
     return milliseconds
-""",
-            language="python",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

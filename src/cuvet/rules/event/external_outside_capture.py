@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -46,45 +46,31 @@ class EventExternalOutsideCapture(Rule):
             "CUDA Driver API, Stream Management, cuStreamWaitEvent, and Event Management, cuEventRecordWithFlags",
         ),
     )
-    VALID = (
-        Example(
-            "in a capture",
-            """
+    VALID = """
+## in a capture
 external = 1
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuEventRecordWithFlags(event, stream, external)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-        Example(
-            "without the flag",
-            """
+
+## without the flag
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecordWithFlags(event, stream, 0)
 cu.cuStreamWaitEvent(stream, event, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "recorded",
-            """
+"""
+    INVALID = """
+## recorded
 external = 1
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecordWithFlags(event, stream, external)  # error: [event-external-outside-capture]
-""",
-        ),
-        Example(
-            "waited for",
-            """
+
+## waited for
 external = 1
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(event, stream)
 cu.cuStreamWaitEvent(stream, event, external)  # error: [event-external-outside-capture]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import Event
 from cuvet.rules.evidence import recorded
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Context, Model, Object
@@ -48,20 +48,15 @@ class EventInterprocessOtherContext(Rule):
             "16 of 16: no error"
         ),
     )
-    VALID = (
-        Example(
-            "interprocess event of the same context",
-            """
+    VALID = """
+## interprocess event of the same context
 disable_timing, interprocess = 2, 4
 event, stream = cu.cuEventCreate(disable_timing | interprocess), cu.cuStreamCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuStreamWaitEvent(stream, event, 0)
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-        Example(
-            "ordinary event of another context",
-            """
+
+## ordinary event of another context
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 own = cu.cuCtxCreate(0, 0, device)
@@ -69,44 +64,30 @@ stream = cu.cuStreamCreate(0)
 cu.cuStreamWaitEvent(stream, event, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "second context of the device",
-            """
+"""
+    INVALID = """
+## second context of the device
 disable_timing, interprocess = 2, 4
 event = cu.cuEventCreate(disable_timing | interprocess)
 own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 cu.cuStreamWaitEvent(stream, event, 0)  # error: [event-interprocess-other-context]
-""",
-        ),
-        Example(
-            "another device",
-            """
+
+## another device [devices=2]
 disable_timing, interprocess = 2, 4
 event = cu.cuEventCreate(disable_timing | interprocess)
 cu.cuEventRecord(event, 0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
 stream = cu.cuStreamCreate(0)
 cu.cuStreamWaitEvent(stream, event, 0)  # error: [event-interprocess-other-context]
-""",
-            devices=2,
-        ),
-        Example(
-            "all streams of another context",
-            """
+
+## all streams of another context [devices=2]
 disable_timing, interprocess = 2, 4
 event = cu.cuEventCreate(disable_timing | interprocess)
 other = cu.cuDevicePrimaryCtxRetain(1)
 cu.cuCtxSetCurrent(other)
 cu.cuCtxWaitEvent(other, event)  # error: [event-interprocess-other-context]
-""",
-            devices=2,
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class EventNeverCreated(NeverCreated):
@@ -47,26 +46,18 @@ class EventNeverCreated(NeverCreated):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 event = cu.cuEventCreate(0)
 cu.cuEventQuery(event)
 cu.cuEventDestroy(event)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 event = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuEventCreate(0))[1])
 cu.cuEventQuery(event)
 cu.cuEventDestroy(event)
-""",
-        ),
-        Source(
-            "C++: an event behind a pointer to void",
-            """
+
+## C++: an event behind a pointer to void [c++]
 void destroy_all() {
     cudaEvent_t event;
     cudaEventCreate(&event);
@@ -74,39 +65,24 @@ void destroy_all() {
     record(event);
     cudaEventDestroy((cudaEvent_t)handle);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: arguments in order",
-            """
+
+## Python: arguments in order [python]
 from cupy.cuda import runtime
 
 def mark(event):
     stream = runtime.streamCreate()
     runtime.eventRecord(event, stream)
     runtime.streamDestroy(stream)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuEventQuery(0x1234567000)  # error: [event-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.cuStreamCreate(0)
 cu.cuEventQuery(other)  # error: [event-never-created]
-""",
-        ),
-        Source(
-            "C++: a stream behind a pointer to void",
-            """
+
+## C++: a stream behind a pointer to void [c++]
 void destroy_all() {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -114,24 +90,16 @@ void destroy_all() {
     run(stream);
     cudaEventDestroy((cudaEvent_t)handle);  // error: [event-never-created]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: arguments in the wrong order",
-            """
+
+## Python: arguments in the wrong order [python]
 from cupy.cuda import runtime
 
 def mark(event):
     stream = runtime.streamCreate()
     runtime.eventRecord(stream, event)  # error: [event-never-created]
     runtime.streamDestroy(stream)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Worker {
     [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
     [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
@@ -142,7 +110,4 @@ class Worker {
         Check(cudaEventDestroy(stream));  // error: [event-never-created]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

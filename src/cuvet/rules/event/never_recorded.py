@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,46 +47,32 @@ class EventNeverRecorded(Rule):
             "CUDA Driver API, Event Management, cuEventElapsedTime",
         ),
     )
-    VALID = (
-        Example(
-            "both recorded",
-            """
+    VALID = """
+## both recorded
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(start, 0)
 cu.cuEventRecord(end, 0)
 cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)
-""",
-        ),
-        Example(
-            "waited for without a record",
-            """
+
+## waited for without a record
+note: an event that was never recorded stands for no work
 event = cu.cuEventCreate(0)
 cu.cuEventSynchronize(event)
 cu.cuEventQuery(event)
 cu.cuStreamWaitEvent(0, event, 0)
-""",
-            note="an event that was never recorded stands for no work",
-        ),
-    )
-    INVALID = (
-        Example(
-            "end never recorded",
-            """
+"""
+    INVALID = """
+## end never recorded
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(start, 0)
 cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
-""",
-        ),
-        Example(
-            "start never recorded",
-            """
+
+## start never recorded
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(end, 0)
 cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -41,32 +41,21 @@ class EventNotInterprocess(Rule):
             "CUDA Driver API, Memory Management, cuIpcGetEventHandle",
         ),
     )
-    VALID = (
-        Example(
-            "created for it",
-            """
+    VALID = """
+## created for it
 disable_timing, interprocess = 2, 4
 event = cu.cuEventCreate(disable_timing | interprocess)
 cu.cuIpcGetEventHandle(bytes(64), event)
-""",
-        ),
-        Example(
-            "not shared",
-            """
+
+## not shared
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "ordinary event",
-            """
+"""
+    INVALID = """
+## ordinary event
 event = cu.cuEventCreate(0)
 cu.cuIpcGetEventHandle(bytes(64), event)  # error: [event-not-interprocess]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

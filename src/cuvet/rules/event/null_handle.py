@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured, recorded
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -57,45 +57,28 @@ class EventNullHandle(NullHandle):
             "event_elapsed_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuEventDestroy(event)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 event = 0
 if event:
     cu.cuEventDestroy(event)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuEventRecord(0, 0)  # error: [event-null-handle]
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuEventDestroy(0)  # error: [event-null-handle]
-""",
-        ),
-        Example(
-            "put into a graph",
-            """
+
+## put into a graph
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEventRecordNode(graph, None, 0, 0)  # error: [event-null-handle]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Context, Model, Object
@@ -62,10 +61,9 @@ class EventOtherContext(Rule):
             "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
         ),
     )
-    VALID = (
-        Example(
-            "same context",
-            """
+    VALID = """
+## same context
+note: which context is current does not matter for a stream that was created
 own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 event = cu.cuEventCreate(0)
@@ -73,12 +71,8 @@ cu.cuCtxPopCurrent()
 cu.cuEventRecord(event, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-            note="which context is current does not matter for a stream that was created",
-        ),
-        Example(
-            "waiting across contexts",
-            """
+
+## waiting across contexts
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 own = cu.cuCtxCreate(0, 0, device)
@@ -86,23 +80,16 @@ stream = cu.cuStreamCreate(0)
 cu.cuStreamWaitEvent(stream, event, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "waiting across devices",
-            """
+
+## waiting across devices [devices=2]
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 stream = cu.cuStreamCreate(0)
 cu.cuStreamWaitEvent(stream, event, 0)
 cu.cuStreamSynchronize(stream)
-""",
-            devices=2,
-        ),
-        Source(
-            "C++: a stream of another device waits for it",
-            """
+
+## C++: a stream of another device waits for it [cuda]
 void exchange() {
     cudaStream_t first, second;
     cudaEvent_t done;
@@ -117,11 +104,8 @@ void exchange() {
     cudaEventDestroy(done);
     cudaStreamDestroy(first);
 }
-""",
-        ),
-        Source(
-            "C++: two conditions that may be one",
-            """
+
+## C++: two conditions that may be one [cuda]
 void exchange(bool peer, int flags) {
     cudaStream_t stream;
     cudaEvent_t done;
@@ -135,11 +119,8 @@ void exchange(bool peer, int flags) {
     cudaEventDestroy(done);
     cudaStreamDestroy(stream);
 }
-""",
-        ),
-        Source(
-            "Python: the stream's device is current",
-            """
+
+## Python: the stream's device is current [python]
 from cupy.cuda import runtime
 
 def exchange():
@@ -149,51 +130,33 @@ def exchange():
     runtime.eventRecord(event, stream)
     runtime.eventDestroy(event)
     runtime.streamDestroy(stream)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "two contexts of one device",
-            """
+"""
+    INVALID = """
+## two contexts of one device
 first = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 second = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, stream)  # error: [event-other-context]
-""",
-        ),
-        Example(
-            "default stream of the current context",
-            """
+
+## default stream of the current context
 first = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 second = cu.cuCtxCreate(0, 0, device)
 cu.cuEventRecord(event, 0)  # error: [event-other-context]
-""",
-        ),
-        Example(
-            "recorded on all streams of another context",
-            """
+
+## recorded on all streams of another context
 own = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 cu.cuCtxRecordEvent(context, event)  # error: [event-other-context]
-""",
-        ),
-        Example(
-            "two devices",
-            """
+
+## two devices [devices=2]
 event = cu.cuEventCreate(0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 stream = cu.cuStreamCreate(0)
 cu.cuEventRecord(event, stream)  # error: [event-other-context]
-""",
-            devices=2,
-        ),
-        Source(
-            "C++: event of device 1 on a stream of device 0",
-            """
+
+## C++: event of device 1 on a stream of device 0 [cuda]
 void exchange() {
     cudaStream_t stream;
     cudaEvent_t done;
@@ -205,11 +168,8 @@ void exchange() {
     cudaEventDestroy(done);
     cudaStreamDestroy(stream);
 }
-""",
-        ),
-        Source(
-            "Python: event of device 1 on a stream of device 0",
-            """
+
+## Python: event of device 1 on a stream of device 0 [python]
 from cupy.cuda import runtime
 
 def exchange():
@@ -220,12 +180,8 @@ def exchange():
     runtime.eventRecord(event, stream)  # error: [event-other-context]
     runtime.eventDestroy(event)
     runtime.streamDestroy(stream)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: event of device 1 on a stream of device 0",
-            """
+
+## C#: event of device 1 on a stream of device 0 [c#]
 class Worker {
     [DllImport("cudart64_12")] static extern int cudaSetDevice(int device);
     [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
@@ -244,10 +200,7 @@ class Worker {
         Check(cudaStreamDestroy(stream));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,8 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,30 +47,22 @@ class EventTimingDisabled(Rule):
             "CUDA Driver API, Event Management, cuEventElapsedTime",
         ),
     )
-    VALID = (
-        Example(
-            "events with timing",
-            """
+    VALID = """
+## events with timing
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)
 cu.cuEventRecord(start, 0)
 cu.cuEventRecord(end, 0)
 cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)
-""",
-        ),
-        Example(
-            "events without timing order work",
-            """
+
+## events without timing order work
 disable_timing = 2
 event = cu.cuEventCreate(disable_timing)
 cu.cuEventRecord(event, 0)
 cu.cuStreamWaitEvent(0, event, 0)
 cu.cuEventSynchronize(event)
-""",
-        ),
-        Source(
-            "C++: events that block, and keep time",
-            """
+
+## C++: events that block, and keep time [cuda]
 float timed(cudaStream_t stream, int n) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -86,11 +77,8 @@ float timed(cudaStream_t stream, int n) {
     cudaEventDestroy(stop);
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "C++: flags that are not known",
-            """
+
+## C++: flags that are not known [cuda]
 float timed(cudaStream_t stream, unsigned flags) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -102,11 +90,8 @@ float timed(cudaStream_t stream, unsigned flags) {
     cudaEventDestroy(stop);
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "C++: two conditions that may be one",
-            """
+
+## C++: two conditions that may be one [cuda]
 float timed(bool timing, int flags) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -124,11 +109,8 @@ float timed(bool timing, int flags) {
     cudaEventDestroy(stop);
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "Python: events with timing",
-            """
+
+## Python: events with timing [python]
 from cupy.cuda import runtime
 
 def timed(stream, work):
@@ -141,36 +123,25 @@ def timed(stream, work):
     runtime.eventDestroy(start)
     runtime.eventDestroy(stop)
     return milliseconds
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "end without timing",
-            """
+"""
+    INVALID = """
+## end without timing
 disable_timing = 2
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(disable_timing)
 cu.cuEventRecord(start, 0)
 cu.cuEventRecord(end, 0)
 cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)  # error: [event-timing-disabled]
-""",
-        ),
-        Example(
-            "start without timing",
-            """
+
+## start without timing
 disable_timing = 2
 start, end = cu.cuEventCreate(disable_timing), cu.cuEventCreate(0)
 cu.cuEventRecord(start, 0)
 cu.cuEventRecord(end, 0)
 cu.cuEventSynchronize(end)
 cu.cuEventElapsedTime(start, end)  # error: [event-timing-disabled]
-""",
-        ),
-        Source(
-            "C++: events made without timing",
-            """
+
+## C++: events made without timing [cuda]
 float timed(cudaStream_t stream, int n) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -185,11 +156,8 @@ float timed(cudaStream_t stream, int n) {
     cudaEventDestroy(stop);
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "Python: events made without timing",
-            """
+
+## Python: events made without timing [python]
 from cuda.bindings import runtime as cudart
 
 def timed(stream, work):
@@ -203,12 +171,8 @@ def timed(stream, work):
     error, = cudart.cudaEventDestroy(start)
     error, = cudart.cudaEventDestroy(stop)
     return milliseconds
-""",
-            language="python",
-        ),
-        Source(
-            "C#: flags of the driver",
-            """
+
+## C#: flags of the driver [c#]
 class Timer {
     [DllImport("nvcuda")] static extern int cuEventCreate(out IntPtr phEvent, CUevent_flags flags);
     [DllImport("nvcuda", EntryPoint = "cuEventDestroy_v2")] static extern int cuEventDestroy(IntPtr hEvent);
@@ -224,10 +188,7 @@ class Timer {
         return milliseconds;
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

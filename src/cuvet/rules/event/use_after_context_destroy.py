@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import CRASH, Example, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -58,31 +57,24 @@ class EventUseAfterContextDestroy(ParentGone):
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 cu.cuEventQuery(event)
 cu.cuEventDestroy(event)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 event = cu.cuEventCreate(0)
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuEventQuery(event)
 cu.cuEventDestroy(event)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Example(
-            "of a green context, while the primary context is retained",
-            """
+
+## of a green context, while the primary context is retained [no-setup]
+note: a green context's context is the primary one with fewer multiprocessors (cuCtxFromGreenCtx)
 cu.cuInit(0)
 green = cu.green_context()
 cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
@@ -92,13 +84,8 @@ cu.cuGreenCtxDestroy(green)
 cu.cuCtxSetCurrent(primary)
 cu.cuEventSynchronize(event)
 cu.cuEventDestroy(event)
-""",
-            note="a green context's context is the primary one with fewer multiprocessors (cuCtxFromGreenCtx)",
-            setup=False,
-        ),
-        Source(
-            "C++: destroyed before its context",
-            """
+
+## C++: destroyed before its context [c++]
 void compute(CUdevice device) {
     CUcontext context;
     CUevent done;
@@ -108,42 +95,28 @@ void compute(CUdevice device) {
     cuEventDestroy(done);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 cu.cuCtxDestroy(own)
 cu.cuEventQuery(event)  # error: [event-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "destroyed after its context was destroyed",
-            """
+
+## destroyed after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 cu.cuCtxDestroy(own)
 cu.cuEventDestroy(event)  # error: [event-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 event = cu.cuEventCreate(0)
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuEventQuery(event)  # error: [event-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "of a green context that was all that retained the primary context",
-            """
+
+## of a green context that was all that retained the primary context [no-setup]
 cu.cuInit(0)
 green = cu.green_context()
 cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
@@ -151,12 +124,8 @@ event = cu.cuEventCreate(0)
 cu.cuGreenCtxDestroy(green)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
 cu.cuEventSynchronize(event)  # error: [event-use-after-context-destroy]
-""",
-            setup=False,
-        ),
-        Source(
-            "C++: destroyed after its context",
-            """
+
+## C++: destroyed after its context [c++]
 void compute(CUdevice device) {
     CUcontext context;
     CUevent done;
@@ -166,12 +135,8 @@ void compute(CUdevice device) {
     cuCtxDestroy(context);
     cuEventDestroy(done);  // error: [event-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: waited for after the context's end",
-            """
+
+## Python: waited for after the context's end [python]
 from cuda.bindings import driver
 
 def compute(device, work):
@@ -180,12 +145,8 @@ def compute(device, work):
     work(done)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuEventSynchronize(done)  # error: [event-use-after-context-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed after its context",
-            """
+
+## C#: destroyed after its context [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -198,10 +159,7 @@ class Worker {
         Check(Events.cuEventDestroy_v2(done));  // error: [event-use-after-context-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class EventUseAfterDestroy(UseAfterDestroy):
@@ -46,18 +45,14 @@ class EventUseAfterDestroy(UseAfterDestroy):
             "CUDA Runtime API, Event Management, cudaEventDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuEventDestroy(event)
-""",
-        ),
-        Example(
-            "destroyed while work is pending",
-            """
+
+## destroyed while work is pending
+note: an event may be destroyed before it is complete
 event = cu.cuEventCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD8Async(memory, 0, 4096, 0)
@@ -65,23 +60,16 @@ cu.cuEventRecord(event, 0)
 cu.cuEventDestroy(event)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-            note="an event may be destroyed before it is complete",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 event = cu.cuEventCreate(0)
 cu.cuEventDestroy(event)
 event = cu.cuEventCreate(0)
 cu.cuEventRecord(event, 0)
 cu.cuEventDestroy(event)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: destroyed while a stream waits for it",
-            """
+
+## C++: destroyed while a stream waits for it [cuda]
 void fork(cudaStream_t from, cudaStream_t to) {
     cudaEvent_t ready;
     cudaEventCreateWithFlags(&ready, cudaEventDisableTiming);
@@ -89,11 +77,8 @@ void fork(cudaStream_t from, cudaStream_t to) {
     cudaStreamWaitEvent(to, ready, 0);
     cudaEventDestroy(ready);
 }
-""",
-        ),
-        Source(
-            "Python: destroyed after the question",
-            """
+
+## Python: destroyed after the question [python]
 from cuda.bindings import driver
 
 def done(stream):
@@ -102,12 +87,8 @@ def done(stream):
     answer, = driver.cuEventQuery(event)
     error, = driver.cuEventDestroy(event)
     return answer == driver.CUresult.CUDA_SUCCESS
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed in finally",
-            """
+
+## C#: destroyed in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Timer {
@@ -122,38 +103,24 @@ class Timer {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 event = cu.cuEventCreate(0)
 cu.cuEventDestroy(event)
 cu.cuEventRecord(event, 0)  # error: [event-use-after-destroy]
-""",
-        ),
-        Example(
-            "used in another way",
-            """
+
+## used in another way
 event = cu.cuEventCreate(0)
 cu.cuEventDestroy(event)
 cu.cuEventQuery(event)  # error: [event-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 event = cu.cuEventCreate(0)
 cu.in_thread(lambda: cu.cuEventDestroy(event))
 cu.cuEventRecord(event, 0)  # error: [event-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: elapsed time of destroyed events",
-            """
+
+## C++: elapsed time of destroyed events [cuda]
 float timed(int n) {
     cudaEvent_t start, stop;
     float milliseconds = 0;
@@ -168,11 +135,8 @@ float timed(int n) {
     cudaEventElapsedTime(&milliseconds, start, stop);  // error: [event-use-after-destroy]
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "Python: asked after the destruction",
-            """
+
+## Python: asked after the destruction [python]
 from cuda.bindings import driver
 
 def done(stream):
@@ -181,12 +145,8 @@ def done(stream):
     error, = driver.cuEventDestroy(event)
     error, = driver.cuEventQuery(event)  # error: [event-use-after-destroy]
     return error == driver.CUresult.CUDA_SUCCESS
-""",
-            language="python",
-        ),
-        Source(
-            "C#: waited for after the destruction",
-            """
+
+## C#: waited for after the destruction [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Timer {
@@ -198,7 +158,4 @@ class Timer {
         Check(Events.cuEventSynchronize(done));  // error: [event-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -7,7 +7,7 @@ from cuvet.catalog.results import DEINITIALIZED
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -69,26 +69,17 @@ class ExitCallAfterShutdown(Rule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "nothing left to the end",
-            """
+    VALID = """
+## nothing left to the end
 memory = cu.cuMemAlloc(64)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "left to the driver",
-            """
+
+## left to the driver
+note: the driver frees everything when the process exits
 memory = cu.cuMemAlloc(64)
-""",
-            note="the driver frees everything when the process exits",
-        ),
-    )
-    INVALID = (
-        Example(
-            "exit handler from before the initialisation",
-            """
+"""
+    INVALID = """
+## exit handler from before the initialisation [no-setup]
 import ctypes
 
 def late(status, data):
@@ -100,10 +91,7 @@ library.on_exit(handler, None)
 cu.cuInit(0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
 library.exit(0)
-""",
-            setup=False,
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import OWNED, Kind, Verb
 from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -49,26 +48,18 @@ class LeakedAtExit(Rule):
             "CUDA Driver API, Memory Management, Stream Management, Event Management",
         ),
     )
-    VALID = (
-        Example(
-            "freed",
-            """
+    VALID = """
+## freed
 memory = cu.cuMemAlloc(64)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "ended with its context",
-            """
+
+## ended with its context
+note: destroying a context frees its memory
 other = cu.cuCtxCreate(0, 0, device)
 memory = cu.cuMemAlloc(64)
 cu.cuCtxDestroy(other)
-""",
-            note="destroying a context frees its memory",
-        ),
-        Source(
-            "C++: freed at the end",
-            """
+
+## C++: freed at the end [cuda]
 int main() {
     float *values;
     cudaMalloc(&values, 1024);
@@ -77,11 +68,8 @@ int main() {
     cudaFree(values);
     return 0;
 }
-""",
-        ),
-        Source(
-            "Python: freed at the end",
-            """
+
+## Python: freed at the end [python]
 from cuda.bindings import runtime as cudart
 
 def main():
@@ -91,27 +79,16 @@ def main():
 
 if __name__ == "__main__":
     main()
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "never freed",
-            """
+"""
+    INVALID = """
+## never freed
 memory = cu.cuMemAlloc(64)  # note: [exit-leak]
-""",
-        ),
-        Example(
-            "never destroyed",
-            """
+
+## never destroyed
 stream = cu.cuStreamCreate(0)  # note: [exit-leak]
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-        Source(
-            "C++: left to the end of the process",
-            """
+
+## C++: left to the end of the process [cuda]
 int main() {
     float *values;
     cudaStream_t stream;
@@ -122,11 +99,8 @@ int main() {
     cudaStreamDestroy(stream);
     return 0;
 }
-""",
-        ),
-        Source(
-            "C#: left to the end of the process",
-            """
+
+## C#: left to the end of the process [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Program {
@@ -136,12 +110,8 @@ class Program {
         Check(Memset.cuMemsetD8_v2(values, 0, 1024));
     }
 }
-""",
-            language="c#",
-        ),
-        Source(
-            "Python: left to the end of the process",
-            """
+
+## Python: left to the end of the process [python]
 from cuda.bindings import runtime as cudart
 
 def main():
@@ -150,10 +120,7 @@ def main():
 
 if __name__ == "__main__":
     main()
-""",
-            language="python",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

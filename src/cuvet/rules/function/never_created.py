@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class FunctionNeverCreated(NeverCreated):
@@ -42,24 +40,16 @@ class FunctionNeverCreated(NeverCreated):
             "use_function_after_unload",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 function = cu.kernel()
 cu.launch(function, 0, 0)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 function = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.kernel())[1])
 cu.launch(function, 0, 0)
-""",
-        ),
-        Source(
-            "C++: a kernel of a library as a function",
-            """
+
+## C++: a kernel of a library as a function [c++]
 void run(const void *image, CUstream stream, void **parameters) {
     CUlibrary library;
     CUkernel kernel;
@@ -69,33 +59,21 @@ void run(const void *image, CUstream stream, void **parameters) {
     cuStreamSynchronize(stream);
     cuLibraryUnload(library);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "an object of another kind",
-            """
+"""
+    INVALID = """
+## an object of another kind
 other = cu.module()
 cu.launch(other, 0, 0)  # error: [function-never-created]
-""",
-        ),
-        Source(
-            "C++: a module as a function",
-            """
+
+## C++: a module as a function [c++]
 void run(const char *path, CUstream stream, void **parameters) {
     CUmodule module;
     cuModuleLoad(&module, path);
     cuLaunchKernel((CUfunction)module, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [function-never-created]
     cuModuleUnload(module);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Worker {
     [DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
     [DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
@@ -108,7 +86,4 @@ class Worker {
         Check(cuModuleUnload(module));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

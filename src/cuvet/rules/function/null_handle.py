@@ -5,7 +5,6 @@ from typing import ClassVar
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class FunctionNullHandle(NullHandle):
@@ -39,28 +38,17 @@ class FunctionNullHandle(NullHandle):
             "module_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 function = cu.kernel()
 cu.launch(function, 0, 0)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 function = 0
 if function:
     cu.launch(function, 0, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.launch(0, 0, 0)  # error: [function-null-handle]
-""",
-        ),
-    )
+"""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,60 +48,42 @@ class FunctionOtherContext(Rule):
             "CUDA Driver API, Module Management, cuModuleLoadData",
         ),
     )
-    VALID = (
-        Example(
-            "launched on a stream of the module's context",
-            """
+    VALID = """
+## launched on a stream of the module's context
+note: the launch runs in the stream's context, whichever is current
 stream, kernel = cu.cuStreamCreate(0), cu.kernel()
 own = cu.cuCtxCreate(0, 0, device)
 cu.launch(kernel, stream, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-            note="the launch runs in the stream's context, whichever is current",
-        ),
-        Example(
-            "loaded in each context",
-            """
+
+## loaded in each context
 cu.launch(cu.kernel(), 0, 0)
 own = cu.cuCtxCreate(0, 0, device)
 cu.launch(cu.kernel(), 0, 0)
 cu.cuCtxSynchronize()
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "kernel of a library",
-            """
+
+## kernel of a library
+note: a library belongs to no context
 kernel = cu.cuLibraryGetKernel(cu.library(), "trivial")
 cu.launch(kernel, 0, 0)
 own = cu.cuCtxCreate(0, 0, device)
 cu.launch(kernel, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuCtxDestroy(own)
-""",
-            note="a library belongs to no context",
-        ),
-    )
-    INVALID = (
-        Example(
-            "launched in another context",
-            """
+"""
+    INVALID = """
+## launched in another context
 function = cu.kernel()
 own = cu.cuCtxCreate(0, 0, device)
 cu.launch(function, 0, 0)  # error: [function-other-context]
-""",
-        ),
-        Example(
-            "launched on another device",
-            """
+
+## launched on another device [devices=2]
 function = cu.kernel()
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 cu.launch(function, 0, 0)  # error: [function-other-context]
-""",
-            devices=2,
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

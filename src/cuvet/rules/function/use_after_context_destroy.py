@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class FunctionUseAfterContextDestroy(ParentGone):
@@ -45,29 +43,21 @@ class FunctionUseAfterContextDestroy(ParentGone):
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 function = cu.kernel()
 cu.cuFuncGetAttribute(0, function)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 function = cu.kernel()
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuFuncGetAttribute(0, function)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Source(
-            "C++: launched while its context lives",
-            """
+
+## C++: launched while its context lives [c++]
 void run(CUdevice device, const char *path, void **parameters) {
     CUcontext context;
     CUmodule module;
@@ -79,33 +69,22 @@ void run(CUdevice device, const char *path, void **parameters) {
     cuCtxSynchronize();
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 function = cu.kernel()
 cu.cuCtxDestroy(own)
 cu.cuFuncGetAttribute(0, function)  # error: [function-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 function = cu.kernel()
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuFuncGetAttribute(0, function)  # error: [function-use-after-context-destroy]
-""",
-        ),
-        Source(
-            "C++: launched after its context's end",
-            """
+
+## C++: launched after its context's end [c++]
 void run(CUdevice device, CUcontext other, const char *path, void **parameters) {
     CUcontext context;
     CUmodule module;
@@ -117,12 +96,8 @@ void run(CUdevice device, CUcontext other, const char *path, void **parameters) 
     cuCtxSetCurrent(other);
     cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr);  // error: [function-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: launched after its context's end",
-            """
+
+## Python: launched after its context's end [python]
 from cuda.bindings import driver
 
 def run(device, image, stream, parameters):
@@ -131,12 +106,8 @@ def run(device, image, stream, parameters):
     error, kernel = driver.cuModuleGetFunction(module, b"kernel")
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [function-use-after-context-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: asked after its context's end",
-            """
+
+## C#: asked after its context's end [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -154,7 +125,4 @@ class Worker {
         return registers;
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

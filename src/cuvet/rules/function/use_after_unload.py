@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class FunctionUseAfterUnload(ParentGone):
@@ -46,20 +44,15 @@ class FunctionUseAfterUnload(ParentGone):
             "CUDA Driver API, Module Management, cuModuleUnload",
         ),
     )
-    VALID = (
-        Example(
-            "unloaded after the last launch",
-            """
+    VALID = """
+## unloaded after the last launch
 module = cu.module()
 function = cu.cuModuleGetFunction(module, "trivial")
 cu.launch(function, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "function of another module",
-            """
+
+## function of another module
 first = cu.module()
 second = cu.module()
 function = cu.cuModuleGetFunction(second, "trivial")
@@ -67,11 +60,8 @@ cu.cuModuleUnload(first)
 cu.launch(function, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuModuleUnload(second)
-""",
-        ),
-        Source(
-            "C++: unloaded once the launch is done",
-            """
+
+## C++: unloaded once the launch is done [c++]
 void run(const char *path, CUstream stream, void **parameters) {
     CUmodule module;
     CUfunction kernel;
@@ -81,12 +71,8 @@ void run(const char *path, CUstream stream, void **parameters) {
     cuStreamSynchronize(stream);
     cuModuleUnload(module);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C++: a function of the module loaded next",
-            """
+
+## C++: a function of the module loaded next [c++]
 void run(const char *const *paths, int count, CUstream stream, void **parameters) {
     for (int i = 0; i < count; ++i) {
         CUmodule module;
@@ -97,12 +83,8 @@ void run(const char *const *paths, int count, CUstream stream, void **parameters
         cuModuleUnload(module);
     }
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: unloaded once the launch is done",
-            """
+
+## Python: unloaded once the launch is done [python]
 from cuda.bindings import driver
 
 def run(image, stream, parameters):
@@ -111,32 +93,21 @@ def run(image, stream, parameters):
     error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)
     error, = driver.cuStreamSynchronize(stream)
     error, = driver.cuModuleUnload(module)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "launched after its module was unloaded",
-            """
+"""
+    INVALID = """
+## launched after its module was unloaded
 module = cu.module()
 function = cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
 cu.launch(function, 0, 0)  # error: [function-use-after-unload]
-""",
-        ),
-        Example(
-            "asked for an attribute",
-            """
+
+## asked for an attribute
 module = cu.module()
 function = cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
 cu.cuFuncGetAttribute(0, function)  # error: [function-use-after-unload]
-""",
-        ),
-        Source(
-            "C++: launched after its module was unloaded",
-            """
+
+## C++: launched after its module was unloaded [c++]
 void run(const char *path, CUstream stream, void **parameters) {
     CUmodule module;
     CUfunction kernel;
@@ -145,12 +116,8 @@ void run(const char *path, CUstream stream, void **parameters) {
     cuModuleUnload(module);
     cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [function-use-after-unload]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: launched after its module was unloaded",
-            """
+
+## Python: launched after its module was unloaded [python]
 from cuda.bindings import driver
 
 def run(image, stream, parameters):
@@ -158,12 +125,8 @@ def run(image, stream, parameters):
     error, kernel = driver.cuModuleGetFunction(module, b"kernel")
     error, = driver.cuModuleUnload(module)
     error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [function-use-after-unload]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: launched after its module was unloaded",
-            """
+
+## C#: launched after its module was unloaded [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -176,7 +139,4 @@ class Worker {
         Check(Launch.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, null));  // error: [function-use-after-unload]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -40,34 +40,23 @@ class GraphChildOfItself(Rule):
             "the child graph is cloned in this call", "CUDA Driver API, Graph Management, cuGraphAddChildGraphNode"
         ),
     )
-    VALID = (
-        Example(
-            "clone of the graph",
-            """
+    VALID = """
+## clone of the graph
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphAddChildGraphNode(graph, None, 0, cu.cuGraphClone(graph))
-""",
-        ),
-        Example(
-            "another graph",
-            """
+
+## another graph
 graph, child = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
 cu.cuGraphAddChildGraphNode(graph, None, 0, child)
 cu.cuGraphAddChildGraphNode(graph, None, 0, child)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "graph added to itself",
-            """
+"""
+    INVALID = """
+## graph added to itself
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphAddChildGraphNode(graph, None, 0, graph)  # error: [graph-child-of-itself]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from cuvet.model.nodes import CONDITIONAL, node_type
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -46,37 +46,26 @@ class GraphConditionUnused(Rule):
             "CUDA Driver API, Graph Management, cuGraphConditionalHandleCreate",
         ),
     )
-    VALID = (
-        Example(
-            "condition of a node",
-            """
+    VALID = """
+## condition of a node
 graph = cu.cuGraphCreate(0)
 condition = cu.cuGraphConditionalHandleCreate(graph, context, 0, 1)
 cu.cuGraphAddNode(graph, None, None, 0, cu.struct(
     "CUgraphNodeParams", type=13, conditional__handle=condition, conditional__size=1, conditional__ctx=context,
 ))
 cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
-""",
-        ),
-        Example(
-            "graph without conditions",
-            """
+
+## graph without conditions
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "no conditional node",
-            """
+"""
+    INVALID = """
+## no conditional node
 graph = cu.cuGraphCreate(0)
 condition = cu.cuGraphConditionalHandleCreate(graph, context, 0, 1)
 cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-condition-unused]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -41,37 +41,26 @@ class GraphDependencyMissing(Rule):
             "CUDA Driver API, Graph Management, cuGraphRemoveDependencies",
         ),
     )
-    VALID = (
-        Example(
-            "edge removed that was added",
-            """
+    VALID = """
+## edge removed that was added
 graph = cu.cuGraphCreate(0)
 first, second = cu.cuGraphAddEmptyNode(graph, None, 0), cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphAddDependencies(graph, [first], [second], None, 1)
 cu.cuGraphRemoveDependencies(graph, [first], [second], None, 1)
-""",
-        ),
-        Example(
-            "edge that was given with the node",
-            """
+
+## edge that was given with the node
 graph = cu.cuGraphCreate(0)
 first = cu.cuGraphAddEmptyNode(graph, None, 0)
 second = cu.cuGraphAddEmptyNode(graph, [first], 1)
 cu.cuGraphRemoveDependencies(graph, [first], [second], None, 1)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "edge the other way round",
-            """
+"""
+    INVALID = """
+## edge the other way round
 graph = cu.cuGraphCreate(0)
 first = cu.cuGraphAddEmptyNode(graph, None, 0)
 second = cu.cuGraphAddEmptyNode(graph, [first], 1)
 cu.cuGraphRemoveDependencies(graph, [second], [first], None, 1)  # error: [graph-dependency-missing]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

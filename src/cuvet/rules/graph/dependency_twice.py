@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -42,37 +42,26 @@ class GraphDependencyTwice(Rule):
             "CUDA Driver API, Graph Management, cuGraphAddDependencies",
         ),
     )
-    VALID = (
-        Example(
-            "edge added once",
-            """
+    VALID = """
+## edge added once
 graph = cu.cuGraphCreate(0)
 first, second = cu.cuGraphAddEmptyNode(graph, None, 0), cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphAddDependencies(graph, [first], [second], None, 1)
-""",
-        ),
-        Example(
-            "edge that was removed",
-            """
+
+## edge that was removed
 graph = cu.cuGraphCreate(0)
 first = cu.cuGraphAddEmptyNode(graph, None, 0)
 second = cu.cuGraphAddEmptyNode(graph, [first], 1)
 cu.cuGraphRemoveDependencies(graph, [first], [second], None, 1)
 cu.cuGraphAddDependencies(graph, [first], [second], None, 1)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "edge given with the node, and added",
-            """
+"""
+    INVALID = """
+## edge given with the node, and added
 graph = cu.cuGraphCreate(0)
 first = cu.cuGraphAddEmptyNode(graph, None, 0)
 second = cu.cuGraphAddEmptyNode(graph, [first], 1)
 cu.cuGraphAddDependencies(graph, [first], [second], None, 1)  # error: [graph-dependency-twice]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class GraphDestroyTwice(DestroyTwice):
@@ -41,27 +39,19 @@ class GraphDestroyTwice(DestroyTwice):
             "CUDA Runtime API, Graph Management, cudaGraphDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: captured anew in each round",
-            """
+
+## C++: captured anew in each round [cuda]
 void rounds(cudaStream_t stream, int count) {
     for (int i = 0; i < count; ++i) {
         cudaGraph_t graph;
@@ -72,29 +62,19 @@ void rounds(cudaStream_t stream, int count) {
         cudaGraphDestroy(graph);
     }
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
 cu.cuGraphDestroy(graph)  # error: [graph-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 graph = cu.cuGraphCreate(0)
 cu.in_thread(lambda: cu.cuGraphDestroy(graph))
 cu.cuGraphDestroy(graph)  # error: [graph-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in the loop and after it",
-            """
+
+## C++: in the loop and after it [cuda]
 void rounds(cudaStream_t stream, int count) {
     cudaGraph_t graph;
     cudaGraphCreate(&graph, 0);
@@ -108,11 +88,8 @@ void rounds(cudaStream_t stream, int count) {
     cudaGraphDestroy(graph);
     cudaGraphDestroy(graph);  // error: [graph-destroy-twice]
 }
-""",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import runtime as cudart
 
 def record(build):
@@ -122,12 +99,8 @@ def record(build):
         error, = cudart.cudaGraphDestroy(graph)
     finally:
         error, = cudart.cudaGraphDestroy(graph)  # error: [graph-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Recorder {
@@ -139,7 +112,4 @@ class Recorder {
         Check(GraphManagment.cuGraphDestroy(graph));  // error: [graph-destroy-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event, Graph, GraphExec
 from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,10 +47,8 @@ class GraphEventDestroyed(Rule):
         recorded("of 29 instantiations and launches of such graphs 16 died of SIGSEGV, 9 returned no error"),
     )
     succeeds = evidence[1]
-    VALID = (
-        Example(
-            "event destroyed last",
-            """
+    VALID = """
+## event destroyed last
 graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
 cu.cuGraphAddEventRecordNode(graph, None, 0, event)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
@@ -59,42 +57,30 @@ cu.cuStreamSynchronize(0)
 cu.cuGraphExecDestroy(executable)
 cu.cuGraphDestroy(graph)
 cu.cuEventDestroy(event)
-""",
-        ),
-        Example(
-            "node destroyed before its event",
-            """
+
+## node destroyed before its event
 graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
 node = cu.cuGraphAddEventRecordNode(graph, None, 0, event)
 cu.cuGraphDestroyNode(node)
 cu.cuEventDestroy(event)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphLaunch(executable, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "instantiated",
-            """
+"""
+    INVALID = """
+## instantiated
 graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
 cu.cuGraphAddEventRecordNode(graph, None, 0, event)
 cu.cuEventDestroy(event)
 cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-event-destroyed]
-""",
-        ),
-        Example(
-            "clone instantiated",
-            """
+
+## clone instantiated
 graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)
 cu.cuGraphAddEventWaitNode(graph, None, 0, event)
 clone = cu.cuGraphClone(graph)
 cu.cuGraphDestroy(graph)
 cu.cuEventDestroy(event)
 cu.cuGraphInstantiateWithFlags(clone, 0)  # error: [graph-event-destroyed]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

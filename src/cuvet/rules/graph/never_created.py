@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class GraphNeverCreated(NeverCreated):
@@ -36,26 +34,18 @@ class GraphNeverCreated(NeverCreated):
             "event_destroy_null",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 graph = cu.cuGraphCreate(0)
 cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 graph = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuGraphCreate(0))[1])
 cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Source(
-            "C++: each by its counterpart",
-            """
+
+## C++: each by its counterpart [c++]
 void finish() {
     cudaGraph_t graph;
     cudaGraphExec_t launchable;
@@ -66,33 +56,21 @@ void finish() {
     cudaGraphExecDestroy(launchable);
     cudaGraphDestroy(graph);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "an object of another kind",
-            """
+"""
+    INVALID = """
+## an object of another kind
 other = cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)
 cu.cuGraphInstantiateWithFlags(other, 0)  # error: [graph-never-created]
-""",
-        ),
-        Source(
-            "C++: an executable graph as a graph",
-            """
+
+## C++: an executable graph as a graph [c++]
 void finish(cudaGraph_t graph) {
     cudaGraphExec_t launchable;
     cudaGraphInstantiate(&launchable, graph, 0);
     run(launchable);
     cudaGraphDestroy((cudaGraph_t)launchable);  // error: [graph-never-created]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Recorder {
     [DllImport("nvcuda", EntryPoint = "cuGraphInstantiateWithFlags")]
     static extern int Instantiate(out IntPtr launchable, IntPtr graph, ulong flags);
@@ -104,7 +82,4 @@ class Recorder {
         Check(Destroy(launchable));  // error: [graph-never-created]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph, GraphExec
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -68,10 +68,8 @@ class GraphNotCopyable(Rule):
             "CUDA Driver API, Data types used by CUDA driver, CUgraphChildGraphNodeOwnership",
         ),
     )
-    VALID = (
-        Example(
-            "instantiated again after the first was destroyed",
-            """
+    VALID = """
+## instantiated again after the first was destroyed
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
@@ -79,35 +77,25 @@ cu.cuMemFreeAsync(memory, stream)
 graph = cu.cuStreamEndCapture(stream)
 cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
 cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
-""",
-        ),
-        Example(
-            "graph without memory nodes",
-            """
+
+## graph without memory nodes
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, None, 0)
 clone = cu.cuGraphClone(graph)
 cu.cuGraphAddChildGraphNode(clone, None, 0, graph)
 cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphInstantiateWithFlags(graph, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "cloned",
-            """
+"""
+    INVALID = """
+## cloned
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuMemFreeAsync(memory, stream)
 graph = cu.cuStreamEndCapture(stream)
 cu.cuGraphClone(graph)  # error: [graph-not-copyable]
-""",
-        ),
-        Example(
-            "instantiated twice",
-            """
+
+## instantiated twice
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
@@ -115,9 +103,7 @@ cu.cuMemFreeAsync(memory, stream)
 graph = cu.cuStreamEndCapture(stream)
 first = cu.cuGraphInstantiateWithFlags(graph, 0)
 second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

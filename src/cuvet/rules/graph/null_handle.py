@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class GraphNullHandle(NullHandle):
@@ -39,35 +38,21 @@ class GraphNullHandle(NullHandle):
             "graph_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 graph = cu.cuGraphCreate(0)
 cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 graph = 0
 if graph:
     cu.cuGraphDestroy(graph)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuGraphInstantiateWithFlags(0, 0)  # error: [graph-null-handle]
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuGraphDestroy(0)  # error: [graph-null-handle]
-""",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class GraphUseAfterDestroy(UseAfterDestroy):
@@ -46,18 +44,14 @@ class GraphUseAfterDestroy(UseAfterDestroy):
             "CUDA Driver API, Graph Management, cuGraphDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 graph = cu.cuGraphCreate(0)
 cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "destroyed after instantiation",
-            """
+
+## destroyed after instantiation
+note: an executable graph does not need the graph it was made from
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, 0, 0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
@@ -65,23 +59,16 @@ cu.cuGraphDestroy(graph)
 cu.cuGraphLaunch(executable, 0)
 cu.cuCtxSynchronize()
 cu.cuGraphExecDestroy(executable)
-""",
-            note="an executable graph does not need the graph it was made from",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
 graph = cu.cuGraphCreate(0)
 cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphDestroy(graph)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: destroyed once it is instantiated",
-            """
+
+## C++: destroyed once it is instantiated [cuda]
 cudaGraphExec_t record(cudaStream_t stream) {
     cudaGraph_t graph;
     cudaGraphExec_t launchable;
@@ -92,11 +79,8 @@ cudaGraphExec_t record(cudaStream_t stream) {
     cudaGraphDestroy(graph);
     return launchable;
 }
-""",
-        ),
-        Source(
-            "Python: destroyed once it is instantiated",
-            """
+
+## Python: destroyed once it is instantiated [python]
 from cuda.bindings import runtime as cudart
 
 def record(build):
@@ -105,38 +89,24 @@ def record(build):
     error, launchable = cudart.cudaGraphInstantiate(graph, 0)
     error, = cudart.cudaGraphDestroy(graph)
     return launchable
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
 cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-use-after-destroy]
-""",
-        ),
-        Example(
-            "used in another way",
-            """
+
+## used in another way
 graph = cu.cuGraphCreate(0)
 cu.cuGraphDestroy(graph)
 cu.cuGraphClone(graph)  # error: [graph-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 graph = cu.cuGraphCreate(0)
 cu.in_thread(lambda: cu.cuGraphDestroy(graph))
 cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: instantiated after the destruction",
-            """
+
+## C++: instantiated after the destruction [cuda]
 cudaGraphExec_t record(cudaStream_t stream) {
     cudaGraph_t graph;
     cudaGraphExec_t launchable;
@@ -147,11 +117,8 @@ cudaGraphExec_t record(cudaStream_t stream) {
     cudaGraphInstantiate(&launchable, graph, 0);  // error: [graph-use-after-destroy]
     return launchable;
 }
-""",
-        ),
-        Source(
-            "Python: instantiated after the destruction",
-            """
+
+## Python: instantiated after the destruction [python]
 from cuda.bindings import runtime as cudart
 
 def record(build):
@@ -160,12 +127,8 @@ def record(build):
     error, = cudart.cudaGraphDestroy(graph)
     error, launchable = cudart.cudaGraphInstantiate(graph, 0)  # error: [graph-use-after-destroy]
     return launchable
-""",
-            language="python",
-        ),
-        Source(
-            "C#: instantiated after the destruction",
-            """
+
+## C#: instantiated after the destruction [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Recorder {
@@ -179,7 +142,4 @@ class Recorder {
         return launchable;
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

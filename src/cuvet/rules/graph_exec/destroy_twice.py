@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class GraphExecDestroyTwice(DestroyTwice):
@@ -41,30 +39,22 @@ class GraphExecDestroyTwice(DestroyTwice):
             "CUDA Runtime API, Graph Management, cudaGraphExecDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: destroyed if it was made",
-            """
+
+## C++: destroyed if it was made [cuda]
 void run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphExec_t launchable = nullptr;
     if (cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess)
@@ -72,31 +62,21 @@ void run(cudaGraph_t graph, cudaStream_t stream) {
     if (launchable)
         cudaGraphExecDestroy(launchable);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
 cu.cuGraphExecDestroy(executable)  # error: [graph-exec-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.in_thread(lambda: cu.cuGraphExecDestroy(executable))
 cu.cuGraphExecDestroy(executable)  # error: [graph-exec-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [cuda]
 bool run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphExec_t launchable;
     cudaGraphInstantiate(&launchable, graph, 0);
@@ -106,11 +86,8 @@ bool run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphExecDestroy(launchable);  // error: [graph-exec-destroy-twice]
     return done;
 }
-""",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import runtime as cudart
 
 def run(graph, stream):
@@ -120,12 +97,8 @@ def run(graph, stream):
         error, = cudart.cudaGraphExecDestroy(launchable)
     finally:
         error, = cudart.cudaGraphExecDestroy(launchable)  # error: [graph-exec-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Recorder {
@@ -137,7 +110,4 @@ class Recorder {
         Check(GraphManagment.cuGraphExecDestroy(launchable));  // error: [graph-exec-destroy-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import GraphExec
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,10 +47,8 @@ class GraphExecLaunchedBeforeFreed(Rule):
             "CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes",
         ),
     )
-    VALID = (
-        Example(
-            "freed by each launch",
-            """
+    VALID = """
+## freed by each launch
 graph, auto_free = cu.cuGraphCreate(0), 1
 cu.cuGraphAddMemAllocNode(graph, None, 0, cu.struct(
     "CUDA_MEM_ALLOC_NODE_PARAMS", poolProps__allocType=1, poolProps__location__type=1, bytesize=4096,
@@ -59,11 +57,8 @@ executable = cu.cuGraphInstantiateWithFlags(graph, auto_free)
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuCtxSynchronize()
-""",
-        ),
-        Example(
-            "captured, and freed before each further launch",
-            """
+
+## captured, and freed before each further launch
 stream = cu.cuStreamCreate(1)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
@@ -72,11 +67,8 @@ for launch in range(2):
     cu.cuGraphLaunch(executable, stream)
     cu.cuMemFreeAsync(memory, stream)
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-        Example(
-            "captured with its free",
-            """
+
+## captured with its free
 stream = cu.cuStreamCreate(1)
 cu.cuStreamBeginCapture(stream, 0)
 cu.cuMemFreeAsync(cu.cuMemAllocAsync(4096, stream), stream)
@@ -84,35 +76,25 @@ executable = cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(stream), 0)
 cu.cuGraphLaunch(executable, stream)
 cu.cuGraphLaunch(executable, stream)
 cu.cuStreamSynchronize(stream)
-""",
-        ),
-        Example(
-            "nothing allocated",
-            """
+
+## nothing allocated
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, None, 0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuCtxSynchronize()
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "captured, and launched twice",
-            """
+"""
+    INVALID = """
+## captured, and launched twice
 stream = cu.cuStreamCreate(1)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
 executable = cu.cuGraphInstantiateWithFlags(cu.cuStreamEndCapture(stream), 0)
 cu.cuGraphLaunch(executable, stream)
 cu.cuGraphLaunch(executable, stream)  # error: [graph-exec-launched-before-freed]
-""",
-        ),
-        Example(
-            "launched twice",
-            """
+
+## launched twice
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddMemAllocNode(graph, None, 0, cu.struct(
     "CUDA_MEM_ALLOC_NODE_PARAMS", poolProps__allocType=1, poolProps__location__type=1, bytesize=4096,
@@ -120,9 +102,7 @@ cu.cuGraphAddMemAllocNode(graph, None, 0, cu.struct(
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-launched-before-freed]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

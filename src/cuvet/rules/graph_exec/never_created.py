@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class GraphExecNeverCreated(NeverCreated):
@@ -43,26 +42,18 @@ class GraphExecNeverCreated(NeverCreated):
             "event_destroy_null",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 executable = cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphExecDestroy(executable)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 executable = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0))[1])
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphExecDestroy(executable)
-""",
-        ),
-        Source(
-            "C++: instantiated first",
-            """
+
+## C++: instantiated first [c++]
 void run(cudaStream_t stream) {
     cudaGraph_t graph;
     cudaGraphExec_t launchable;
@@ -73,27 +64,16 @@ void run(cudaStream_t stream) {
     cudaGraphExecDestroy(launchable);
     cudaGraphDestroy(graph);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuGraphLaunch(0x1234567000, 0)  # error: [graph-exec-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.cuGraphCreate(0)
 cu.cuGraphLaunch(other, 0)  # error: [graph-exec-never-created]
-""",
-        ),
-        Source(
-            "C++: a graph as an executable graph",
-            """
+
+## C++: a graph as an executable graph [c++]
 void run(cudaStream_t stream) {
     cudaGraph_t graph;
     cudaGraphCreate(&graph, 0);
@@ -101,12 +81,8 @@ void run(cudaStream_t stream) {
     cudaGraphLaunch((cudaGraphExec_t)graph, stream);  // error: [graph-exec-never-created]
     cudaGraphDestroy(graph);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Recorder {
     [DllImport("nvcuda")] static extern int cuGraphCreate(out IntPtr graph, uint flags);
     [DllImport("nvcuda")] static extern int cuGraphDestroy(IntPtr graph);
@@ -119,7 +95,4 @@ class Recorder {
         Check(cuGraphDestroy(graph));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

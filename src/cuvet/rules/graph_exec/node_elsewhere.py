@@ -8,7 +8,7 @@ from cuvet.model.nodes import refusal
 from cuvet.model.objects import GraphExec
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -44,52 +44,38 @@ class GraphExecNodeElsewhere(Rule):
             "CUDA Driver API, Graph Management, cuGraphExecKernelNodeSetParams and cuGraphNodeSetEnabled",
         ),
     )
-    VALID = (
-        Example(
-            "node of the graph",
-            """
+    VALID = """
+## node of the graph
 graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
 fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
 node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)
-""",
-        ),
-        Example(
-            "instantiated after the node was added",
-            """
+
+## instantiated after the node was added
 graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
 fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
 cu.cuGraphExecDestroy(cu.cuGraphInstantiateWithFlags(graph, 0))
 node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "node of another graph",
-            """
+"""
+    INVALID = """
+## node of another graph
 graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
 fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
 cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
 node = cu.cuGraphAddMemsetNode(other, None, 0, fill, context)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [graph-exec-node-elsewhere]
-""",
-        ),
-        Example(
-            "node added too late",
-            """
+
+## node added too late
 graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)
 fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
 cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [graph-exec-node-elsewhere]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

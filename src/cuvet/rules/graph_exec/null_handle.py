@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class GraphExecNullHandle(NullHandle):
@@ -43,36 +42,22 @@ class GraphExecNullHandle(NullHandle):
             "graph_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphExecDestroy(executable)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 executable = 0
 if executable:
     cu.cuGraphExecDestroy(executable)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuGraphLaunch(0, 0)  # error: [graph-exec-null-handle]
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuGraphExecDestroy(0)  # error: [graph-exec-null-handle]
-""",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class GraphExecUseAfterDestroy(UseAfterDestroy):
@@ -41,19 +39,15 @@ class GraphExecUseAfterDestroy(UseAfterDestroy):
             "CUDA Runtime API, Graph Management, cudaGraphExecDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphExecDestroy(executable)
-""",
-        ),
-        Example(
-            "destroyed in flight",
-            """
+
+## destroyed in flight
+note: an executable graph in flight is freed when it is done
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, 0, 0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
@@ -61,12 +55,9 @@ cu.cuGraphLaunch(executable, 0)
 cu.cuGraphExecDestroy(executable)
 cu.cuCtxSynchronize()
 cu.cuGraphDestroy(graph)
-""",
-            note="an executable graph in flight is freed when it is done",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
@@ -74,12 +65,8 @@ graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphLaunch(executable, 0)
 cu.cuGraphExecDestroy(executable)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: instantiated again after a failed update",
-            """
+
+## C++: instantiated again after a failed update [cuda]
 void update(cudaGraphExec_t *launchable, cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphExecUpdateResultInfo info;
     if (cudaGraphExecUpdate(*launchable, graph, &info) != cudaSuccess) {
@@ -89,22 +76,16 @@ void update(cudaGraphExec_t *launchable, cudaGraph_t graph, cudaStream_t stream)
     }
     cudaGraphLaunch(*launchable, stream);
 }
-""",
-        ),
-        Source(
-            "C++: destroyed while it runs",
-            """
+
+## C++: destroyed while it runs [cuda]
 void run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphExec_t launchable;
     cudaGraphInstantiate(&launchable, graph, 0);
     cudaGraphLaunch(launchable, stream);
     cudaGraphExecDestroy(launchable);
 }
-""",
-        ),
-        Source(
-            "C#: destroyed after the launch",
-            """
+
+## C#: destroyed after the launch [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Recorder {
@@ -115,64 +96,43 @@ class Recorder {
         Check(GraphManagment.cuGraphExecDestroy(launchable));
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
 cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-use-after-destroy]
-""",
-        ),
-        Example(
-            "used in another way",
-            """
+
+## used in another way
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphExecDestroy(executable)
 cu.cuGraphUpload(executable, 0)  # error: [graph-exec-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 graph = cu.cuGraphCreate(0)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.in_thread(lambda: cu.cuGraphExecDestroy(executable))
 cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: launched after the destruction",
-            """
+
+## C++: launched after the destruction [cuda]
 void run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphExec_t launchable;
     cudaGraphInstantiate(&launchable, graph, 0);
     cudaGraphExecDestroy(launchable);
     cudaGraphLaunch(launchable, stream);  // error: [graph-exec-use-after-destroy]
 }
-""",
-        ),
-        Source(
-            "Python: launched after the destruction",
-            """
+
+## Python: launched after the destruction [python]
 from cuda.bindings import runtime as cudart
 
 def run(graph, stream):
     error, launchable = cudart.cudaGraphInstantiate(graph, 0)
     error, = cudart.cudaGraphExecDestroy(launchable)
     error, = cudart.cudaGraphLaunch(launchable, stream)  # error: [graph-exec-use-after-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: launched after the destruction",
-            """
+
+## C#: launched after the destruction [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Recorder {
@@ -183,7 +143,4 @@ class Recorder {
         Check(GraphManagment.cuGraphLaunch(launchable, stream));  // error: [graph-exec-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class GraphNodeDestroyTwice(DestroyTwice):
@@ -31,28 +30,20 @@ class GraphNodeDestroyTwice(DestroyTwice):
     kind = Kind.GRAPH_NODE
     outcomes = (CRASH,)
     evidence = (measured("SIGSEGV in the driver, no error code", "graph_node_destroy_twice"),)
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "left to the graph",
-            """
+
+## left to the graph
+note: destroying a graph destroys its nodes
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
-""",
-            note="destroying a graph destroys its nodes",
-        ),
-        Source(
-            "C++: left to the graph",
-            """
+
+## C++: left to the graph [cuda]
 void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
     cudaGraphNode_t node;
     cudaGraphAddKernelNode(&node, graph, nullptr, 0, parameters);
@@ -61,22 +52,15 @@ void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool sma
     launch(graph);
     cudaGraphDestroy(graph);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [cuda]
 void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
     cudaGraphNode_t node;
     cudaGraphAddKernelNode(&node, graph, nullptr, 0, parameters);
@@ -85,11 +69,8 @@ void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool sma
     launch(graph);
     cudaGraphDestroyNode(node);  // error: [graph-node-destroy-twice]
 }
-""",
-        ),
-        Source(
-            "Python: destroyed twice",
-            """
+
+## Python: destroyed twice [python]
 from cuda.bindings import runtime as cudart
 
 def rebuild(graph, launch):
@@ -97,12 +78,8 @@ def rebuild(graph, launch):
     launch(graph)
     error, = cudart.cudaGraphDestroyNode(node)
     error, = cudart.cudaGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Recorder {
@@ -114,7 +91,4 @@ class Recorder {
         Check(GraphManagment.cuGraphDestroyNode(node));  // error: [graph-node-destroy-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,37 +47,26 @@ class GraphNodeFreesOtherMemory(Rule):
             "CUDA Driver API, Graph Management, cuGraphAddMemFreeNode",
         ),
     )
-    VALID = (
-        Example(
-            "memory of cuMemAlloc, freed outside of the graph",
-            """
+    VALID = """
+## memory of cuMemAlloc, freed outside of the graph
 graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
 fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
 cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
 cu.cuGraphDestroy(graph)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "allocated and freed in a capture",
-            """
+
+## allocated and freed in a capture
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "memory of cuMemAlloc",
-            """
+"""
+    INVALID = """
+## memory of cuMemAlloc
 graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)
 cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-other-memory]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import was_added
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -41,54 +41,37 @@ class GraphNodeNotCloned(Rule):
             "CUDA Driver API, Graph Management, cuGraphNodeFindInClone",
         ),
     )
-    VALID = (
-        Example(
-            "clone of the node's graph",
-            """
+    VALID = """
+## clone of the node's graph
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, None, 0)
 copy = cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(graph))
 cu.cuGraphDestroyNode(copy)
-""",
-        ),
-        Example(
-            "one of two clones",
-            """
+
+## one of two clones
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, None, 0)
 first, second = cu.cuGraphClone(graph), cu.cuGraphClone(graph)
 cu.cuGraphNodeFindInClone(node, first)
 cu.cuGraphNodeFindInClone(node, second)
-""",
-        ),
-        Example(
-            "graph of a child node, which is a clone too",
-            """
+
+## graph of a child node, which is a clone too
 child, parent = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(child, None, 0)
 embedded = cu.cuGraphChildGraphNodeGetGraph(cu.cuGraphAddChildGraphNode(parent, None, 0, child))
 cu.cuGraphNodeFindInClone(node, embedded)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "the graph itself",
-            """
+"""
+    INVALID = """
+## the graph itself
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphNodeFindInClone(node, graph)  # error: [graph-node-not-cloned]
-""",
-        ),
-        Example(
-            "clone of another graph",
-            """
+
+## clone of another graph
 graph, other = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-not-cloned]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class GraphNodeNullHandle(NullHandle):
@@ -30,31 +29,20 @@ class GraphNodeNullHandle(NullHandle):
     kind = Kind.GRAPH_NODE
     outcomes = (1,)
     evidence = (measured("cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE", "graph_null"),)
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "left to the graph",
-            """
+
+## left to the graph
+note: destroying a graph destroys its nodes
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
-""",
-            note="destroying a graph destroys its nodes",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed",
-            """
+"""
+    INVALID = """
+## destroyed
 cu.cuGraphDestroyNode(0)  # error: [graph-node-null-handle]
-""",
-        ),
-    )
+"""

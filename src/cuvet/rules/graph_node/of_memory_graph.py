@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -52,19 +52,14 @@ class GraphNodeOfMemoryGraph(Rule):
             "CUDA Driver API, Graph Management, cuGraphNodeSetEnabled",
         ),
     )
-    VALID = (
-        Example(
-            "graph without memory nodes",
-            """
+    VALID = """
+## graph without memory nodes
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "whole graph destroyed",
-            """
+
+## whole graph destroyed
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
@@ -72,13 +67,9 @@ cu.cuMemFreeAsync(memory, stream)
 graph = cu.cuStreamEndCapture(stream)
 cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "node of a captured graph that allocates",
-            """
+"""
+    INVALID = """
+## node of a captured graph that allocates
 stream = cu.cuStreamCreate(0)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
@@ -86,9 +77,7 @@ cu.cuMemFreeAsync(memory, stream)
 graph = cu.cuStreamEndCapture(stream)
 node = cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphDestroyNode(node)  # error: [graph-node-of-memory-graph]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

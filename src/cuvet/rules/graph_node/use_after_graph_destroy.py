@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class GraphNodeUseAfterGraphDestroy(ParentGone):
@@ -43,28 +42,20 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
         measured("its type asked for: no error", "graph_node_asked_after_destroy"),
         measured("captured nodes get the handles of nodes of destroyed graphs", "captured_nodes_reissued"),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "left to the graph",
-            """
+
+## left to the graph
+note: destroying a graph destroys its nodes
 graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
-""",
-            note="destroying a graph destroys its nodes",
-        ),
-        Source(
-            "C++: the graph is kept as long as its nodes are named",
-            """
+
+## C++: the graph is kept as long as its nodes are named [cuda]
 void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKernelNodeParams *second) {
     cudaGraph_t graph;
     cudaGraphExec_t launchable;
@@ -78,22 +69,15 @@ void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKe
     cudaGraphExecDestroy(launchable);
     cudaGraphDestroy(graph);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed after its graph",
-            """
+"""
+    INVALID = """
+## destroyed after its graph
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
 cu.cuGraphDestroyNode(node)  # error: [graph-node-use-after-graph-destroy]
-""",
-        ),
-        Source(
-            "C++: updated after its graph was destroyed",
-            """
+
+## C++: updated after its graph was destroyed [cuda]
 void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKernelNodeParams *second) {
     cudaGraph_t graph;
     cudaGraphExec_t launchable;
@@ -107,11 +91,8 @@ void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKe
     cudaGraphLaunch(launchable, stream);
     cudaGraphExecDestroy(launchable);
 }
-""",
-        ),
-        Source(
-            "Python: destroyed after its graph",
-            """
+
+## Python: destroyed after its graph [python]
 from cuda.bindings import runtime as cudart
 
 def build(launch):
@@ -120,12 +101,8 @@ def build(launch):
     launch(graph)
     error, = cudart.cudaGraphDestroy(graph)
     error, = cudart.cudaGraphDestroyNode(node)  # error: [graph-node-use-after-graph-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed after its graph",
-            """
+
+## C#: destroyed after its graph [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Recorder {
@@ -139,7 +116,4 @@ class Recorder {
         Check(GraphManagment.cuGraphDestroyNode(node));  // error: [graph-node-use-after-graph-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

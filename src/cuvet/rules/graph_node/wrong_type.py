@@ -8,7 +8,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import node_type, refusal, type_in_name, was_added
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -57,37 +57,26 @@ class GraphNodeWrongType(Rule):
             "CUDA Driver API, Graph Management, cuGraphNodeSetEnabled",
         ),
     )
-    VALID = (
-        Example(
-            "memset node switched off",
-            """
+    VALID = """
+## memset node switched off
 graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(64)
 fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
 node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
 executable = cu.cuGraphInstantiateWithFlags(graph, 0)
 cu.cuGraphNodeSetEnabled(executable, node, 0)
-""",
-        ),
-        Example(
-            "memset node asked",
-            """
+
+## memset node asked
 graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(64)
 fill = cu.struct("CUDA_MEMSET_NODE_PARAMS", dst=memory, elementSize=1, width=64, height=1)
 node = cu.cuGraphAddMemsetNode(graph, None, 0, fill, context)
 cu.cuGraphMemsetNodeGetParams(node, cu.host(64))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "kernel parameters of an empty node",
-            """
+"""
+    INVALID = """
+## kernel parameters of an empty node
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, None, 0)
 cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-type]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

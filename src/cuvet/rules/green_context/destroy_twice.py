@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class GreenContextDestroyTwice(DestroyTwice):
@@ -31,27 +29,19 @@ class GreenContextDestroyTwice(DestroyTwice):
     kind = Kind.GREEN_CONTEXT
     outcomes = (709,)
     evidence = (measured("CUDA_ERROR_CONTEXT_IS_DESTROYED", "green_destroy_twice"),)
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: each is destroyed once, whatever its handle
 green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
 green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
-""",
-            note="each is destroyed once, whatever its handle",
-        ),
-        Source(
-            "C++: destroyed on each way out",
-            """
+
+## C++: destroyed on each way out [c++]
 CUresult run(CUdevResourceDesc part, CUdevice device) {
     CUgreenCtx green;
     CUcontext context;
@@ -64,22 +54,14 @@ CUresult run(CUdevResourceDesc part, CUdevice device) {
     work(context);
     return cuGreenCtxDestroy(green);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
 cu.cuGreenCtxDestroy(green)  # error: [green-context-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: on failure, and at the end",
-            """
+
+## C++: on failure, and at the end [c++]
 void run(CUdevResourceDesc part, CUdevice device) {
     CUgreenCtx green;
     CUcontext context;
@@ -91,7 +73,4 @@ void run(CUdevResourceDesc part, CUdevice device) {
         work(context);
     cuGreenCtxDestroy(green);  // error: [green-context-destroy-twice]
 }
-""",
-            language="c++",
-        ),
-    )
+"""

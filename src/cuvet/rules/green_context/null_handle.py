@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class GreenContextNullHandle(NullHandle):
@@ -35,35 +34,21 @@ class GreenContextNullHandle(NullHandle):
             "green_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 green = cu.green_context()
 cu.cuCtxFromGreenCtx(green)
 cu.cuGreenCtxDestroy(green)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 green = 0
 if green:
     cu.cuGreenCtxDestroy(green)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed",
-            """
+"""
+    INVALID = """
+## destroyed
 cu.cuGreenCtxDestroy(0)  # error: [green-context-null-handle]
-""",
-        ),
-        Example(
-            "a stream made in none",
-            """
+
+## a stream made in none
 cu.cuGreenCtxStreamCreate(0, 1, 0)  # error: [green-context-null-handle]
-""",
-        ),
-    )
+"""

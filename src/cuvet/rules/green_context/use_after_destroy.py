@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class GreenContextUseAfterDestroy(UseAfterDestroy):
@@ -43,30 +41,22 @@ class GreenContextUseAfterDestroy(UseAfterDestroy):
             "green_gone_id",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 green = cu.green_context()
 stream = cu.cuGreenCtxStreamCreate(green, 1, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
 cu.cuGreenCtxDestroy(green)
-""",
-        ),
-        Example(
-            "another one destroyed",
-            """
+
+## another one destroyed
 first, second = cu.green_context(), cu.green_context()
 cu.cuGreenCtxDestroy(first)
 stream = cu.cuGreenCtxStreamCreate(second, 1, 0)
 cu.cuStreamDestroy(stream)
 cu.cuGreenCtxDestroy(second)
-""",
-        ),
-        Source(
-            "C++: destroyed after its stream",
-            """
+
+## C++: destroyed after its stream [c++]
 void run(CUdevResourceDesc part, CUdevice device) {
     CUgreenCtx green;
     CUstream stream;
@@ -76,30 +66,19 @@ void run(CUdevResourceDesc part, CUdevice device) {
     cuStreamDestroy(stream);
     cuGreenCtxDestroy(green);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a stream made in it afterwards",
-            """
+"""
+    INVALID = """
+## a stream made in it afterwards
 green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
 cu.cuGreenCtxStreamCreate(green, 1, 0)  # error: [green-context-use-after-destroy]
-""",
-        ),
-        Example(
-            "a context made of it afterwards",
-            """
+
+## a context made of it afterwards
 green = cu.green_context()
 cu.in_thread(lambda: cu.cuGreenCtxDestroy(green))
 cu.cuCtxFromGreenCtx(green)  # error: [green-context-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: a stream made in a destroyed green context",
-            """
+
+## C++: a stream made in a destroyed green context [c++]
 void run(CUdevResourceDesc part, CUdevice device) {
     CUgreenCtx green;
     CUstream stream;
@@ -109,7 +88,4 @@ void run(CUdevResourceDesc part, CUdevice device) {
     work(stream);
     cuStreamDestroy(stream);
 }
-""",
-            language="c++",
-        ),
-    )
+"""

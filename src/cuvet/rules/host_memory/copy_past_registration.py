@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.accesses import accesses
 from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -41,41 +41,30 @@ class HostMemoryCopyPastRegistration(Rule):
             "next pages are registered too; that start before it: success"
         ),
     )
-    VALID = (
-        Example(
-            "inside of the registration",
-            """
+    VALID = """
+## inside of the registration
 memory, buffer = cu.cuMemAlloc(8192), cu.host(16384)
 cu.cuMemHostRegister(buffer, 8192, 0)
 cu.cuMemcpyHtoD(memory, buffer + 4096, 4096)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "from before the registration",
-            """
+
+## from before the registration
+note: starts in ordinary memory
 memory, buffer = cu.cuMemAlloc(16384), cu.host(16384)
 cu.cuMemHostRegister(buffer + 8192, 4096, 0)
 cu.cuMemcpyHtoD(memory, buffer, 16384)
 cu.cuMemHostUnregister(buffer + 8192)
 cu.cuMemFree(memory)
-""",
-            note="starts in ordinary memory",
-        ),
-    )
-    INVALID = (
-        Example(
-            "only the first page is registered",
-            """
+"""
+    INVALID = """
+## only the first page is registered
 memory, buffer = cu.cuMemAlloc(16384), cu.host(16384)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemcpyHtoD(memory, buffer, 16384)  # error: [host-memory-copy-past-registration]
 cu.cuMemHostUnregister(buffer)
 cu.cuMemFree(memory)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

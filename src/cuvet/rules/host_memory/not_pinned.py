@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,44 +47,30 @@ class HostMemoryNotPinned(Rule):
             "CUDA Driver API, Memory Management, cuMemHostGetDevicePointer and cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "allocated as pinned",
-            """
+    VALID = """
+## allocated as pinned
+note: any address inside will do
 memory = cu.cuMemHostAlloc(4096, 2)
 cu.cuMemHostGetDevicePointer(memory, 0)
 cu.cuMemHostGetDevicePointer(memory + 64, 0)
 cu.cuMemFreeHost(memory)
-""",
-            note="any address inside will do",
-        ),
-        Example(
-            "registered",
-            """
+
+## registered
 memory = cu.host(4096)
 cu.cuMemHostRegister(memory, 4096, 0)
 cu.cuMemHostGetDevicePointer(memory, 0)
 cu.cuMemHostUnregister(memory)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "ordinary memory",
-            """
+"""
+    INVALID = """
+## ordinary memory
 cu.cuMemHostGetDevicePointer(cu.host(4096), 0)  # error: [host-memory-not-pinned]
-""",
-        ),
-        Example(
-            "unregistered",
-            """
+
+## unregistered
 memory = cu.host(4096)
 cu.cuMemHostRegister(memory, 4096, 0)
 cu.cuMemHostUnregister(memory)
 cu.cuMemHostGetDevicePointer(memory, 0)  # error: [host-memory-not-pinned]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryRegisterBadFlags(RegistrationRule):
@@ -38,38 +37,24 @@ class HostMemoryRegisterBadFlags(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "portable and mapped",
-            """
+    VALID = """
+## portable and mapped
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 1 | 2)
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Example(
-            "ordinary host memory",
-            """
+
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-    )
-    INVALID = (
-        Example(
-            "unknown bits",
-            """
+"""
+    INVALID = """
+## unknown bits
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0xFF0)  # error: [host-memory-register-bad-flags]
-""",
-        ),
-        Example(
-            "ordinary memory as memory of a device",
-            """
+
+## ordinary memory as memory of a device
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 4)  # error: [host-memory-register-bad-flags]
-""",
-        ),
-    )
+"""

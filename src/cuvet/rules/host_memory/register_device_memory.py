@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class HostMemoryRegisterDeviceMemory(RegistrationRule):
@@ -38,29 +36,21 @@ class HostMemoryRegisterDeviceMemory(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "ordinary host memory",
-            """
+    VALID = """
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-        Example(
-            "host buffer beside managed memory",
-            """
+
+## host buffer beside managed memory
 managed = cu.cuMemAllocManaged(4096, 1)
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemFree(managed)
-""",
-        ),
-        Source(
-            "C++: host memory beside it",
-            """
+
+## C++: host memory beside it [cuda]
 void run(float *host, size_t bytes) {
     float *values;
     cudaMalloc(&values, bytes);
@@ -69,29 +59,19 @@ void run(float *host, size_t bytes) {
     cudaHostUnregister(host);
     cudaFree(values);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "device memory",
-            """
+"""
+    INVALID = """
+## device memory
 memory = cu.cuMemAlloc(1 << 20)
 cu.cuMemHostRegister(memory, 4096, 0)  # error: [host-memory-register-device-memory]
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "managed memory",
-            """
+
+## managed memory
 managed = cu.cuMemAllocManaged(4096, 1)
 cu.cuMemHostRegister(managed, 4096, 0)  # error: [host-memory-register-device-memory]
 cu.cuMemFree(managed)
-""",
-        ),
-        Source(
-            "C++: memory of cudaMalloc",
-            """
+
+## C++: memory of cudaMalloc [cuda]
 void run(size_t bytes) {
     float *values;
     cudaMalloc(&values, bytes);
@@ -99,11 +79,8 @@ void run(size_t bytes) {
     work<<<1, 256>>>(values);
     cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "C++: managed memory",
-            """
+
+## C++: managed memory [cuda]
 void run(size_t bytes) {
     float *values;
     cudaMallocManaged(&values, bytes);
@@ -111,11 +88,8 @@ void run(size_t bytes) {
     work<<<1, 256>>>(values);
     cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "Python: memory of cudaMalloc",
-            """
+
+## Python: memory of cudaMalloc [python]
 from cuda.bindings import runtime as cudart
 
 def run(size, work):
@@ -123,12 +97,8 @@ def run(size, work):
     error, = cudart.cudaHostRegister(values, size, 0)  # error: [host-memory-register-device-memory]
     work(values)
     error, = cudart.cudaFree(values)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: memory of cudaMalloc",
-            """
+
+## C#: memory of cudaMalloc [c#]
 class Staging {
     [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
     [DllImport("cudart64_12")] static extern int cudaFree(IntPtr values);
@@ -141,7 +111,4 @@ class Staging {
         Check(cudaFree(values));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryRegisterFile(RegistrationRule):
@@ -49,10 +48,8 @@ class HostMemoryRegisterFile(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "private mapping of a file",
-            """
+    VALID = """
+## private mapping of a file
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -63,11 +60,8 @@ with tempfile.TemporaryFile(dir=".") as file:
     address = libc.mmap(None, 1 << 20, 3, 2, file.fileno(), 0)
     cu.cuMemHostRegister(address, 1 << 20, 0)
     cu.cuMemHostUnregister(address)
-""",
-        ),
-        Example(
-            "shared memory",
-            """
+
+## shared memory
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -75,11 +69,8 @@ libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 address = libc.mmap(None, 1 << 20, 3, 0x21, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 cu.cuMemHostUnregister(address)
-""",
-        ),
-        Example(
-            "private mapping of a device file that stands for ordinary memory",
-            """
+
+## private mapping of a device file that stands for ordinary memory
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -88,13 +79,9 @@ with open("/dev/zero", "r+b", buffering=0) as file:
     address = libc.mmap(None, 1 << 20, 3, 2, file.fileno(), 0)
     cu.cuMemHostRegister(address, 1 << 20, 0)
     cu.cuMemHostUnregister(address)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "shared mapping of a file",
-            """
+"""
+    INVALID = """
+## shared mapping of a file
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -104,6 +91,4 @@ with tempfile.TemporaryFile(dir=".") as file:
     file.truncate(1 << 20)
     address = libc.mmap(None, 1 << 20, 3, 1, file.fileno(), 0)
     cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-file]
-""",
-        ),
-    )
+"""

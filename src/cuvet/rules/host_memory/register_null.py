@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryRegisterNull(RegistrationRule):
@@ -36,31 +35,20 @@ class HostMemoryRegisterNull(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "ordinary host memory",
-            """
+    VALID = """
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-        Example(
-            "neither start nor size aligned",
-            """
+
+## neither start nor size aligned
+note: registrations need no alignment
 buffer = cu.host(1 << 20)
 cu.cuMemHostRegister(buffer + 3, 1001, 0)
 cu.cuMemHostUnregister(buffer + 3)
-""",
-            note="registrations need no alignment",
-        ),
-    )
-    INVALID = (
-        Example(
-            "no buffer",
-            """
+"""
+    INVALID = """
+## no buffer
 cu.cuMemHostRegister(0, 4096, 0)  # error: [host-memory-register-null]
-""",
-        ),
-    )
+"""

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class HostMemoryRegisterPinned(RegistrationRule):
@@ -41,30 +39,22 @@ class HostMemoryRegisterPinned(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "ordinary host memory",
-            """
+    VALID = """
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-        Example(
-            "pinned memory without registration",
-            """
+
+## pinned memory without registration
 pinned = cu.cuMemHostAlloc(4096, 0)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemcpyHtoDAsync(memory, pinned, 4096, 0)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 cu.cuMemFreeHost(pinned)
-""",
-        ),
-        Source(
-            "C++: memory of the heap",
-            """
+
+## C++: memory of the heap [cuda]
 void upload(float *values, size_t bytes, cudaStream_t stream) {
     float *staging = (float *)malloc(bytes);
     cudaHostRegister(staging, bytes, cudaHostRegisterDefault);
@@ -74,29 +64,19 @@ void upload(float *values, size_t bytes, cudaStream_t stream) {
     cudaHostUnregister(staging);
     free(staging);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "whole allocation",
-            """
+"""
+    INVALID = """
+## whole allocation
 pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemHostRegister(pinned, 4096, 1)  # error: [host-memory-register-pinned]
 cu.cuMemFreeHost(pinned)
-""",
-        ),
-        Example(
-            "part of an allocation",
-            """
+
+## part of an allocation
 pinned = cu.cuMemHostAlloc(1 << 20, 0)
 cu.cuMemHostRegister(pinned + 4096, 4096, 0)  # error: [host-memory-register-pinned]
 cu.cuMemFreeHost(pinned)
-""",
-        ),
-        Source(
-            "C++: memory of cudaMallocHost",
-            """
+
+## C++: memory of cudaMallocHost [cuda]
 void upload(float *values, size_t bytes, cudaStream_t stream) {
     float *staging;
     cudaMallocHost(&staging, bytes);
@@ -106,11 +86,8 @@ void upload(float *values, size_t bytes, cudaStream_t stream) {
     cudaStreamSynchronize(stream);
     cudaFreeHost(staging);
 }
-""",
-        ),
-        Source(
-            "Python: memory of cudaHostAlloc",
-            """
+
+## Python: memory of cudaHostAlloc [python]
 from cuda.bindings import runtime as cudart
 
 def staging(size, work):
@@ -118,12 +95,8 @@ def staging(size, work):
     error, = cudart.cudaHostRegister(buffer, size, cudart.cudaHostRegisterMapped)  # error: [host-memory-register-pinned]
     work(buffer)
     error, = cudart.cudaFreeHost(buffer)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: memory of cuMemAllocHost",
-            """
+
+## C#: memory of cuMemAllocHost [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Staging {
@@ -135,7 +108,4 @@ class Staging {
         Check(MemoryManagement.cuMemFreeHost(buffer));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

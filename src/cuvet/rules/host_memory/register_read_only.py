@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryRegisterReadOnly(RegistrationRule):
@@ -40,10 +39,8 @@ class HostMemoryRegisterReadOnly(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "read-only mapping with the flag",
-            """
+    VALID = """
+## read-only mapping with the flag
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -51,28 +48,19 @@ libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 address = libc.mmap(None, 1 << 20, 1, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 8)
 cu.cuMemHostUnregister(address)
-""",
-        ),
-        Example(
-            "writable memory with the flag",
-            """
+
+## writable memory with the flag
+note: the flag is allowed for writable memory
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 8)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="the flag is allowed for writable memory",
-        ),
-    )
-    INVALID = (
-        Example(
-            "read-only mapping",
-            """
+"""
+    INVALID = """
+## read-only mapping
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 address = libc.mmap(None, 1 << 20, 1, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-read-only]
-""",
-        ),
-    )
+"""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryRegisterSizeZero(RegistrationRule):
@@ -36,31 +35,20 @@ class HostMemoryRegisterSizeZero(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "one byte",
-            """
+    VALID = """
+## one byte
 buffer = cu.host(64)
 cu.cuMemHostRegister(buffer, 1, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Example(
-            "ordinary host memory",
-            """
+
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-    )
-    INVALID = (
-        Example(
-            "empty buffer",
-            """
+"""
+    INVALID = """
+## empty buffer
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 0, 0)  # error: [host-memory-register-size-zero]
-""",
-        ),
-    )
+"""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import measured, reported
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryRegisterTooLarge(RegistrationRule):
@@ -45,32 +44,21 @@ class HostMemoryRegisterTooLarge(RegistrationRule):
             "https://github.com/NVIDIA/open-gpu-kernel-modules/pull/1234",
         ),
     )
-    VALID = (
-        Example(
-            "ordinary host memory",
-            """
+    VALID = """
+## ordinary host memory
 buffer = cu.host(1 << 20)
 cu.cuMemHostRegister(buffer, 1 << 20, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Example(
-            "in pieces",
-            """
+
+## in pieces
 buffer, piece = cu.host(1 << 20), 1 << 18
 for start in range(0, 1 << 20, piece):
     cu.cuMemHostRegister(buffer + start, piece, 0)
 for start in range(0, 1 << 20, piece):
     cu.cuMemHostUnregister(buffer + start)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "4 TiB",
-            """
+"""
+    INVALID = """
+## 4 TiB
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4 << 40, 0)  # error: [host-memory-register-too-large]
-""",
-        ),
-    )
+"""

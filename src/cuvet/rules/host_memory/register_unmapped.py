@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryRegisterUnmapped(RegistrationRule):
@@ -45,10 +44,8 @@ class HostMemoryRegisterUnmapped(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostRegister",
         ),
     )
-    VALID = (
-        Example(
-            "whole mapping",
-            """
+    VALID = """
+## whole mapping
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -56,28 +53,18 @@ libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 cu.cuMemHostUnregister(address)
-""",
-        ),
-        Example(
-            "neither start nor size aligned",
-            """
+
+## neither start nor size aligned
+note: registrations need no alignment
 buffer = cu.host(1 << 20)
 cu.cuMemHostRegister(buffer + 3, 1001, 0)
 cu.cuMemHostUnregister(buffer + 3)
-""",
-            note="registrations need no alignment",
-        ),
-    )
-    INVALID = (
-        Example(
-            "nothing there",
-            """
+"""
+    INVALID = """
+## nothing there
 cu.cuMemHostRegister(0x10000, 4096, 0)  # error: [host-memory-register-unmapped]
-""",
-        ),
-        Example(
-            "past the end of the mapping",
-            """
+
+## past the end of the mapping
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -85,17 +72,12 @@ libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
 libc.munmap(address + (1 << 19), 1 << 19)
 cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-unmapped]
-""",
-        ),
-        Example(
-            "mapped without access",
-            """
+
+## mapped without access
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 address = libc.mmap(None, 1 << 20, 0, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-unmapped]
-""",
-        ),
-    )
+"""

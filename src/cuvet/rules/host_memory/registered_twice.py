@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class HostMemoryRegisteredTwice(RegistrationRule):
@@ -46,31 +44,23 @@ class HostMemoryRegisteredTwice(RegistrationRule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "again after being unregistered",
-            """
+    VALID = """
+## again after being unregistered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Example(
-            "neighbouring ranges",
-            """
+
+## neighbouring ranges
+note: ranges that touch do not overlap
 buffer = cu.host(3 << 16)
 cu.cuMemHostRegister(buffer, 1 << 16, 0)
 cu.cuMemHostRegister(buffer + (1 << 16), 1 << 16, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemHostUnregister(buffer + (1 << 16))
-""",
-            note="ranges that touch do not overlap",
-        ),
-        Source(
-            "C++: unregistered in between",
-            """
+
+## C++: unregistered in between [cuda]
 void upload(float *values, float *host, size_t bytes, int rounds) {
     for (int i = 0; i < rounds; ++i) {
         cudaHostRegister(host, bytes, cudaHostRegisterDefault);
@@ -78,42 +68,29 @@ void upload(float *values, float *host, size_t bytes, int rounds) {
         cudaHostUnregister(host);
     }
 }
-""",
-        ),
-        Source(
-            "C++: one buffer after the other",
-            """
+
+## C++: one buffer after the other [cuda]
 void upload(float *host, size_t bytes, int buffers) {
     for (int i = 0; i < buffers; ++i) {
         cudaHostRegister(host, bytes, cudaHostRegisterDefault);
         host += bytes / sizeof(float);
     }
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "same range",
-            """
+"""
+    INVALID = """
+## same range
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostRegister(buffer, 4096, 0)  # error: [host-memory-registered-twice]
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Example(
-            "overlapping range",
-            """
+
+## overlapping range
 buffer = cu.host(1 << 20)
 cu.cuMemHostRegister(buffer, 1 << 16, 0)
 cu.cuMemHostRegister(buffer + (1 << 15), 1 << 16, 0)  # error: [host-memory-registered-twice]
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Source(
-            "C++: before the loop and in it",
-            """
+
+## C++: before the loop and in it [cuda]
 void upload(float *values, float *host, size_t bytes, int rounds) {
     cudaHostRegister(host, bytes, cudaHostRegisterDefault);
     for (int i = 0; i < rounds; ++i) {
@@ -122,11 +99,8 @@ void upload(float *values, float *host, size_t bytes, int rounds) {
     }
     cudaHostUnregister(host);
 }
-""",
-        ),
-        Source(
-            "Python: registered for each of two copies",
-            """
+
+## Python: registered for each of two copies [python]
 from cuda.bindings import runtime as cudart
 
 def upload(buffer, size, copy):
@@ -135,12 +109,8 @@ def upload(buffer, size, copy):
     error, = cudart.cudaHostRegister(buffer, size, 0)  # error: [host-memory-registered-twice]
     copy(buffer)
     error, = cudart.cudaHostUnregister(buffer)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Staging {
@@ -152,7 +122,4 @@ class Staging {
         Check(MemoryManagement.cuMemHostUnregister(buffer));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

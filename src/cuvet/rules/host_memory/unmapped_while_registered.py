@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.rules.evidence import measured
 from cuvet.rules.registrations import Case, RegistrationRule, unmapped_since
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,10 +48,8 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
         ),
     )
     succeeds: ClassVar = {"cuMemHostUnregister": evidence[1]}
-    VALID = (
-        Example(
-            "unregistered before it is unmapped",
-            """
+    VALID = """
+## unregistered before it is unmapped
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -60,20 +58,14 @@ address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 cu.cuMemHostUnregister(address)
 libc.munmap(address, 1 << 20)
-""",
-        ),
-        Example(
-            "ordinary host memory",
-            """
+
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-        Example(
-            "the memory beside it is unmapped",
-            """
+
+## the memory beside it is unmapped
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -83,13 +75,10 @@ cu.cuMemHostRegister(address, 1 << 19, 0)
 libc.munmap(address + (1 << 19), 1 << 19)
 cu.cuMemHostUnregister(address)
 libc.munmap(address, 1 << 19)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "unmapped, then unregistered",
-            """
+"""
+    INVALID = """
+## unmapped, then unregistered
+note: the driver unregisters it with success
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -98,12 +87,8 @@ address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 libc.munmap(address, 1 << 20)
 cu.cuMemHostUnregister(address)  # error: [host-memory-unmapped-while-registered]
-""",
-            note="the driver unregisters it with success",
-        ),
-        Example(
-            "part mapped and registered again",
-            """
+
+## part mapped and registered again
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -112,9 +97,7 @@ address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 libc.munmap(ctypes.c_void_p(address + (1 << 19)), 1 << 19)
 cu.cuMemHostRegister(address, 1 << 16, 0)  # error: [host-memory-unmapped-while-registered]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

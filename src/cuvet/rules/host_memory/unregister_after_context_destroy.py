@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
@@ -39,39 +38,28 @@ class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "unregistered before the context is destroyed",
-            """
+    VALID = """
+## unregistered before the context is destroyed
 other = cu.cuCtxCreate(0, 0, device)
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuCtxDestroy(other)
-""",
-        ),
-        Example(
-            "registered in a context that lives",
-            """
+
+## registered in a context that lives
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 other = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(other)
 cu.cuCtxSetCurrent(context)
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "after cuCtxDestroy",
-            """
+"""
+    INVALID = """
+## after cuCtxDestroy
 other = cu.cuCtxCreate(0, 0, device)
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuCtxDestroy(other)
 cu.cuCtxSetCurrent(context)
 cu.cuMemHostUnregister(buffer)  # error: [host-memory-unregister-after-context-destroy]
-""",
-        ),
-    )
+"""

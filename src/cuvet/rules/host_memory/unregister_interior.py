@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryUnregisterInterior(RegistrationRule):
@@ -37,35 +36,24 @@ class HostMemoryUnregisterInterior(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostUnregister",
         ),
     )
-    VALID = (
-        Example(
-            "neither start nor size aligned",
-            """
+    VALID = """
+## neither start nor size aligned
+note: registrations need no alignment
 buffer = cu.host(1 << 20)
 cu.cuMemHostRegister(buffer + 3, 1001, 0)
 cu.cuMemHostUnregister(buffer + 3)
-""",
-            note="registrations need no alignment",
-        ),
-        Example(
-            "two ranges in one buffer",
-            """
+
+## two ranges in one buffer
 buffer = cu.host(8192)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostRegister(buffer + 4096, 4096, 0)
 cu.cuMemHostUnregister(buffer + 4096)
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "inside the range",
-            """
+"""
+    INVALID = """
+## inside the range
 buffer = cu.host(1 << 20)
 cu.cuMemHostRegister(buffer, 1 << 20, 0)
 cu.cuMemHostUnregister(buffer + 64)  # error: [host-memory-unregister-interior]
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-    )
+"""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
 
 
 class HostMemoryUnregisterNeverRegistered(RegistrationRule):
@@ -49,30 +48,22 @@ class HostMemoryUnregisterNeverRegistered(RegistrationRule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "ordinary host memory",
-            """
+    VALID = """
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-        Example(
-            "neither start nor size aligned",
-            """
+
+## neither start nor size aligned
+note: registrations need no alignment
 buffer = cu.host(1 << 20)
 cu.cuMemHostRegister(buffer + 3, 1001, 0)
 cu.cuMemHostUnregister(buffer + 3)
-""",
-            note="registrations need no alignment",
-        ),
-    )
-    INVALID = (
-        Example(
-            "memory that moved",
-            """
+"""
+    INVALID = """
+## memory that moved
+note: as a vector does that grows: the finding names the registration of the old addresses
 import ctypes
 libc = ctypes.CDLL(None)
 libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
@@ -82,28 +73,16 @@ address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 moved = libc.mremap(address, 1 << 20, 1 << 21, may_move | fixed, elsewhere)
 cu.cuMemHostUnregister(moved)  # error: [host-memory-unregister-never-registered]
-""",
-            note="as a vector does that grows: the finding names the registration of the old addresses",
-        ),
-        Example(
-            "never registered",
-            """
+
+## never registered
 buffer = cu.host(4096)
 cu.cuMemHostUnregister(buffer)  # error: [host-memory-unregister-never-registered]
-""",
-        ),
-        Example(
-            "NULL",
-            """
+
+## NULL
 cu.cuMemHostUnregister(0)  # error: [host-memory-unregister-never-registered]
-""",
-        ),
-        Example(
-            "device memory",
-            """
+
+## device memory
 memory = cu.cuMemAlloc(4096)
 cu.cuMemHostUnregister(memory)  # error: [host-memory-unregister-never-registered]
 cu.cuMemFree(memory)
-""",
-        ),
-    )
+"""

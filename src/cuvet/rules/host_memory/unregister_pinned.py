@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class HostMemoryUnregisterPinned(RegistrationRule):
@@ -40,26 +38,18 @@ class HostMemoryUnregisterPinned(RegistrationRule):
             "CUDA Driver API, Memory Management, cuMemHostUnregister",
         ),
     )
-    VALID = (
-        Example(
-            "ordinary host memory",
-            """
+    VALID = """
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-        Example(
-            "pinned memory freed",
-            """
+
+## pinned memory freed
 pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemFreeHost(pinned)
-""",
-        ),
-        Source(
-            "C++: freed alone",
-            """
+
+## C++: freed alone [cuda]
 void upload(float *values, size_t bytes) {
     float *staging;
     cudaMallocHost(&staging, bytes);
@@ -67,21 +57,14 @@ void upload(float *values, size_t bytes) {
     cudaMemcpy(values, staging, bytes, cudaMemcpyHostToDevice);
     cudaFreeHost(staging);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "pinned memory",
-            """
+"""
+    INVALID = """
+## pinned memory
 pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemHostUnregister(pinned)  # error: [host-memory-unregister-pinned]
 cu.cuMemFreeHost(pinned)
-""",
-        ),
-        Source(
-            "C++: memory of cudaMallocHost",
-            """
+
+## C++: memory of cudaMallocHost [cuda]
 void upload(float *values, size_t bytes) {
     float *staging;
     cudaMallocHost(&staging, bytes);
@@ -90,11 +73,8 @@ void upload(float *values, size_t bytes) {
     cudaHostUnregister(staging);  // error: [host-memory-unregister-pinned]
     cudaFreeHost(staging);
 }
-""",
-        ),
-        Source(
-            "Python: memory of cudaHostAlloc",
-            """
+
+## Python: memory of cudaHostAlloc [python]
 from cuda.bindings import runtime as cudart
 
 def staging(size, work):
@@ -102,12 +82,8 @@ def staging(size, work):
     work(buffer)
     error, = cudart.cudaHostUnregister(buffer)  # error: [host-memory-unregister-pinned]
     error, = cudart.cudaFreeHost(buffer)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: memory of cuMemAllocHost",
-            """
+
+## C#: memory of cuMemAllocHost [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Staging {
@@ -119,7 +95,4 @@ class Staging {
         Check(MemoryManagement.cuMemFreeHost(buffer));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class HostMemoryUnregisteredTwice(RegistrationRule):
@@ -40,29 +38,21 @@ class HostMemoryUnregisteredTwice(RegistrationRule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "ordinary host memory",
-            """
+    VALID = """
+## ordinary host memory
+note: memory of malloc can be registered
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-            note="memory of malloc can be registered",
-        ),
-        Example(
-            "registered again in between",
-            """
+
+## registered again in between
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Source(
-            "C++: registered again",
-            """
+
+## C++: registered again [cuda]
 void upload(float *host, size_t bytes) {
     cudaHostRegister(host, bytes, cudaHostRegisterDefault);
     copy(host, bytes);
@@ -71,11 +61,8 @@ void upload(float *host, size_t bytes) {
     copy(host, bytes);
     cudaHostUnregister(host);
 }
-""",
-        ),
-        Source(
-            "Python: in finally alone",
-            """
+
+## Python: in finally alone [python]
 from cuda.bindings import runtime as cudart
 
 def upload(buffer, size, copy):
@@ -84,23 +71,15 @@ def upload(buffer, size, copy):
         copy(buffer)
     finally:
         error, = cudart.cudaHostUnregister(buffer)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "twice",
-            """
+"""
+    INVALID = """
+## twice
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemHostUnregister(buffer)  # error: [host-memory-unregistered-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [cuda]
 void upload(float *host, size_t bytes, bool once) {
     cudaHostRegister(host, bytes, cudaHostRegisterDefault);
     copy(host, bytes);
@@ -108,11 +87,8 @@ void upload(float *host, size_t bytes, bool once) {
         cudaHostUnregister(host);
     cudaHostUnregister(host);  // error: [host-memory-unregistered-twice]
 }
-""",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import runtime as cudart
 
 def upload(buffer, size, copy):
@@ -122,12 +98,8 @@ def upload(buffer, size, copy):
         error, = cudart.cudaHostUnregister(buffer)
     finally:
         error, = cudart.cudaHostUnregister(buffer)  # error: [host-memory-unregistered-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Staging {
@@ -138,7 +110,4 @@ class Staging {
         Check(MemoryManagement.cuMemHostUnregister(buffer));  // error: [host-memory-unregistered-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

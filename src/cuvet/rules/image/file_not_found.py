@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import FILES
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -43,33 +43,22 @@ class ImageFileNotFound(Rule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "PTX with its terminator",
-            """
+    VALID = r"""
+## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "file that exists",
-            """
+
+## file that exists
 import tempfile
 with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
-    file.write(cu.ptx.rstrip(b"\\0"))
+    file.write(cu.ptx.rstrip(b"\0"))
     file.flush()
     cu.cuModuleUnload(cu.cuModuleLoad(file.name))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "no such file",
-            """
+"""
+    INVALID = """
+## no such file
 cu.cuModuleLoad("/nonexistent.cubin")  # error: [image-file-not-found]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

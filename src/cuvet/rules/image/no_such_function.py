@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.code import code_of
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -49,34 +49,23 @@ class ImageNoSuchFunction(Rule):
             "CUDA Driver API, Module Management, cuModuleGetFunction",
         ),
     )
-    VALID = (
-        Example(
-            "function of the image",
-            """
+    VALID = """
+## function of the image
 module = cu.module()
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "kernel of a library",
-            """
+
+## kernel of a library
 library = cu.cuLibraryLoadData(cu.ptx, 0, 0, 0, 0, 0, 0)
 cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "misspelt",
-            """
+"""
+    INVALID = """
+## misspelt
 module = cu.module()
 cu.cuModuleGetFunction(module, "trival")  # note: [image-no-such-function]
 cu.cuModuleUnload(module)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -55,36 +55,22 @@ class ImageNotRecognised(Rule):
             "CUDA Driver API, Module Management, cuModuleLoadData",
         ),
     )
-    VALID = (
-        Example(
-            "PTX with its terminator",
-            """
+    VALID = """
+## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "library",
-            """
+
+## library
 library = cu.cuLibraryLoadData(cu.ptx, 0, 0, 0, 0, 0, 0)
 cu.cuLibraryUnload(library)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "text that is no PTX",
-            """
-cu.cuModuleLoadData(b"hello\\0")  # error: [image-not-recognised]
-""",
-        ),
-        Example(
-            "zeros",
-            """
+"""
+    INVALID = r"""
+## text that is no PTX
+cu.cuModuleLoadData(b"hello\0")  # error: [image-not-recognised]
+
+## zeros
 cu.cuModuleLoadData(bytes(64))  # error: [image-not-recognised]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

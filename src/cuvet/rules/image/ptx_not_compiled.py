@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.model.code import text_of
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -53,39 +53,25 @@ class ImagePtxNotCompiled(Rule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "PTX with its terminator",
-            """
+    VALID = r"""
+## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "target below the GPU",
-            """
-ptx = b".version 7.0\\n.target sm_75\\n.address_size 64\\n.visible .entry k() { ret; }\\n\\0"
+
+## target below the GPU
+note: PTX is compiled for the GPU that is there
+ptx = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n\0"
 cu.cuModuleUnload(cu.cuModuleLoadData(ptx))
-""",
-            note="PTX is compiled for the GPU that is there",
-        ),
-    )
-    INVALID = (
-        Example(
-            "unknown instruction",
-            """
-ptx = b".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry k() { bogus; }\\n\\0"
+"""
+    INVALID = r"""
+## unknown instruction
+ptx = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { bogus; }\n\0"
 cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
-""",
-        ),
-        Example(
-            "target above the GPU",
-            """
-ptx = b".version 8.0\\n.target sm_999\\n.address_size 64\\n.visible .entry k() { ret; }\\n\\0"
+
+## target above the GPU
+ptx = b".version 8.0\n.target sm_999\n.address_size 64\n.visible .entry k() { ret; }\n\0"
 cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.findings import Evidence
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -51,29 +51,18 @@ class ImagePtxNotTerminated(Rule):
             source="https://github.com/Netflix/vmaf/pull/1397",
         ),
     )
-    VALID = (
-        Example(
-            "PTX with its terminator",
-            """
+    VALID = r"""
+## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "terminated by a zero byte of its own",
-            """
-cu.cuModuleUnload(cu.cuModuleLoadData(cu.ptx.rstrip(b"\\0") + b"\\0"))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "other data right behind the PTX",
-            """
-cu.cuModuleLoadData(cu.ptx.rstrip(b"\\0") + b"\\x01\\x02\\0")  # error: [image-ptx-not-terminated]
-""",
-        ),
-    )
+
+## terminated by a zero byte of its own
+cu.cuModuleUnload(cu.cuModuleLoadData(cu.ptx.rstrip(b"\0") + b"\0"))
+"""
+    INVALID = r"""
+## other data right behind the PTX
+cu.cuModuleLoadData(cu.ptx.rstrip(b"\0") + b"\x01\x02\0")  # error: [image-ptx-not-terminated]
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

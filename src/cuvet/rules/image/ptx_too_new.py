@@ -7,7 +7,7 @@ from cuvet.image.compatibility import driver_of_number, newest_ptx, version
 from cuvet.image.verdicts import ptx_too_new
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -56,32 +56,21 @@ class ImagePtxTooNew(Rule):
             "PTX ISA, Release Notes, PTX Release History",
         ),
     )
-    VALID = (
-        Example(
-            "PTX with its terminator",
-            """
+    VALID = r"""
+## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "version of an older toolkit",
-            """
-ptx = b".version 7.0\\n.target sm_75\\n.address_size 64\\n.visible .entry k() { ret; }\\n\\0"
+
+## version of an older toolkit
+note: drivers take older versions
+ptx = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n\0"
 cu.cuModuleUnload(cu.cuModuleLoadData(ptx))
-""",
-            note="drivers take older versions",
-        ),
-    )
-    INVALID = (
-        Example(
-            "version that no driver takes",
-            """
-ptx = b".version 99.0\\n.target sm_90\\n.address_size 64\\n.visible .entry k() { ret; }\\n\\0"
+"""
+    INVALID = r"""
+## version that no driver takes
+ptx = b".version 99.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n\0"
 cu.cuModuleLoadData(ptx)  # error: [image-ptx-too-new]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

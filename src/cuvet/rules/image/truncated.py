@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -57,30 +57,19 @@ class ImageTruncated(Rule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "PTX with its terminator",
-            """
+    VALID = """
+## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "library",
-            """
+
+## library
 library = cu.cuLibraryLoadData(cu.ptx, 0, 0, 0, 0, 0, 0)
 cu.cuLibraryUnload(library)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "ELF header alone",
-            """
-cu.cuModuleLoadData(b"\\x7fELF\\2\\1\\1" + bytes(57))  # error: [image-truncated]
-""",
-        ),
-    )
+"""
+    INVALID = r"""
+## ELF header alone
+cu.cuModuleLoadData(b"\x7fELF\2\1\1" + bytes(57))  # error: [image-truncated]
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -59,35 +59,24 @@ class ImageWrongGpu(Rule):
             "CUDA Driver API, Data types used by CUDA driver, CUresult",
         ),
     )
-    VALID = (
-        Example(
-            "PTX with its terminator",
-            """
+    VALID = """
+## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "library",
-            """
+
+## library
 library = cu.cuLibraryLoadData(cu.ptx, 0, 0, 0, 0, 0, 0)
 cu.cuLibraryUnload(library)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "fatbin for another GPU only",
-            """
+"""
+    INVALID = """
+## fatbin for another GPU only
+note: its only entry is machine code for sm_20
 import struct
 code = bytes(64)
 entry = struct.pack("<HHIQIIHHIIIQQQ", 2, 0x101, 64, len(code), 0, 0, 0, 0, 20, 0, 0, 0, 0, 0)
 fatbin = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(code)) + entry + code
 cu.cuModuleLoadData(fatbin)  # error: [image-wrong-gpu]
-""",
-            note="its only entry is machine code for sm_20",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class KernelUseAfterUnload(ParentGone):
@@ -42,20 +41,15 @@ class KernelUseAfterUnload(ParentGone):
             "library_kernel_after_unload",
         ),
     )
-    VALID = (
-        Example(
-            "unloaded after the last launch",
-            """
+    VALID = """
+## unloaded after the last launch
 library = cu.library()
 kernel = cu.cuLibraryGetKernel(library, "trivial")
 cu.launch(kernel, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Example(
-            "kernel of another library",
-            """
+
+## kernel of another library
 first = cu.library()
 second = cu.library()
 kernel = cu.cuLibraryGetKernel(second, "trivial")
@@ -63,11 +57,8 @@ cu.cuLibraryUnload(first)
 cu.launch(kernel, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuLibraryUnload(second)
-""",
-        ),
-        Source(
-            "C++: unloaded once the launch is done",
-            """
+
+## C++: unloaded once the launch is done [c++]
 void run(const void *image, CUstream stream, void **parameters) {
     CUlibrary library;
     CUkernel kernel;
@@ -77,41 +68,27 @@ void run(const void *image, CUstream stream, void **parameters) {
     cuStreamSynchronize(stream);
     cuLibraryUnload(library);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "launched after its library was unloaded",
-            """
+"""
+    INVALID = """
+## launched after its library was unloaded
 library = cu.library()
 kernel = cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
 cu.launch(kernel, 0, 0)  # error: [kernel-use-after-unload]
-""",
-        ),
-        Example(
-            "asked for its function after the library was unloaded",
-            """
+
+## asked for its function after the library was unloaded
 library = cu.library()
 kernel = cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
 cu.cuKernelGetFunction(kernel)  # error: [kernel-use-after-unload]
-""",
-        ),
-        Example(
-            "asked for an attribute",
-            """
+
+## asked for an attribute
 library = cu.library()
 kernel = cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
 cu.cuKernelGetAttribute(0, kernel, device)  # error: [kernel-use-after-unload]
-""",
-        ),
-        Source(
-            "C++: launched after its library was unloaded",
-            """
+
+## C++: launched after its library was unloaded [c++]
 void run(const void *image, CUstream stream, void **parameters) {
     CUlibrary library;
     CUkernel kernel;
@@ -120,12 +97,8 @@ void run(const void *image, CUstream stream, void **parameters) {
     cuLibraryUnload(library);
     cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);  // error: [kernel-use-after-unload]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: asked after its library was unloaded",
-            """
+
+## Python: asked after its library was unloaded [python]
 from cuda.bindings import driver
 
 def threads(path, device):
@@ -135,12 +108,8 @@ def threads(path, device):
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
     error, most = driver.cuKernelGetAttribute(attribute, kernel, device)  # error: [kernel-use-after-unload]
     return most
-""",
-            language="python",
-        ),
-        Source(
-            "C#: asked after its library was unloaded",
-            """
+
+## C#: asked after its library was unloaded [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -154,7 +123,4 @@ class Worker {
         Check(LibraryManagement.cuKernelGetFunction(ref function, kernel));  // error: [kernel-use-after-unload]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -66,64 +66,44 @@ class LaunchImpossibleConfiguration(Rule):
             "CUDA Driver API, Execution Control, cuFuncSetAttribute",
         ),
     )
-    VALID = (
-        Example(
-            "largest block",
-            """
+    VALID = """
+## largest block
 kernel = cu.kernel()
 arguments = [cu.host(8)]
 cu.cuLaunchKernel(kernel, 1, 1, 1, 1024, 1, 1, 0, 0, arguments, 0)
 cu.cuCtxSynchronize()
-""",
-        ),
-        Example(
-            "48 KiB of shared memory",
-            """
+
+## 48 KiB of shared memory
 kernel = cu.kernel()
 arguments = [cu.host(8)]
 cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 49152, 0, arguments, 0)
 cu.cuCtxSynchronize()
-""",
-        ),
-        Example(
-            "more shared memory after asking for it",
-            """
+
+## more shared memory after asking for it
+note: 8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 kernel = cu.kernel()
 arguments = [cu.host(8)]
 cu.cuFuncSetAttribute(kernel, 8, 65536)
 cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 65536, 0, arguments, 0)
 cu.cuCtxSynchronize()
-""",
-            note="8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
-        ),
-    )
-    INVALID = (
-        Example(
-            "too many threads",
-            """
+"""
+    INVALID = """
+## too many threads
 kernel = cu.kernel()
 arguments = [cu.host(8)]
 cu.cuLaunchKernel(kernel, 1, 1, 1, 2048, 1, 1, 0, 0, arguments, 0)  # error: [launch-impossible-configuration]
-""",
-        ),
-        Example(
-            "nothing to do",
-            """
+
+## nothing to do
 kernel = cu.kernel()
 arguments = [cu.host(8)]
 blocks = 0 // 256
 cu.cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, 0, arguments, 0)  # error: [launch-impossible-configuration]
-""",
-        ),
-        Example(
-            "too much shared memory",
-            """
+
+## too much shared memory
 kernel = cu.kernel()
 arguments = [cu.host(8)]
 cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 307200, 0, arguments, 0)  # error: [launch-impossible-configuration]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

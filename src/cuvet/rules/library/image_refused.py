@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.images import image_of, verdict_on
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -58,31 +58,20 @@ class LibraryImageRefused(Rule):
         ),
         documented("lazy loading is the default: on Linux since CUDA 12.2", "CUDA Programming Guide, Lazy Loading"),
     )
-    VALID = (
-        Example(
-            "an image for this GPU",
-            """
+    VALID = """
+## an image for this GPU
 library = cu.library()
 cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Example(
-            "loaded and unloaded",
-            """
+
+## loaded and unloaded
 cu.cuLibraryUnload(cu.library())
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "text",
-            """
+"""
+    INVALID = """
+## text
 library = cu.cuLibraryLoadData(b"text", 0, 0, 0, 0, 0, 0)
 cu.cuLibraryGetKernel(library, "trivial")  # error: [library-image-refused]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

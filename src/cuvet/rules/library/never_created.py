@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class LibraryNeverCreated(NeverCreated):
@@ -38,26 +36,18 @@ class LibraryNeverCreated(NeverCreated):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 library = cu.library()
 cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 library = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.library())[1])
 cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Source(
-            "C++: each by its counterpart",
-            """
+
+## C++: each by its counterpart [c++]
 void run(const char *path, const void *image) {
     CUmodule module;
     CUlibrary library;
@@ -67,27 +57,16 @@ void run(const char *path, const void *image) {
     cuLibraryUnload(library);
     cuModuleUnload(module);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuLibraryGetKernel(0x1234567000, "trivial")  # error: [library-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.module()
 cu.cuLibraryGetKernel(other, "trivial")  # error: [library-never-created]
-""",
-        ),
-        Source(
-            "C++: a module as a library",
-            """
+
+## C++: a module as a library [c++]
 void run(const char *path) {
     CUmodule module;
     CUkernel kernel;
@@ -96,12 +75,8 @@ void run(const char *path) {
     launch(kernel);
     cuModuleUnload(module);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Worker {
     [DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
     [DllImport("nvcuda")] static extern int cuLibraryUnload(IntPtr library);
@@ -112,7 +87,4 @@ class Worker {
         Check(cuLibraryUnload(module));  // error: [library-never-created]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

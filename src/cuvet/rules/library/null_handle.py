@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class LibraryNullHandle(NullHandle):
@@ -35,35 +34,21 @@ class LibraryNullHandle(NullHandle):
             "module_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 library = cu.library()
 cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 library = 0
 if library:
     cu.cuLibraryUnload(library)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuLibraryGetKernel(0, "trivial")  # error: [library-null-handle]
-""",
-        ),
-        Example(
-            "unloaded",
-            """
+
+## unloaded
 cu.cuLibraryUnload(0)  # error: [library-null-handle]
-""",
-        ),
-    )
+"""

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class LibraryUnloadTwice(DestroyTwice):
@@ -37,27 +36,19 @@ class LibraryUnloadTwice(DestroyTwice):
             "library_unload_twice",
         ),
     )
-    VALID = (
-        Example(
-            "unloaded once",
-            """
+    VALID = """
+## unloaded once
 library = cu.library()
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 library = cu.library()
 cu.cuLibraryUnload(library)
 library = cu.library()
 cu.cuLibraryUnload(library)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: unloaded on each way out",
-            """
+
+## C++: unloaded on each way out [c++]
 CUresult run(const void *image) {
     CUlibrary library;
     CUkernel kernel;
@@ -70,30 +61,19 @@ CUresult run(const void *image) {
     launch(kernel);
     return cuLibraryUnload(library);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "unloaded twice",
-            """
+"""
+    INVALID = """
+## unloaded twice
 library = cu.library()
 cu.cuLibraryUnload(library)
 cu.cuLibraryUnload(library)  # error: [library-unload-twice]
-""",
-        ),
-        Example(
-            "unloaded by two threads",
-            """
+
+## unloaded by two threads
 library = cu.library()
 cu.in_thread(lambda: cu.cuLibraryUnload(library))
 cu.cuLibraryUnload(library)  # error: [library-unload-twice]
-""",
-        ),
-        Source(
-            "C++: on failure and at the end",
-            """
+
+## C++: on failure and at the end [c++]
 CUresult run(const void *image) {
     CUlibrary library;
     CUkernel kernel;
@@ -106,12 +86,8 @@ CUresult run(const void *image) {
     cuLibraryUnload(library);  // error: [library-unload-twice]
     return result;
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import driver
 
 def run(path, work):
@@ -121,12 +97,8 @@ def run(path, work):
         error, = driver.cuLibraryUnload(library)
     finally:
         error, = driver.cuLibraryUnload(library)  # error: [library-unload-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -138,7 +110,4 @@ class Worker {
         Check(LibraryManagement.cuLibraryUnload(library));  // error: [library-unload-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class LibraryUseAfterUnload(UseAfterDestroy):
@@ -37,18 +35,14 @@ class LibraryUseAfterUnload(UseAfterDestroy):
             "library_use_after_unload",
         ),
     )
-    VALID = (
-        Example(
-            "unloaded after its last use",
-            """
+    VALID = """
+## unloaded after its last use
 library = cu.library()
 cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Example(
-            "used in two contexts",
-            """
+
+## used in two contexts
+note: a library belongs to no context
 library = cu.library()
 kernel = cu.cuLibraryGetKernel(library, "trivial")
 cu.launch(kernel, 0, 0)
@@ -57,23 +51,16 @@ cu.launch(kernel, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuCtxDestroy(own)
 cu.cuLibraryUnload(library)
-""",
-            note="a library belongs to no context",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 library = cu.library()
 cu.cuLibraryUnload(library)
 library = cu.library()
 cu.cuLibraryGetKernel(library, "trivial")
 cu.cuLibraryUnload(library)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: unloaded after the launch",
-            """
+
+## C++: unloaded after the launch [c++]
 void run(const void *image, CUstream stream) {
     CUlibrary library;
     CUkernel kernel;
@@ -83,30 +70,19 @@ void run(const void *image, CUstream stream) {
     cuStreamSynchronize(stream);
     cuLibraryUnload(library);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its unloading",
-            """
+"""
+    INVALID = """
+## used after its unloading
 library = cu.library()
 cu.cuLibraryUnload(library)
 cu.cuLibraryGetKernel(library, "trivial")  # error: [library-use-after-unload]
-""",
-        ),
-        Example(
-            "unloaded by another thread",
-            """
+
+## unloaded by another thread
 library = cu.library()
 cu.in_thread(lambda: cu.cuLibraryUnload(library))
 cu.cuLibraryGetKernel(library, "trivial")  # error: [library-use-after-unload]
-""",
-        ),
-        Source(
-            "C++: asked for a kernel after it was unloaded",
-            """
+
+## C++: asked for a kernel after it was unloaded [c++]
 void run(const void *image) {
     CUlibrary library;
     CUkernel kernel;
@@ -115,12 +91,8 @@ void run(const void *image) {
     cuLibraryGetKernel(&kernel, library, "kernel");  // error: [library-use-after-unload]
     launch(kernel);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: asked for a kernel after it was unloaded",
-            """
+
+## Python: asked for a kernel after it was unloaded [python]
 from cuda.bindings import driver
 
 def run(path, launch):
@@ -128,12 +100,8 @@ def run(path, launch):
     error, = driver.cuLibraryUnload(library)
     error, kernel = driver.cuLibraryGetKernel(library, b"kernel")  # error: [library-use-after-unload]
     launch(kernel)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: asked for a kernel after it was unloaded",
-            """
+
+## C#: asked for a kernel after it was unloaded [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -145,7 +113,4 @@ class Worker {
         Check(LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel"));  // error: [library-use-after-unload]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -8,7 +8,7 @@ from cuvet.model.library import stream_named
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.evidence import documented, reported
 from cuvet.rules.lifecycle import ENDS, named_among
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -55,10 +55,9 @@ class LibraryHandleChangedInUse(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "shared, and not changed",
-            """
+    VALID = """
+## shared, and not changed
+note: cuBLAS allows it
 handle = cu.cublas.cublasCreate()
 memory = cu.cuMemAlloc(4096)
 
@@ -67,23 +66,15 @@ def work():
     cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
 
 cu.in_threads(work, work, times=100)
-""",
-            note="cuBLAS allows it",
-        ),
-        Example(
-            "changed between the calls",
-            """
+
+## changed between the calls
 handle = cu.cusparse.cusparseCreate()
 cu.in_thread(lambda: cu.cusparse.cusparseSetStream(handle, 0))
 cu.cusparse.cusparseSetStream(handle, 0)
 cu.cusparse.cusparseDestroy(handle)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "two threads, each with its stream",
-            """
+"""
+    INVALID = """
+## two threads, each with its stream
 handle = cu.cublas.cublasCreate()
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 memory, factor = cu.cuMemAlloc(1 << 20), cu.host(4)
@@ -95,9 +86,7 @@ def work(stream):
         cu.cublas.cublasSscal(handle, 1 << 18, factor, memory, 1)
 
 cu.in_threads(lambda: work(first), lambda: work(second), times=250)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -11,7 +11,7 @@ from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.library_handles import returned
 from cuvet.rules.lifecycle import place
 from cuvet.rules.memory.exhausted import explain_exhausted
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -68,37 +68,25 @@ class LibraryHandleCreationFailed(Rule):
             "https://github.com/tensorflow/tensorflow/issues/27144",
         ),
     )
-    VALID = (
-        Example(
-            "made without CUDA having been started",
-            """
+    VALID = """
+## made without CUDA having been started [no-setup]
+note: the library starts it
 handle = cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnSetStream(handle, 0)
 cu.cudnn.cudnnDestroy(handle)
-""",
-            setup=False,
-            note="the library starts it",
-        ),
-        Example(
-            "made after an error that is over",
-            """
+
+## made after an error that is over
 cu.cuModuleGetGlobal(cu.module(), "absent")
 cu.cublas.cublasDestroy(cu.cublas.cublasCreate())
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "context lost before",
-            """
-ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\\0"
+"""
+    INVALID = r"""
+## context lost before
+ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\0"
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "dies")
 cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
 cu.cuCtxSynchronize()  # error: [error-sticky]
 cu.cudnn.cudnnCreate()  # warning: [library-handle-creation-failed]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

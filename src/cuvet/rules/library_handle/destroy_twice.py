@@ -8,8 +8,7 @@ from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import ENDS, DestroyTwice, a
-from cuvet.rules.rule import ABORT, Example, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import ABORT, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -49,25 +48,17 @@ class LibraryHandleDestroyTwice(DestroyTwice):
         ),
     )
     succeeds = evidence[1]
-    VALID = (
-        Example(
-            "each handle once",
-            """
+    VALID = """
+## each handle once
 first, second = cu.cudnn.cudnnCreate(), cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnDestroy(first)
 cu.cudnn.cudnnDestroy(second)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
 cu.cudnn.cudnnDestroy(cu.cudnn.cudnnCreate())
 cu.cudnn.cudnnDestroy(cu.cudnn.cudnnCreate())
-""",
-        ),
-        Source(
-            "C++: destroyed on each way out",
-            """
+
+## C++: destroyed on each way out [c++]
 bool solve(int n) {
     cublasHandle_t handle;
     cublasCreate(&handle);
@@ -78,30 +69,19 @@ bool solve(int n) {
     cublasDestroy(handle);
     return true;
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "cuDNN handle",
-            """
+"""
+    INVALID = """
+## cuDNN handle
 handle = cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnDestroy(handle)
 cu.cudnn.cudnnDestroy(handle)  # error: [library-handle-destroy-twice]
-""",
-        ),
-        Example(
-            "cuBLAS handle of two owners",
-            """
+
+## cuBLAS handle of two owners
 handle = cu.cublas.cublasCreate()
 cu.in_thread(lambda: cu.cublas.cublasDestroy(handle))
 cu.cublas.cublasDestroy(handle)  # error: [library-handle-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [c++]
 bool solve(int n) {
     cublasHandle_t handle;
     cublasCreate(&handle);
@@ -111,12 +91,8 @@ bool solve(int n) {
     cublasDestroy(handle);  // error: [library-handle-destroy-twice]
     return solved;
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 class Solver {
     void Run() {
         CudaBlasHandle handle = new CudaBlasHandle();
@@ -126,10 +102,7 @@ class Solver {
         Check(CudaBlasNativeMethods.cublasDestroy_v2(handle));  // error: [library-handle-destroy-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

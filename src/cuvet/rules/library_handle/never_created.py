@@ -9,7 +9,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES
 from cuvet.rules.lifecycle import a, named_among
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -56,30 +56,19 @@ class LibraryHandleNeverCreated(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "handle that was made",
-            """
+    VALID = """
+## handle that was made
 handle = cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnSetStream(handle, 0)
-""",
-        ),
-        Example(
-            "handle that another thread made",
-            """
+
+## handle that another thread made
 handle = cu.in_thread(cu.cublas.cublasCreate)
 cu.cublas.cublasSetStream(handle, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "memory that is no handle",
-            """
+"""
+    INVALID = """
+## memory that is no handle
 cu.cudnn.cudnnSetStream(cu.host(1 << 16), 0)  # warning: [library-handle-never-created]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, is_null, returned
 from cuvet.rules.lifecycle import named, place, was_seen_made
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -64,37 +64,26 @@ class LibraryHandleNotMade(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "made, and then used",
-            """
+    VALID = """
+## made, and then used
 handle = cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnSetStream(handle, 0)
 cu.cudnn.cudnnDestroy(handle)
-""",
-        ),
-        Example(
-            "status looked at",
-            """
+
+## status looked at
 handle = cu.cublas.cublasCreate()
 if not cu.status:
     cu.cublas.cublasSetStream(handle, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "status not looked at",
-            """
-ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\\0"
+"""
+    INVALID = r"""
+## status not looked at
+ptx = b".version 7.0 .target sm_75 .address_size 64 .visible .entry dies() { trap; }\0"
 kernel = cu.cuModuleGetFunction(cu.cuModuleLoadData(ptx), "dies")
 cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
 cu.cuCtxSynchronize()  # error: [error-sticky]
 handle = cu.cudnn.cudnnCreate()  # warning: [library-handle-creation-failed]
 cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, is_null
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -62,21 +62,22 @@ class LibraryHandleNull(Rule):
             "cuFFT API Reference, cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult",
         ),
     )
-    VALID = (
-        Example(
-            "made before",
-            """
+    VALID = """
+## made before
 handle = cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnSetStream(handle, 0)
 cu.cudnn.cudnnDestroy(handle)
-""",
-        ),
-        Example("NULL destroyed", "\ncu.cudnn.cudnnDestroy(0)\n"),
-    )
-    INVALID = (
-        Example("cuDNN", "\ncu.cudnn.cudnnSetStream(0, 0)  # error: [library-handle-null]\n"),
-        Example("cuBLAS", "\ncu.cublas.cublasSetStream(0, 0)  # error: [library-handle-null]\n"),
-    )
+
+## NULL destroyed
+cu.cudnn.cudnnDestroy(0)
+"""
+    INVALID = """
+## cuDNN
+cu.cudnn.cudnnSetStream(0, 0)  # error: [library-handle-null]
+
+## cuBLAS
+cu.cublas.cublasSetStream(0, 0)  # error: [library-handle-null]
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

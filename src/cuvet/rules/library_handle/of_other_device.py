@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.library import owner
 from cuvet.rules.evidence import documented, reported
 from cuvet.rules.library_handles import handles_used, is_of_one_context, works
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Context, Model
@@ -77,61 +77,40 @@ class LibraryHandleOfOtherDevice(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "its device made current",
-            """
+    VALID = """
+## its device made current [devices=2]
 handle = cu.cublas.cublasCreate()
 memory = cu.cuMemAlloc(4096)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 cu.cuCtxSetCurrent(context)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
-""",
-            devices=2,
-        ),
-        Example(
-            "destroyed with another device current",
-            """
+
+## destroyed with another device current [devices=2]
 handle = cu.cublas.cublasCreate()
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 cu.cublas.cublasDestroy(handle)
-""",
-            devices=2,
-        ),
-        Example(
-            "one handle for each device",
-            """
+
+## one handle for each device [devices=2]
 first = cu.cublas.cublasCreate()
 memory = cu.cuMemAlloc(4096)
 cu.cublas.cublasSscal(first, 16, cu.host(4), memory, 1)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 second = cu.cublas.cublasCreate()
 cu.cublas.cublasSscal(second, 16, cu.host(4), cu.cuMemAlloc(4096), 1)
-""",
-            devices=2,
-        ),
-    )
-    INVALID = (
-        Example(
-            "another device current",
-            """
+"""
+    INVALID = """
+## another device current [devices=2]
 handle = cu.cublas.cublasCreate()
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 memory = cu.cuMemAlloc(4096)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-handle-of-other-device]
-""",
-            devices=2,
-        ),
-        Example(
-            "another context current",
-            """
+
+## another context current
 handle = cu.cublas.cublasCreate()
 own = cu.cuCtxCreate(0, 0, device)
 memory = cu.cuMemAlloc(4096)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-handle-of-other-device]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

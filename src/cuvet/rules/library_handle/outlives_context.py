@@ -8,7 +8,7 @@ from cuvet.model.objects import LibraryObject
 from cuvet.rules.evidence import documented, reported
 from cuvet.rules.library_handles import is_of_one_context, works
 from cuvet.rules.lifecycle import chain, ending, named_among
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -70,60 +70,43 @@ class LibraryHandleOutlivesContext(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "destroyed before the reset",
-            """
+    VALID = """
+## destroyed before the reset
 handle = cu.cublas.cublasCreate()
 cu.cublas.cublasDestroy(handle)
 cu.cuDevicePrimaryCtxReset(device)
-""",
-        ),
-        Example(
-            "made anew after the reset",
-            """
+
+## made anew after the reset
 cu.cublas.cublasDestroy(cu.cublas.cublasCreate())
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(device))
 handle = cu.cublas.cublasCreate()
 cu.cublas.cublasSscal(handle, 16, cu.host(4), cu.cuMemAlloc(4096), 1)
-""",
-        ),
-        Example(
-            "another context destroyed",
-            """
+
+## another context destroyed
 handle = cu.cublas.cublasCreate()
 memory = cu.cuMemAlloc(4096)
 cu.cuCtxDestroy(cu.cuCtxCreate(0, 0, device))
 cu.cuCtxSetCurrent(context)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "handle",
-            """
+"""
+    INVALID = """
+## handle
 own = cu.cuCtxCreate(0, 0, device)
 handle = cu.cublas.cublasCreate()
 cu.cuCtxDestroy(own)
 cu.cuCtxSetCurrent(context)
 memory = cu.cuMemAlloc(4096)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-handle-outlives-context]
-""",
-        ),
-        Example(
-            "plan",
-            """
+
+## plan
 own = cu.cuCtxCreate(0, 0, device)
 plan = cu.cufft.cufftPlan1d(64, 0x29, 1)
 cu.cuCtxDestroy(own)
 cu.cuCtxSetCurrent(context)
 memory = cu.cuMemAlloc(4096)
 cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-outlives-context]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -74,29 +74,21 @@ class LibraryHandleSharedBetweenThreads(Rule):
         reported("a race on one cuDNN handle, mended by a pool", "https://github.com/pytorch/pytorch/pull/14861"),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "one thread after the other",
-            """
+    VALID = """
+## one thread after the other
 handle = cu.cudnn.cudnnCreate()
 cu.in_thread(lambda: cu.cudnn.cudnnSetStream(handle, 0))
 cu.cudnn.cudnnDestroy(handle)
-""",
-        ),
-        Example(
-            "a handle for each thread",
-            """
+
+## a handle for each thread
 def work():
     handle = cu.cudnn.cudnnCreate()
     for _ in range(100):
         cu.cudnn.cudnnSetStream(handle, 0)
 
 cu.in_threads(work, work)
-""",
-        ),
-        Example(
-            "under a lock",
-            """
+
+## under a lock
 import threading
 
 handle, lock = cu.cudnn.cudnnCreate(), threading.Lock()
@@ -106,22 +98,16 @@ def work():
         cu.cudnn.cudnnSetStream(handle, 0)
 
 cu.in_threads(work, work, times=100)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "without a lock",
-            """
+"""
+    INVALID = """
+## without a lock
 handle = cu.cudnn.cudnnCreate()
 
 def work():
     cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-shared-between-threads]
 
 cu.in_threads(work, work, times=500)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, handles_used, works
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -57,10 +57,8 @@ class LibraryHandleStreamDestroyed(Rule):
         ),
     )
     succeeds = evidence[3]
-    VALID = (
-        Example(
-            "stream set back before",
-            """
+    VALID = """
+## stream set back before
 handle = cu.cublas.cublasCreate()
 memory = cu.cuMemAlloc(4096)
 stream = cu.cuStreamCreate(0)
@@ -68,22 +66,16 @@ cu.cublas.cublasSetStream(handle, stream)
 cu.cublas.cublasSetStream(handle, 0)
 cu.cuStreamDestroy(stream)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
-""",
-        ),
-        Example(
-            "handle destroyed after its stream",
-            """
+
+## handle destroyed after its stream
+note: nothing is enqueued any more
 handle = cu.cublas.cublasCreate()
 stream = cu.cuStreamCreate(0)
 cu.cublas.cublasSetStream(handle, stream)
 cu.cuStreamDestroy(stream)
 cu.cublas.cublasDestroy(handle)
-""",
-            note="nothing is enqueued any more",
-        ),
-        Example(
-            "another stream set after",
-            """
+
+## another stream set after
 handle = cu.cublas.cublasCreate()
 memory = cu.cuMemAlloc(4096)
 stream = cu.cuStreamCreate(0)
@@ -91,33 +83,24 @@ cu.cublas.cublasSetStream(handle, stream)
 cu.cuStreamDestroy(stream)
 cu.cublas.cublasSetStream(handle, 0)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "cuBLAS",
-            """
+"""
+    INVALID = """
+## cuBLAS
 handle = cu.cublas.cublasCreate()
 memory = cu.cuMemAlloc(4096)
 stream = cu.cuStreamCreate(0)
 cu.cublas.cublasSetStream(handle, stream)
 cu.cuStreamDestroy(stream)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-handle-stream-destroyed]
-""",
-        ),
-        Example(
-            "cuFFT plan",
-            """
+
+## cuFFT plan
 plan = cu.cufft.cufftPlan1d(64, 0x29, 1)
 memory = cu.cuMemAlloc(4096)
 stream = cu.cuStreamCreate(0)
 cu.cufft.cufftSetStream(plan, stream)
 cu.cuStreamDestroy(stream)
 cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-stream-destroyed]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,8 +7,7 @@ from cuvet.catalog.roles import LIBRARY_OBJECTS
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
-from cuvet.rules.rule import Example, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -53,39 +52,28 @@ class LibraryHandleUseAfterDestroy(UseAfterDestroy):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "destroyed after the last use",
-            """
+    VALID = """
+## destroyed after the last use
 handle = cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnSetStream(handle, 0)
 cu.cudnn.cudnnDestroy(handle)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new handle often has the old one's value
 cu.cublas.cublasDestroy(cu.cublas.cublasCreate())
 handle = cu.cublas.cublasCreate()
 cu.cublas.cublasSetStream(handle, 0)
 cu.cublas.cublasDestroy(handle)
-""",
-            note="the new handle often has the old one's value",
-        ),
-        Example(
-            "descriptor outlives the handle",
-            """
+
+## descriptor outlives the handle
+note: a descriptor belongs to no handle
 handle = cu.cudnn.cudnnCreate()
 descriptor = cu.cudnn.cudnnCreateTensorDescriptor()
 cu.cudnn.cudnnDestroy(handle)
 cu.cudnn.cudnnSetTensor4dDescriptor(descriptor, 0, 0, 1, 1, 8, 8)
 cu.cudnn.cudnnDestroyTensorDescriptor(descriptor)
-""",
-            note="a descriptor belongs to no handle",
-        ),
-        Source(
-            "C++: destroyed after the last use",
-            """
+
+## C++: destroyed after the last use [c++]
 void transform(cufftComplex *values, int n) {
     cufftHandle plan;
     cufftPlan1d(&plan, n, CUFFT_C2C, 1);
@@ -93,12 +81,8 @@ void transform(cufftComplex *values, int n) {
     cudaDeviceSynchronize();
     cufftDestroy(plan);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C++: a plan for each size",
-            """
+
+## C++: a plan for each size [c++]
 void transform(cufftComplex *values, const int *sizes, int count) {
     for (int i = 0; i < count; ++i) {
         cufftHandle plan;
@@ -107,50 +91,32 @@ void transform(cufftComplex *values, const int *sizes, int count) {
         cufftDestroy(plan);
     }
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "cuDNN handle",
-            """
+"""
+    INVALID = """
+## cuDNN handle
 handle = cu.cudnn.cudnnCreate()
 cu.cudnn.cudnnDestroy(handle)
 cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-use-after-destroy]
-""",
-        ),
-        Example(
-            "cuDNN descriptor",
-            """
+
+## cuDNN descriptor
 descriptor = cu.cudnn.cudnnCreateTensorDescriptor()
 cu.cudnn.cudnnDestroyTensorDescriptor(descriptor)
 cu.cudnn.cudnnSetTensor4dDescriptor(descriptor, 0, 0, 1, 1, 8, 8)  # error: [library-handle-use-after-destroy]
-""",
-        ),
-        Example(
-            "cuBLAS handle destroyed by another thread",
-            """
+
+## cuBLAS handle destroyed by another thread
 handle = cu.cublas.cublasCreate()
 cu.in_thread(lambda: cu.cublas.cublasDestroy(handle))
 cu.cublas.cublasSetStream(handle, 0)  # error: [library-handle-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: a plan that was destroyed",
-            """
+
+## C++: a plan that was destroyed [c++]
 void transform(cufftComplex *values, int n) {
     cufftHandle plan;
     cufftPlan1d(&plan, n, CUFFT_C2C, 1);
     cufftDestroy(plan);
     cufftExecC2C(plan, values, values, CUFFT_FORWARD);  // error: [library-handle-use-after-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C++: a descriptor that was destroyed",
-            """
+
+## C++: a descriptor that was destroyed [c++]
 void convolve(cudnnHandle_t handle, const float *values, float *result) {
     cudnnTensorDescriptor_t shape;
     float one = 1, zero = 0;
@@ -159,12 +125,8 @@ void convolve(cudnnHandle_t handle, const float *values, float *result) {
     cudnnDestroyTensorDescriptor(shape);
     cudnnAddTensor(handle, &one, shape, values, &zero, shape, result);  // error: [library-handle-use-after-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 class Solver {
     void Run(CUstream stream) {
         CudaBlasHandle handle = new CudaBlasHandle();
@@ -173,10 +135,7 @@ class Solver {
         Check(CudaBlasNativeMethods.cublasSetStream_v2(handle, stream));  // error: [library-handle-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

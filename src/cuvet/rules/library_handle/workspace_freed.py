@@ -8,7 +8,7 @@ from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind, Verb
 from cuvet.rules.evidence import documented
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Role
@@ -55,52 +55,38 @@ class LibraryHandleWorkspaceFreed(Rule):
         ),
     )
     succeeds = evidence[1]
-    VALID = (
-        Example(
-            "freed after the handle",
-            """
+    VALID = """
+## freed after the handle
 handle = cu.cublas.cublasCreate()
 workspace = cu.cuMemAlloc(1 << 22)
 cu.cublas.cublasSetWorkspace(handle, workspace, 1 << 22)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), cu.cuMemAlloc(4096), 1)
 cu.cublas.cublasDestroy(handle)
 cu.cuMemFree(workspace)
-""",
-        ),
-        Example(
-            "workspace set back by the stream",
-            """
+
+## workspace set back by the stream
 handle = cu.cublas.cublasCreate()
 memory, workspace = cu.cuMemAlloc(4096), cu.cuMemAlloc(1 << 22)
 cu.cublas.cublasSetWorkspace(handle, workspace, 1 << 22)
 cu.cublas.cublasSetStream(handle, 0)
 cu.cuMemFree(workspace)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "cuBLAS",
-            """
+"""
+    INVALID = """
+## cuBLAS
 handle = cu.cublas.cublasCreate()
 memory, workspace = cu.cuMemAlloc(4096), cu.cuMemAlloc(1 << 22)
 cu.cublas.cublasSetWorkspace(handle, workspace, 1 << 22)
 cu.cuMemFree(workspace)
 cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-handle-workspace-freed]
-""",
-        ),
-        Example(
-            "cuFFT",
-            """
+
+## cuFFT
 plan = cu.cufft.cufftPlan1d(64, 0x29, 1)
 memory, workspace = cu.cuMemAlloc(4096), cu.cuMemAlloc(1 << 22)
 cu.cufft.cufftSetWorkArea(plan, workspace)
 cu.cuMemFree(workspace)
 cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-workspace-freed]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES
 from cuvet.rules.lifecycle import a, named_among, was_seen_made
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -59,34 +59,23 @@ class LibraryHandleWrongKind(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "cuBLAS handle for cuBLASLt",
-            """
+    VALID = """
+## cuBLAS handle for cuBLASLt
 handle = cu.cublas.cublasCreate()
 compute_32f, real_32f = 68, 0
 cu.cublaslt.cublasLtMatmulAlgoGetIds(handle, compute_32f, *[real_32f] * 5, 1, cu.host(4), cu.host(4))
 cu.cublas.cublasDestroy(handle)
-""",
-        ),
-        Example(
-            "each library's own",
-            """
+
+## each library's own
 blas, dnn = cu.cublas.cublasCreate(), cu.cudnn.cudnnCreate()
 cu.cublas.cublasSetStream(blas, 0)
 cu.cudnn.cudnnSetStream(dnn, 0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "descriptor in place of the handle",
-            """
+"""
+    INVALID = """
+## descriptor in place of the handle
 descriptor = cu.cudnn.cudnnCreateTensorDescriptor()
 cu.cudnn.cudnnSetStream(descriptor, 0)  # error: [library-handle-wrong-kind]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class LinkerDestroyTwice(DestroyTwice):
@@ -37,26 +36,18 @@ class LinkerDestroyTwice(DestroyTwice):
             "CUDA Driver API, Module Management, cuLinkDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 cu.cuLinkDestroy(cu.cuLinkCreate(0, 0, 0))
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one may have the old handle value
 linker = cu.cuLinkCreate(0, 0, 0)
 cu.cuLinkDestroy(linker)
 linker = cu.cuLinkCreate(0, 0, 0)
 cu.cuLinkDestroy(linker)
-""",
-            note="the new one may have the old handle value",
-        ),
-        Source(
-            "C++: destroyed once the module is loaded",
-            """
+
+## C++: destroyed once the module is loaded [c++]
 bool link(const char *ptx, size_t size, CUmodule *module) {
     CUlinkState linker;
     void *image = nullptr;
@@ -68,22 +59,14 @@ bool link(const char *ptx, size_t size, CUmodule *module) {
     cuLinkDestroy(linker);
     return linked == CUDA_SUCCESS;
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 linker = cu.cuLinkCreate(0, 0, 0)
 cu.cuLinkDestroy(linker)
 cu.cuLinkDestroy(linker)  # error: [linker-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [c++]
 bool link(const char *ptx, size_t size, CUmodule *module) {
     CUlinkState linker;
     void *image = nullptr;
@@ -97,12 +80,8 @@ bool link(const char *ptx, size_t size, CUmodule *module) {
     cuLinkDestroy(linker);  // error: [linker-destroy-twice]
     return linked == CUDA_SUCCESS;
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import driver
 
 def link(add):
@@ -115,7 +94,4 @@ def link(add):
     finally:
         error, = driver.cuLinkDestroy(linker)  # error: [linker-destroy-twice]
     return module
-""",
-            language="python",
-        ),
-    )
+"""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -42,37 +42,26 @@ class LinkerDestroyedOnOtherThread(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "destroyed where it was created",
-            """
+    VALID = """
+## destroyed where it was created
 linker = cu.cuLinkCreate(0, 0, 0)
 cu.cuLinkDestroy(linker)
 cu.cuLinkDestroy(cu.cuLinkCreate(0, 0, 0))
-""",
-        ),
-        Example(
-            "used on another thread",
-            """
+
+## used on another thread
+note: only the end has to be on the first thread
 linker = cu.cuLinkCreate(0, 0, 0)
 ptx = 1
 cu.in_thread(lambda: cu.cuLinkAddData(linker, ptx, cu.ptx, len(cu.ptx), "part", 0, 0, 0))
 cu.cuLinkDestroy(linker)
 cu.cuLinkDestroy(cu.cuLinkCreate(0, 0, 0))
-""",
-            note="only the end has to be on the first thread",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed on another thread",
-            """
+"""
+    INVALID = """
+## destroyed on another thread
 linker = cu.cuLinkCreate(0, 0, 0)
 cu.in_thread(lambda: cu.cuLinkDestroy(linker))
 cu.cuLinkCreate(0, 0, 0)  # warning: [linker-destroyed-on-other-thread]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Allocation, Call, HostMemory, Model
@@ -54,55 +54,37 @@ class MemoryAccessPastEnd(Rule):
             "CUDA Driver API, Memory Management, cuMemcpy2D",
         ),
     )
-    VALID = (
-        Example(
-            "up to the last byte",
-            """
+    VALID = """
+## up to the last byte
+note: cuMemsetD32 counts elements of four bytes
 memory = cu.cuMemAlloc(4096)
 cu.cuMemcpyHtoD(memory + 4000, cu.host(96), 96)
 cu.cuMemsetD32(memory, 0, 1024)
 cu.cuMemFree(memory)
-""",
-            note="cuMemsetD32 counts elements of four bytes",
-        ),
-        Example(
-            "rows with the allocation's pitch",
-            """
+
+## rows with the allocation's pitch
 memory, pitch = cu.cuMemAllocPitch(100, 10, 4)
 cu.cuMemsetD2D8(memory, pitch, 0, 100, 10)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "last row shorter than the pitch",
-            """
+
+## last row shorter than the pitch
+note: the last row ends after its width, not after the pitch
 memory = cu.cuMemAlloc(9 * 512 + 100)
 cu.cuMemsetD2D8(memory, 512, 0, 100, 10)
 cu.cuMemFree(memory)
-""",
-            note="the last row ends after its width, not after the pitch",
-        ),
-    )
-    INVALID = (
-        Example(
-            "copy of elements taken for bytes",
-            """
+"""
+    INVALID = """
+## copy of elements taken for bytes
 memory = cu.cuMemAlloc(4096)
 cu.cuMemcpyHtoD(memory, cu.host(8192), 8192)  # error: [memory-access-past-end]
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "set that starts in the middle",
-            """
+
+## set that starts in the middle
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD8(memory + 512, 0, 4096)  # error: [memory-access-past-end]
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "one row too many",
-            """
+
+## one row too many
 memory, pitch = cu.cuMemAllocPitch(100, 10, 4)
 copy = cu.struct(
     "CUDA_MEMCPY2D",
@@ -112,9 +94,7 @@ copy = cu.struct(
 )
 cu.cuMemcpy2DUnaligned(copy)  # error: [memory-access-past-end]
 cu.cuMemFree(memory)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

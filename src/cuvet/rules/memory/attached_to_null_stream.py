@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Allocation, Call, Model
@@ -48,42 +48,28 @@ class MemoryAttachedToNullStream(Rule):
             "CUDA Driver API, Stream Management, cuStreamAttachMemAsync",
         ),
     )
-    VALID = (
-        Example(
-            "to a stream, and to all",
-            """
+    VALID = """
+## to a stream, and to all
 stream, memory = cu.cuStreamCreate(0), cu.cuMemAllocManaged(4096, 1)
 everywhere, single = 1, 4
 cu.cuStreamAttachMemAsync(stream, memory, 0, single)
 cu.cuStreamAttachMemAsync(0, memory, 0, everywhere)
-""",
-        ),
-        Example(
-            "to the host",
-            """
+
+## to the host
 memory, host = cu.cuMemAllocManaged(4096, 1), 2
 cu.cuStreamAttachMemAsync(0, memory, 0, host)
 cu.cuMemFree(memory)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "to the NULL stream",
-            """
+"""
+    INVALID = """
+## to the NULL stream
 memory, single = cu.cuMemAllocManaged(4096, 1), 4
 cu.cuStreamAttachMemAsync(0, memory, 0, single)  # error: [memory-attached-to-null-stream]
-""",
-        ),
-        Example(
-            "to the NULL stream, with no flags",
-            """
+
+## to the NULL stream, with no flags
+note: the driver dies in the call
 memory = cu.cuMemAllocManaged(4096, 1)
 cu.cuStreamAttachMemAsync(0, memory, 0, 0)  # error: [memory-attached-to-null-stream]
-""",
-            note="the driver dies in the call",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Allocation, Call, HostMemory, Model
@@ -42,57 +42,40 @@ class MemoryDereferencedOnHost(Rule):
             "CUDA Driver API, Memory Management, cuMemAllocManaged",
         ),
     )
-    VALID = (
-        Example(
-            "copied to the host first",
-            """
+    VALID = """
+## copied to the host first
 memory = cu.cuMemAlloc(4096)
 buffer = cu.host(4096)
 cu.cuMemsetD8(memory, 1, 4096)
 cu.cuMemcpyDtoH(buffer, memory, 4096)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "pinned memory",
-            """
+
+## pinned memory
+note: pinned memory is host memory
 import ctypes
 memory = cu.cuMemHostAlloc(4096, 0)
 ctypes.c_int.from_address(memory).value = 1
 cu.cuMemFreeHost(memory)
-""",
-            note="pinned memory is host memory",
-        ),
-        Example(
-            "managed memory",
-            """
+
+## managed memory
+note: both sides reach managed memory
 import ctypes
 memory = cu.cuMemAllocManaged(4096, 1)
 ctypes.c_int.from_address(memory).value = 1
 cu.cuMemFree(memory)
-""",
-            note="both sides reach managed memory",
-        ),
-    )
-    INVALID = (
-        Example(
-            "living device memory",
-            """
+"""
+    INVALID = """
+## living device memory
 import ctypes
 memory = cu.cuMemAlloc(4096)
 value = ctypes.c_int.from_address(memory).value  # error: [memory-dereferenced-on-host]
-""",
-        ),
-        Example(
-            "freed device memory",
-            """
+
+## freed device memory
 import ctypes
 memory = cu.cuMemAlloc(4096)
 cu.cuMemFree(memory)
 value = ctypes.c_int.from_address(memory).value  # error: [memory-dereferenced-on-host]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.ledger import HOST, MANAGED, Heap, Total, backing
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 from cuvet.sizes import binary_size
 
 if TYPE_CHECKING:
@@ -53,35 +53,24 @@ class MemoryExhausted(Rule):
             "malloc_too_large",
         ),
     )
-    VALID = (
-        Example(
-            "there is enough",
-            """
+    VALID = """
+## there is enough
 memory = cu.cuMemAlloc(1 << 30)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "freed before the next",
-            """
+
+## freed before the next
+note: 256 GiB in all, 1 GiB at a time
 for _ in range(256):
     memory = cu.cuMemAlloc(1 << 30)
     cu.cuMemFree(memory)
-""",
-            note="256 GiB in all, 1 GiB at a time",
-        ),
-    )
-    INVALID = (
-        Example(
-            "more than half of it twice",
-            """
+"""
+    INVALID = """
+## more than half of it twice
+note: each allocation fits the device, both together do not
 free, total = cu.cuMemGetInfo()
 cu.cuMemAlloc(total // 10 * 6)
 cu.cuMemAlloc(total // 10 * 6)  # note: [memory-exhausted]
-""",
-            note="each allocation fits the device, both together do not",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -46,53 +46,36 @@ class MemoryFreeInterior(Rule):
             "CUDA Driver API, Memory Management, cuMemFree",
         ),
     )
-    VALID = (
-        Example(
-            "the pointer that was returned",
-            """
+    VALID = """
+## the pointer that was returned
 memory = cu.cuMemAlloc(1 << 20)
 inside = memory + 64
 cu.cuMemsetD8(inside, 0, 64)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "neighbouring allocations",
-            """
+
+## neighbouring allocations
+note: the end of one allocation may be the start of the next
 first = cu.cuMemAlloc(4096)
 second = cu.cuMemAlloc(4096)
 cu.cuMemFree(second)
 cu.cuMemFree(first)
-""",
-            note="the end of one allocation may be the start of the next",
-        ),
-    )
-    INVALID = (
-        Example(
-            "device memory",
-            """
+"""
+    INVALID = """
+## device memory
 memory = cu.cuMemAlloc(1 << 20)
 cu.cuMemFree(memory + 64)  # error: [memory-free-interior]
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "stream-ordered memory",
-            """
+
+## stream-ordered memory
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeAsync(memory + 256, 0)  # error: [memory-free-interior]
 cu.cuMemFreeAsync(memory, 0)
-""",
-        ),
-        Example(
-            "pinned host memory",
-            """
+
+## pinned host memory
 memory = cu.cuMemHostAlloc(8192, 0)
 cu.cuMemFreeHost(memory + 64)  # error: [memory-free-interior]
 cu.cuMemFreeHost(memory)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -46,57 +46,37 @@ class MemoryFreeNeverAllocated(Rule):
             "CUDA Driver API, Memory Management, cuMemFree",
         ),
     )
-    VALID = (
-        Example(
-            "device memory",
-            """
+    VALID = """
+## device memory
 memory = cu.cuMemAlloc(1024)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "managed memory",
-            """
+
+## managed memory
+note: managed memory is freed by cuMemFree, although the host can use it
 memory = cu.cuMemAllocManaged(4096, 1)
 cu.cuMemFree(memory)
-""",
-            note="managed memory is freed by cuMemFree, although the host can use it",
-        ),
-        Example(
-            "freed with another context current",
-            """
+
+## freed with another context current
+note: the address says which context the memory belongs to
 memory = cu.cuMemAlloc(4096)
 cu.cuCtxSetCurrent(0)
 other = cu.cuCtxCreate(0, 0, device)
 cu.cuMemFree(memory)
 cu.cuCtxDestroy(other)
-""",
-            note="the address says which context the memory belongs to",
-        ),
-    )
-    INVALID = (
-        Example(
-            "host memory",
-            """
+"""
+    INVALID = """
+## host memory
 buffer = cu.host(1024)
 cu.cuMemFree(buffer)  # error: [memory-free-never-allocated]
-""",
-        ),
-        Example(
-            "host memory, in stream order",
-            """
+
+## host memory, in stream order
 buffer = cu.host(64)
 cu.cuMemFreeAsync(buffer, 0)  # error: [memory-free-never-allocated]
-""",
-        ),
-        Example(
-            "host memory that is not pinned",
-            """
+
+## host memory that is not pinned
 buffer = cu.host(64)
 cu.cuMemFreeHost(buffer)  # error: [memory-free-never-allocated]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

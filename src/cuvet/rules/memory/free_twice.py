@@ -7,8 +7,7 @@ from cuvet.model import Allocation
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -58,41 +57,30 @@ class MemoryFreeTwice(Rule):
         ),
     )
     succeeds: ClassVar = {"cuMemFree": evidence[1], "cuMemFreeAsync": evidence[2]}
-    VALID = (
-        Example(
-            "freed once, the pointer cleared",
-            """
+    VALID = """
+## freed once, the pointer cleared
+note: freeing NULL does nothing
 memory = cu.cuMemAlloc(1024)
 cu.cuMemFree(memory)
 memory = 0
 cu.cuMemFree(memory)
-""",
-            note="freeing NULL does nothing",
-        ),
-        Example(
-            "address handed out again",
-            """
+
+## address handed out again
+note: the second allocation may have the first one's address
 first = cu.cuMemAlloc(1 << 20)
 cu.cuMemFree(first)
 second = cu.cuMemAlloc(1 << 20)
 cu.cuMemFree(second)
-""",
-            note="the second allocation may have the first one's address",
-        ),
-        Example(
-            "stream-ordered memory freed at once",
-            """
+
+## stream-ordered memory freed at once
+note: cuMemFree takes stream-ordered memory too
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuMemFree(memory)
 cu.cuStreamDestroy(stream)
-""",
-            note="cuMemFree takes stream-ordered memory too",
-        ),
-        Source(
-            "C++: freed on each way out",
-            """
+
+## C++: freed on each way out [cuda]
 int solve(float *host, size_t bytes) {
     float *values;
     cudaMalloc(&values, bytes);
@@ -105,11 +93,8 @@ int solve(float *host, size_t bytes) {
     cudaFree(values);
     return 0;
 }
-""",
-        ),
-        Source(
-            "C++: pointers that change places",
-            """
+
+## C++: pointers that change places [cuda]
 void iterate(float *front, float *back, int rounds) {
     for (int i = 0; i < rounds; ++i) {
         blur<<<1, 256>>>(front, back);
@@ -120,11 +105,8 @@ void iterate(float *front, float *back, int rounds) {
     cudaFree(front);
     cudaFree(back);
 }
-""",
-        ),
-        Source(
-            "C++: grown",
-            """
+
+## C++: grown [cuda]
 void grow(float **values, size_t *bytes, size_t wanted) {
     if (*bytes < wanted) {
         cudaFree(*values);
@@ -132,11 +114,8 @@ void grow(float **values, size_t *bytes, size_t wanted) {
         *bytes = wanted;
     }
 }
-""",
-        ),
-        Source(
-            "Python: in finally alone",
-            """
+
+## Python: in finally alone [python]
 from cuda.bindings import runtime as cudart
 
 def clear(size, work):
@@ -145,12 +124,8 @@ def clear(size, work):
         work(values)
     finally:
         error, = cudart.cudaFree(values)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: freed in finally",
-            """
+
+## C#: freed in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -164,38 +139,24 @@ class Worker {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Example(
-            "device memory",
-            """
+"""
+    INVALID = """
+## device memory
 memory = cu.cuMemAlloc(1024)
 cu.cuMemFree(memory)
 cu.cuMemFree(memory)  # error: [memory-free-twice]
-""",
-        ),
-        Example(
-            "stream-ordered memory",
-            """
+
+## stream-ordered memory
 memory = cu.cuMemAllocAsync(1 << 20, 0)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuMemFreeAsync(memory, 0)  # error: [memory-free-twice]
-""",
-        ),
-        Example(
-            "pinned host memory",
-            """
+
+## pinned host memory
 memory = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemFreeHost(memory)
 cu.cuMemFreeHost(memory)  # error: [memory-free-twice]
-""",
-        ),
-        Source(
-            "C++: in the error branch and at the end",
-            """
+
+## C++: in the error branch and at the end [cuda]
 int solve(float *host, size_t bytes) {
     float *values;
     cudaMalloc(&values, bytes);
@@ -208,11 +169,8 @@ int solve(float *host, size_t bytes) {
     cudaFree(values);  // error: [memory-free-twice]
     return result;
 }
-""",
-        ),
-        Source(
-            "C++: copied pointers",
-            """
+
+## C++: copied pointers [cuda]
 void swap_buffers(size_t bytes) {
     float *front, *back;
     cudaMalloc(&front, bytes);
@@ -221,11 +179,8 @@ void swap_buffers(size_t bytes) {
     cudaFree(front);
     cudaFree(back);  // error: [memory-free-twice]
 }
-""",
-        ),
-        Source(
-            "C++: pinned memory",
-            """
+
+## C++: pinned memory [c++]
 void upload(CUdeviceptr to, size_t bytes) {
     void *staging;
     cuMemAllocHost(&staging, bytes);
@@ -234,12 +189,8 @@ void upload(CUdeviceptr to, size_t bytes) {
     cuMemFreeHost(staging);
     cuMemFreeHost(staging);  // error: [memory-free-twice]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import runtime as cudart
 
 def clear(size, work):
@@ -249,12 +200,8 @@ def clear(size, work):
         error, = cudart.cudaFree(values)
     finally:
         error, = cudart.cudaFree(values)  # error: [memory-free-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -266,10 +213,7 @@ class Worker {
         Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-free-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.model import Allocation
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Stream
@@ -61,20 +61,15 @@ class MemoryFreeUnordered(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "freed on the stream of the last use",
-            """
+    VALID = """
+## freed on the stream of the last use
 a = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuMemFreeAsync(memory, a)
 cu.cuStreamSynchronize(a)
-""",
-        ),
-        Example(
-            "freed on another stream after an event",
-            """
+
+## freed on another stream after an event
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
 event = cu.cuEventCreate(2)
@@ -84,49 +79,34 @@ cu.cuEventRecord(event, a)
 cu.cuStreamWaitEvent(b, event, 0)
 cu.cuMemFreeAsync(memory, b)
 cu.cuCtxSynchronize()
-""",
-        ),
-        Example(
-            "host waits before cuMemFree",
-            """
+
+## host waits before cuMemFree
 a = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuStreamSynchronize(a)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "never used",
-            """
+
+## never used
+note: nothing can use the memory after the free
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFree(memory)
-""",
-            note="nothing can use the memory after the free",
-        ),
-    )
-    INVALID = (
-        Example(
-            "freed on another stream",
-            """
+"""
+    INVALID = """
+## freed on another stream
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuMemFreeAsync(memory, b)  # warning: [memory-free-unordered]
 cu.cuCtxSynchronize()
-""",
-        ),
-        Example(
-            "cuMemFree while the last use is pending",
-            """
+
+## cuMemFree while the last use is pending
 a = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
 cu.cuMemsetD8Async(memory, 0, 4096, a)
 cu.cuMemFree(memory)  # warning: [memory-free-unordered]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

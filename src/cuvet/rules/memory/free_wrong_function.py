@@ -7,8 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, HostMemory
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -63,39 +62,28 @@ class MemoryFreeWrongFunction(Rule):
             "CUDA Driver API, Memory Management, cuMemHostAlloc",
         ),
     )
-    VALID = (
-        Example(
-            "each with its counterpart",
-            """
+    VALID = """
+## each with its counterpart
 memory = cu.cuMemAlloc(4096)
 pinned = cu.cuMemHostAlloc(4096, 0)
 managed = cu.cuMemAllocManaged(4096, 1)
 cu.cuMemFree(memory)
 cu.cuMemFreeHost(pinned)
 cu.cuMemFree(managed)
-""",
-        ),
-        Example(
-            "stream-ordered memory by cuMemFree",
-            """
+
+## stream-ordered memory by cuMemFree
+note: allowed: cuMemFree takes memory of cuMemAllocAsync
 memory = cu.cuMemAllocAsync(1 << 20, 0)
 cu.cuStreamSynchronize(0)
 cu.cuMemFree(memory)
-""",
-            note="allowed: cuMemFree takes memory of cuMemAllocAsync",
-        ),
-        Example(
-            "device memory by cuMemFreeAsync",
-            """
+
+## device memory by cuMemFreeAsync
+note: succeeded where it was measured
 memory = cu.cuMemAlloc(4096)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuStreamSynchronize(0)
-""",
-            note="succeeded where it was measured",
-        ),
-        Source(
-            "C++: each by its counterpart",
-            """
+
+## C++: each by its counterpart [cuda]
 void upload(const float *host, size_t bytes, cudaStream_t stream) {
     float *values, *staging, *shared;
     cudaMallocAsync(&values, bytes, stream);
@@ -108,11 +96,8 @@ void upload(const float *host, size_t bytes, cudaStream_t stream) {
     cudaFreeHost(staging);
     cudaFreeAsync(values, stream);
 }
-""",
-        ),
-        Source(
-            "C++: two conditions that may be one",
-            """
+
+## C++: two conditions that may be one [cuda]
 void clear(size_t bytes, bool pinned, int flags) {
     float *values;
     if (pinned)
@@ -125,11 +110,8 @@ void clear(size_t bytes, bool pinned, int flags) {
     else
         cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "Python: by its counterpart",
-            """
+
+## Python: by its counterpart [python]
 from cuda.bindings import driver
 
 def upload(values, size, fill):
@@ -137,55 +119,35 @@ def upload(values, size, fill):
     fill(staging, size)
     error, = driver.cuMemcpyHtoD(values, staging, size)
     error, = driver.cuMemFreeHost(staging)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "pinned memory by cuMemFree",
-            """
+"""
+    INVALID = """
+## pinned memory by cuMemFree
 pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemFree(pinned)  # error: [memory-free-wrong-function]
 cu.cuMemFreeHost(pinned)
-""",
-        ),
-        Example(
-            "device memory by cuMemFreeHost",
-            """
+
+## device memory by cuMemFreeHost
 memory = cu.cuMemAlloc(4096)
 cu.cuMemFreeHost(memory)  # error: [memory-free-wrong-function]
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "registered memory by cuMemFreeHost",
-            """
+
+## registered memory by cuMemFreeHost
 buffer = cu.host(8192)
 cu.cuMemHostRegister(buffer, 8192, 0)
 cu.cuMemFreeHost(buffer)  # error: [memory-free-wrong-function]
 cu.cuMemHostUnregister(buffer)
-""",
-        ),
-        Example(
-            "managed memory by cuMemFreeAsync",
-            """
+
+## managed memory by cuMemFreeAsync
 managed = cu.cuMemAllocManaged(4096, 1)
 cu.cuMemFreeAsync(managed, 0)  # error: [memory-free-wrong-function]
 cu.cuMemFree(managed)
-""",
-        ),
-        Example(
-            "pinned memory by cuMemFreeAsync",
-            """
+
+## pinned memory by cuMemFreeAsync
 pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemFreeAsync(pinned, 0)  # error: [memory-free-wrong-function]
 cu.cuMemFreeHost(pinned)
-""",
-        ),
-        Example(
-            "managed and stream-ordered memory by cuMemFreeHost",
-            """
+
+## managed and stream-ordered memory by cuMemFreeHost
 managed = cu.cuMemAllocManaged(4096, 1)
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeHost(managed)  # error: [memory-free-wrong-function]
@@ -193,11 +155,8 @@ cu.cuMemFreeHost(memory)  # error: [memory-free-wrong-function]
 cu.cuMemFree(managed)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuStreamSynchronize(0)
-""",
-        ),
-        Source(
-            "C++: pinned memory by cudaFree",
-            """
+
+## C++: pinned memory by cudaFree [cuda]
 void upload(float *values, const float *host, size_t bytes) {
     float *staging;
     cudaMallocHost(&staging, bytes);
@@ -205,33 +164,24 @@ void upload(float *values, const float *host, size_t bytes) {
     cudaMemcpy(values, staging, bytes, cudaMemcpyHostToDevice);
     cudaFree(staging);  // error: [memory-free-wrong-function]
 }
-""",
-        ),
-        Source(
-            "C++: device memory by cudaFreeHost",
-            """
+
+## C++: device memory by cudaFreeHost [cuda]
 void clear(size_t bytes) {
     float *values;
     cudaMalloc(&values, bytes);
     cudaMemset(values, 0, bytes);
     cudaFreeHost(values);  // error: [memory-free-wrong-function]
 }
-""",
-        ),
-        Source(
-            "C++: an array by cudaFree",
-            """
+
+## C++: an array by cudaFree [cuda]
 void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
     cudaArray_t pixels;
     cudaMallocArray(&pixels, format, width, height);
     paint(pixels);
     cudaFree(pixels);  // error: [memory-free-wrong-function]
 }
-""",
-        ),
-        Source(
-            "Python: pinned memory by cuMemFree",
-            """
+
+## Python: pinned memory by cuMemFree [python]
 from cuda.bindings import driver
 
 def upload(values, size, fill):
@@ -239,12 +189,8 @@ def upload(values, size, fill):
     fill(staging, size)
     error, = driver.cuMemcpyHtoD(values, staging, size)
     error, = driver.cuMemFree(staging)  # error: [memory-free-wrong-function]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: device memory as pinned memory",
-            """
+
+## C#: device memory as pinned memory [c#]
 class Worker {
     [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
     [DllImport("cudart64_12")] static extern int cudaFreeHost(IntPtr values);
@@ -255,10 +201,7 @@ class Worker {
         Check(cudaFreeHost(values));  // error: [memory-free-wrong-function]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

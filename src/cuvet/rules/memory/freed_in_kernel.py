@@ -7,8 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.rules.accesses import pinned_at
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -52,21 +51,17 @@ class MemoryFreedInKernel(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "freed in stream order after the launch",
-            """
+    VALID = """
+## freed in stream order after the launch
+note: the kernel need not have run when the free is enqueued
 kernel = cu.kernel()
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.launch(kernel, 0, memory)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuCtxSynchronize()
-""",
-            note="the kernel need not have run when the free is enqueued",
-        ),
-        Example(
-            "memory of a graph that is launched again",
-            """
+
+## memory of a graph that is launched again
+note: each launch of the graph allocates the memory anew
 kernel = cu.kernel()
 stream = cu.cuStreamCreate(1)
 cu.cuStreamBeginCapture(stream, 0)
@@ -79,12 +74,8 @@ cu.cuGraphLaunch(launchable, stream)
 cu.launch(kernel, stream, memory)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuStreamSynchronize(stream)
-""",
-            note="each launch of the graph allocates the memory anew",
-        ),
-        Example(
-            "address handed out again",
-            """
+
+## address handed out again
 kernel = cu.kernel()
 first = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeAsync(first, 0)
@@ -92,22 +83,16 @@ second = cu.cuMemAllocAsync(4096, 0)
 cu.launch(kernel, 0, second)
 cu.cuMemFreeAsync(second, 0)
 cu.cuCtxSynchronize()
-""",
-        ),
-        Source(
-            "C++: freed in stream order after the launch",
-            """
+
+## C++: freed in stream order after the launch [cuda]
 void clear(size_t bytes, cudaStream_t stream) {
     float *values;
     cudaMallocAsync(&values, bytes, stream);
     fill<<<1, 256, 0, stream>>>(values, bytes);
     cudaFreeAsync(values, stream);
 }
-""",
-        ),
-        Source(
-            "C++: freed and set to NULL",
-            """
+
+## C++: freed and set to NULL [cuda]
 void sum(float *weights, int n, bool weighted) {
     if (!weighted) {
         cudaFree(weights);
@@ -115,23 +100,16 @@ void sum(float *weights, int n, bool weighted) {
     }
     add<<<1, n>>>(weights, n);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "freed in stream order before the launch",
-            """
+"""
+    INVALID = """
+## freed in stream order before the launch
 kernel = cu.kernel()
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeAsync(memory, 0)
 cu.launch(kernel, 0, memory)  # error: [memory-freed-in-kernel]
 cu.cuCtxSynchronize()
-""",
-        ),
-        Source(
-            "C++: launched after the free",
-            """
+
+## C++: launched after the free [cuda]
 void iterate(int n, int rounds) {
     float *values, *next;
     cudaMalloc(&values, n * sizeof(float));
@@ -141,20 +119,15 @@ void iterate(int n, int rounds) {
     step<<<1, n>>>(next, values);  // error: [memory-freed-in-kernel]
     cudaFree(next);
 }
-""",
-        ),
-        Source(
-            "C++: freed in stream order before the launch",
-            """
+
+## C++: freed in stream order before the launch [cuda]
 void clear(size_t bytes, cudaStream_t stream) {
     float *values;
     cudaMallocAsync(&values, bytes, stream);
     cudaFreeAsync(values, stream);
     fill<<<1, 256, 0, stream>>>(values, bytes);  // error: [memory-freed-in-kernel]
 }
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.model import MORE_THAN_ANY_GPU
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -43,38 +43,24 @@ class MemoryLargerThanDevice(Rule):
         ),
         documented("CUDA_ERROR_OUT_OF_MEMORY is among the results", "CUDA Driver API, Memory Management, cuMemAlloc"),
     )
-    VALID = (
-        Example(
-            "fits",
-            """
+    VALID = """
+## fits
 memory = cu.cuMemAlloc(1 << 20)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "managed memory larger than needed",
-            """
+
+## managed memory larger than needed
+note: managed memory is not limited by the device
 memory = cu.cuMemAllocManaged(1 << 24, 1)
 cu.cuMemFree(memory)
-""",
-            note="managed memory is not limited by the device",
-        ),
-    )
-    INVALID = (
-        Example(
-            "far too large",
-            """
+"""
+    INVALID = """
+## far too large
 memory = cu.cuMemAlloc(1 << 50)  # warning: [memory-larger-than-device]
-""",
-        ),
-        Example(
-            "a negative number of bytes, in stream order",
-            """
+
+## a negative number of bytes, in stream order
 size = -4096
 memory = cu.cuMemAllocAsync(size, 0)  # warning: [memory-larger-than-device]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

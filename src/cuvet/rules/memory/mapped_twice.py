@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,10 +47,8 @@ class MemoryMappedTwice(Rule):
             "CUDA Driver API, Virtual Memory Management, cuMemUnmap",
         ),
     )
-    VALID = (
-        Example(
-            "unmapped between",
-            """
+    VALID = """
+## unmapped between
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 handle = cu.cuMemCreate(size, properties, 0)
@@ -61,25 +59,18 @@ cu.cuMemMap(addresses, size, 0, handle, 0)
 cu.cuMemUnmap(addresses, size)
 cu.cuMemAddressFree(addresses, size)
 cu.cuMemRelease(handle)
-""",
-        ),
-        Example(
-            "side by side",
-            """
+
+## side by side
+note: the same memory at two addresses
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 handle = cu.cuMemCreate(size, properties, 0)
 addresses = cu.cuMemAddressReserve(2 * size, 0, 0, 0)
 cu.cuMemMap(addresses, size, 0, handle, 0)
 cu.cuMemMap(addresses + size, size, 0, handle, 0)
-""",
-            note="the same memory at two addresses",
-        ),
-    )
-    INVALID = (
-        Example(
-            "mapped twice, and given back",
-            """
+"""
+    INVALID = """
+## mapped twice, and given back
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 handle = cu.cuMemCreate(size, properties, 0)
@@ -87,9 +78,7 @@ addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
 cu.cuMemMap(addresses, size, 0, handle, 0)
 cu.cuMemMap(addresses, size, 0, handle, 0)  # error: [memory-mapped-twice]
 cu.cuMemAddressFree(addresses, size)  # error: [memory-mapped-twice]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

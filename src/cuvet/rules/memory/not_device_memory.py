@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,56 +47,36 @@ class MemoryNotDeviceMemory(Rule):
             "CUDA Driver API, Memory Management, cuMemcpyHtoD",
         ),
     )
-    VALID = (
-        Example(
-            "no bytes",
-            """
+    VALID = """
+## no bytes
+note: NULL is accepted when nothing is copied
 cu.cuMemcpyHtoD(0, cu.host(64), 0)
-""",
-            note="NULL is accepted when nothing is copied",
-        ),
-        Example(
-            "direction found out by the driver",
-            """
+
+## direction found out by the driver
+note: cuMemcpy copies between any two addresses
 cu.cuMemcpy(cu.host(4096), cu.host(4096), 4096)
-""",
-            note="cuMemcpy copies between any two addresses",
-        ),
-        Example(
-            "pinned host memory",
-            """
+
+## pinned host memory
 memory = cu.cuMemAlloc(4096)
 pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemcpyHtoD(memory, pinned, 4096)
 cu.cuMemFreeHost(pinned)
 cu.cuMemFree(memory)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "arguments in the wrong order",
-            """
+"""
+    INVALID = """
+## arguments in the wrong order
 memory = cu.cuMemAlloc(4096)
 buffer = cu.host(4096)
 cu.cuMemcpyHtoD(buffer, memory, 4096)  # error: [memory-not-device-memory]
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "NULL",
-            """
+
+## NULL
+note: as after an allocation that failed
 cu.cuMemsetD8(0, 0, 64)  # error: [memory-not-device-memory]
-""",
-            note="as after an allocation that failed",
-        ),
-        Example(
-            "host buffer as the source of a copy from the device",
-            """
+
+## host buffer as the source of a copy from the device
 cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device-memory]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -52,34 +52,23 @@ class MemoryNotShareable(Rule):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolExportToShareableHandle",
         ),
     )
-    VALID = (
-        Example(
-            "pool made for export",
-            """
+    VALID = """
+## pool made for export
 descriptor = 1
 pool = cu.cuMemPoolCreate(cu.struct("CUmemPoolProps", allocType=1, handleTypes=descriptor, location__type=1))
 cu.cuMemPoolDestroy(pool)
-""",
-        ),
-        Example(
-            "memory made for export",
-            """
+
+## memory made for export
 size, descriptor = 2 << 20, 1
 properties = cu.struct("CUmemAllocationProp", type=1, requestedHandleTypes=descriptor, location__type=1)
 cu.cuMemRelease(cu.cuMemCreate(size, properties, 0))
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "memory of a default pool",
-            """
+"""
+    INVALID = """
+## memory of a default pool
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemPoolExportPointer(cu.host(64), memory)  # error: [memory-not-shareable]
 cu.cuMemFreeAsync(memory, 0)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

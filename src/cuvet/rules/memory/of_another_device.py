@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, accesses
 from cuvet.rules.evidence import documented, measured, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Allocation, Call, Context, Model, Stream
@@ -71,93 +71,61 @@ class MemoryOfAnotherDevice(Rule):
             "a kernel that uses another device's memory: CUDA_ERROR_ILLEGAL_ADDRESS", "launch_memory_of_other_device"
         ),
     )
-    VALID = (
-        Example(
-            "set on its own device",
-            """
+    VALID = """
+## set on its own device
 memory = cu.cuMemAlloc(64)
 cu.cuMemsetD8Async(memory, 0, 64, 0)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "pool that both devices may reach",
-            """
+
+## pool that both devices may reach [devices=2]
 pool = cu.cuMemPoolCreate(cu.struct("CUmemPoolProps", allocType=1, location__type=1, location__id=1))
 cu.cuMemPoolSetAccess(pool, cu.struct("CUmemAccessDesc", location__type=1, location__id=0, flags=3), 1)
 memory = cu.cuMemAllocFromPoolAsync(4096, pool, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, 0)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuCtxSynchronize()
-""",
-            devices=2,
-        ),
-        Example(
-            "freed with another device current",
-            """
+
+## freed with another device current [devices=2]
+note: freeing and copying work from any device
 memory = cu.cuMemAlloc(64)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
 cu.cuMemFree(memory)
-""",
-            devices=2,
-            note="freeing and copying work from any device",
-        ),
-    )
-    INVALID = (
-        Example(
-            "set with another device current",
-            """
+"""
+    INVALID = """
+## set with another device current [devices=2]
 memory = cu.cuMemAlloc(64)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
 cu.cuMemsetD8Async(memory, 0, 64, 0)  # error: [memory-of-another-device]
 cu.cuMemFree(memory)
-""",
-            devices=2,
-        ),
-        Example(
-            "pool of another device",
-            """
+
+## pool of another device [devices=2]
+note: the stream is of device 0, the pool of device 1
 pool = cu.cuMemPoolCreate(cu.struct("CUmemPoolProps", allocType=1, location__type=1, location__id=1))
 memory = cu.cuMemAllocFromPoolAsync(4096, pool, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, 0)  # error: [memory-of-another-device]
-""",
-            devices=2,
-            note="the stream is of device 0, the pool of device 1",
-        ),
-        Example(
-            "value written with another device current",
-            """
+
+## value written with another device current [devices=2]
 memory = cu.cuMemAlloc(64)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
 cu.cuStreamWriteValue32(0, memory, 1, 0)  # error: [memory-of-another-device]
-""",
-            devices=2,
-        ),
-        Example(
-            "mapped without access",
-            """
+
+## mapped without access
+note: nobody gave access with cuMemSetAccess
 size = 2 << 20
 handle = cu.cuMemCreate(size, cu.struct("CUmemAllocationProp", type=1, location__type=1), 0)
 space = cu.cuMemAddressReserve(size, 0, 0, 0)
 cu.cuMemMap(space, size, 0, handle, 0)
 cu.cuMemsetD8(space, 0, 64)  # error: [memory-of-another-device]
-""",
-            note="nobody gave access with cuMemSetAccess",
-        ),
-        Example(
-            "passed as memory of another context",
-            """
+
+## passed as memory of another context [devices=2]
+note: the memory is of device 0
 other = cu.cuDevicePrimaryCtxRetain(1)
 stream, there = cu.cuStreamCreate(0), cu.cuMemAlloc(64)
 memory = cu.cuMemAllocAsync(64, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuMemcpyPeer(there, context, memory, other, 64)  # error: [memory-of-another-device]
-""",
-            devices=2,
-            note="the memory is of device 0",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

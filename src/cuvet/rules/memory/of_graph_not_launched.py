@@ -8,7 +8,7 @@ from cuvet.model.objects import GraphExec
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Allocation, Call, Model, Object
@@ -50,10 +50,8 @@ class MemoryOfGraphNotLaunched(Rule):
             "CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes",
         ),
     )
-    VALID = (
-        Example(
-            "used inside of the capture",
-            """
+    VALID = """
+## used inside of the capture
 stream = cu.cuStreamCreate(1)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
@@ -62,11 +60,8 @@ cu.cuMemFreeAsync(memory, stream)
 graph = cu.cuStreamEndCapture(stream)
 cu.cuGraphDestroy(graph)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Example(
-            "used and freed after the launch",
-            """
+
+## used and freed after the launch
 stream = cu.cuStreamCreate(1)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
@@ -78,32 +73,23 @@ cu.cuMemcpy(memory, cu.host(64), 64)
 cu.cuMemFree(memory)
 cu.cuGraphExecDestroy(launched)
 cu.cuGraphDestroy(graph)
-""",
-        ),
-        Example(
-            "stream-ordered memory of no graph",
-            """
+
+## stream-ordered memory of no graph
 stream = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "set after the capture",
-            """
+"""
+    INVALID = """
+## set after the capture
 stream = cu.cuStreamCreate(1)
 cu.cuStreamBeginCapture(stream, 0)
 memory = cu.cuMemAllocAsync(4096, stream)
 graph = cu.cuStreamEndCapture(stream)
 cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-of-graph-not-launched]
 cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.model.precedence import Stage
 from cuvet.rules.accesses import Rows, rows
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -53,33 +53,23 @@ class MemoryPitchBelowWidth(Rule):
             "CUDA Driver API, Memory Management, cuMemcpy2D and cuMemcpy3D",
         ),
     )
-    VALID = (
-        Example(
-            "the pitch of the allocation",
-            """
+    VALID = """
+## the pitch of the allocation
 memory, pitch = cu.cuMemAllocPitch(100, 10, 4)
 cu.cuMemsetD2D8(memory, pitch, 0, 100, 10)
-""",
-        ),
-        Example(
-            "rows without padding",
-            """
+
+## rows without padding
 memory = cu.cuMemAlloc(1000)
 cu.cuMemsetD2D8(memory, 100, 0, 100, 10)
 cu.cuMemsetD2D32(memory, 100, 0, 25, 10)
-""",
-        ),
-        Example(
-            "one row",
-            """
+
+## one row
+note: the pitch is not looked at
 memory = cu.cuMemAlloc(1000)
 cu.cuMemsetD2D8(memory, 0, 0, 1000, 1)
-""",
-            note="the pitch is not looked at",
-        ),
-        Example(
-            "pitch 0 of a copy",
-            """
+
+## pitch 0 of a copy
+note: it stands for the width
 memory, host, device = cu.cuMemAlloc(1000), 1, 2
 cu.cuMemcpy2D(
     cu.struct(
@@ -87,28 +77,17 @@ cu.cuMemcpy2D(
         srcMemoryType=host, srcHost=cu.host(1000), dstMemoryType=device, dstDevice=memory, WidthInBytes=100, Height=10,
     )
 )
-""",
-            note="it stands for the width",
-        ),
-    )
-    INVALID = (
-        Example(
-            "set of rows longer than the pitch",
-            """
+"""
+    INVALID = """
+## set of rows longer than the pitch
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD2D8(memory, 64, 0, 100, 10)  # error: [memory-pitch-below-width]
-""",
-        ),
-        Example(
-            "pitch in elements",
-            """
+
+## pitch in elements
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD2D32(memory, 25, 0, 25, 10)  # error: [memory-pitch-below-width]
-""",
-        ),
-        Example(
-            "copy of rows longer than the pitch",
-            """
+
+## copy of rows longer than the pitch
 memory, host, device = cu.cuMemAlloc(4096), 1, 2
 rows = cu.struct(
     "CUDA_MEMCPY2D",
@@ -116,9 +95,7 @@ rows = cu.struct(
     dstMemoryType=device, dstDevice=memory, dstPitch=64, WidthInBytes=100, Height=10,
 )
 cu.cuMemcpy2D(rows)  # error: [memory-pitch-below-width]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

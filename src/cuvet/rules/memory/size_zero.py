@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -47,32 +47,21 @@ class MemorySizeZero(Rule):
             "CUDA Driver API, Memory Management, cuMemAllocManaged",
         ),
     )
-    VALID = (
-        Example(
-            "one byte",
-            """
+    VALID = """
+## one byte
 memory = cu.cuMemAlloc(1)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "nothing copied",
-            """
+
+## nothing copied
+note: copies of no bytes are allowed
 memory = cu.cuMemAlloc(64)
 cu.cuMemcpyHtoD(memory, cu.host(64), 0)
 cu.cuMemFree(memory)
-""",
-            note="copies of no bytes are allowed",
-        ),
-    )
-    INVALID = (
-        Example(
-            "no bytes",
-            """
+"""
+    INVALID = """
+## no bytes
 memory = cu.cuMemAlloc(0)  # error: [memory-size-zero]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -7,8 +7,7 @@ from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -50,30 +49,22 @@ class MemoryUseAfterContextDestroy(Rule):
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "freed before the context ends",
-            """
+    VALID = """
+## freed before the context ends
 other = cu.cuCtxCreate(0, 0, device)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemFree(memory)
 cu.cuCtxDestroy(other)
-""",
-        ),
-        Example(
-            "memory of a context that lives",
-            """
+
+## memory of a context that lives
 memory = cu.cuMemAlloc(4096)
 other = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(other)
 cu.cuCtxSetCurrent(context)
 cu.cuMemsetD8(memory, 0, 4096)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "of a green context, while the primary context is retained",
-            """
+
+## of a green context, while the primary context is retained [no-setup]
 cu.cuInit(0)
 green = cu.green_context()
 cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
@@ -83,12 +74,8 @@ cu.cuGreenCtxDestroy(green)
 cu.cuCtxSetCurrent(primary)
 cu.cuMemsetD8(memory, 0, 64)
 cu.cuMemFree(memory)
-""",
-            setup=False,
-        ),
-        Source(
-            "C++: freed before its context",
-            """
+
+## C++: freed before its context [c++]
 void compute(CUdevice device, const void *host, size_t bytes) {
     CUcontext context;
     CUdeviceptr values;
@@ -98,12 +85,8 @@ void compute(CUdevice device, const void *host, size_t bytes) {
     cuMemFree(values);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C++: of the context before",
-            """
+
+## C++: of the context before [c++]
 void compute(CUdevice device, size_t bytes) {
     CUdeviceptr values;
     CUcontext context;
@@ -113,34 +96,23 @@ void compute(CUdevice device, size_t bytes) {
     cuCtxDestroy(context);
     cuMemFree(values);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "freed after cuCtxDestroy",
-            """
+"""
+    INVALID = """
+## freed after cuCtxDestroy
 other = cu.cuCtxCreate(0, 0, device)
 memory = cu.cuMemAlloc(4096)
 cu.cuCtxDestroy(other)
 cu.cuCtxSetCurrent(context)
 cu.cuMemFree(memory)  # error: [memory-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "set after cuCtxDestroy",
-            """
+
+## set after cuCtxDestroy
 other = cu.cuCtxCreate(0, 0, device)
 memory = cu.cuMemAlloc(4096)
 cu.cuCtxDestroy(other)
 cu.cuCtxSetCurrent(context)
 cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "of a green context that was all that retained the primary context",
-            """
+
+## of a green context that was all that retained the primary context [no-setup]
 cu.cuInit(0)
 green = cu.green_context()
 cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
@@ -149,12 +121,8 @@ cu.cuGreenCtxDestroy(green)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
 cu.cuMemsetD8(memory, 0, 64)  # error: [memory-use-after-context-destroy]
 cu.cuMemFree(memory)  # error: [memory-use-after-context-destroy]
-""",
-            setup=False,
-        ),
-        Source(
-            "C++: freed after its context",
-            """
+
+## C++: freed after its context [c++]
 void compute(CUdevice device, const void *host, size_t bytes) {
     CUcontext context;
     CUdeviceptr values;
@@ -164,12 +132,8 @@ void compute(CUdevice device, const void *host, size_t bytes) {
     cuCtxDestroy(context);
     cuMemFree(values);  // error: [memory-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: copied after its context's end",
-            """
+
+## Python: copied after its context's end [python]
 from cuda.bindings import driver
 
 def compute(device, host, size, work):
@@ -178,12 +142,8 @@ def compute(device, host, size, work):
     work(values)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuMemcpyDtoH(host, values, size)  # error: [memory-use-after-context-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: freed after its context",
-            """
+
+## C#: freed after its context [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -197,10 +157,7 @@ class Worker {
         Check(MemoryManagement.cuMemFree_v2(values));  // error: [memory-use-after-context-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -49,40 +48,29 @@ class MemoryUseAfterFree(Rule):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
         ),
     )
-    VALID = (
-        Example(
-            "freed after the copy",
-            """
+    VALID = """
+## freed after the copy
 memory = cu.cuMemAlloc(4096)
 cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "freed in stream order after the set",
-            """
+
+## freed in stream order after the set
+note: the set need not have run when the free is enqueued
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAllocAsync(4096, stream)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-            note="the set need not have run when the free is enqueued",
-        ),
-        Example(
-            "address handed out again",
-            """
+
+## address handed out again
 first = cu.cuMemAlloc(1 << 20)
 cu.cuMemFree(first)
 second = cu.cuMemAlloc(1 << 20)
 cu.cuMemsetD8(second, 0, 1 << 20)
 cu.cuMemFree(second)
-""",
-        ),
-        Source(
-            "C++: copied back before it is freed",
-            """
+
+## C++: copied back before it is freed [cuda]
 void sum(float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
@@ -90,21 +78,15 @@ void sum(float *host, int n) {
     cudaMemcpy(host, values, n * sizeof(float), cudaMemcpyDeviceToHost);
     cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "C++: freed and allocated anew",
-            """
+
+## C++: freed and allocated anew [cuda]
 void resize(float **values, size_t bytes) {
     cudaFree(*values);
     cudaMalloc(values, bytes);
     cudaMemset(*values, 0, bytes);
 }
-""",
-        ),
-        Source(
-            "Python: copied back before it is freed",
-            """
+
+## Python: copied back before it is freed [python]
 from cuda.bindings import runtime as cudart
 
 def download(host, size, work):
@@ -112,12 +94,8 @@ def download(host, size, work):
     work(values)
     error, = cudart.cudaMemcpy(host, values, size, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost)
     error, = cudart.cudaFree(values)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: a field that is allocated anew",
-            """
+
+## C#: a field that is allocated anew [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Buffer {
@@ -133,38 +111,24 @@ class Buffer {
         Check(MemoryManagement.cuMemFree_v2(values));
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Example(
-            "set",
-            """
+"""
+    INVALID = """
+## set
 memory = cu.cuMemAlloc(4096)
 cu.cuMemFree(memory)
 cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-use-after-free]
-""",
-        ),
-        Example(
-            "copy into freed memory",
-            """
+
+## copy into freed memory
 memory = cu.cuMemAlloc(4096)
 cu.cuMemFree(memory)
 cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)  # error: [memory-use-after-free]
-""",
-        ),
-        Example(
-            "copy from memory freed in stream order",
-            """
+
+## copy from memory freed in stream order
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuMemcpyDtoHAsync(cu.host(4096), memory, 4096, 0)  # error: [memory-use-after-free]
-""",
-        ),
-        Source(
-            "C++: copied back after it was freed",
-            """
+
+## C++: copied back after it was freed [cuda]
 void sum(float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
@@ -172,22 +136,16 @@ void sum(float *host, int n) {
     cudaFree(values);
     cudaMemcpy(host, values, n * sizeof(float), cudaMemcpyDeviceToHost);  // error: [memory-use-after-free]
 }
-""",
-        ),
-        Source(
-            "C++: used on the stream after the free in stream order",
-            """
+
+## C++: used on the stream after the free in stream order [cuda]
 void clear(size_t bytes, cudaStream_t stream) {
     float *values;
     cudaMallocAsync(&values, bytes, stream);
     cudaFreeAsync(values, stream);
     cudaMemsetAsync(values, 0, bytes, stream);  // error: [memory-use-after-free]
 }
-""",
-        ),
-        Source(
-            "Python: copied back after it was freed",
-            """
+
+## Python: copied back after it was freed [python]
 from cuda.bindings import runtime as cudart
 
 def download(host, size, work):
@@ -195,12 +153,8 @@ def download(host, size, work):
     work(values)
     error, = cudart.cudaFree(values)
     error, = cudart.cudaMemcpy(host, values, size, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost)  # error: [memory-use-after-free]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: set after it was freed",
-            """
+
+## C#: set after it was freed [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -211,10 +165,7 @@ class Worker {
         Check(Memset.cuMemsetD8_v2(values, 0, size));  // error: [memory-use-after-free]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

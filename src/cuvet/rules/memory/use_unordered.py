@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Verb
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -48,10 +48,8 @@ class MemoryUseUnordered(Rule):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "ordered by an event",
-            """
+    VALID = """
+## ordered by an event
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
 event = cu.cuEventCreate(2)
@@ -61,11 +59,8 @@ cu.cuStreamWaitEvent(b, event, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, b)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "ordered by the host",
-            """
+
+## ordered by the host
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
@@ -73,35 +68,25 @@ cu.cuStreamSynchronize(a)
 cu.cuMemsetD8Async(memory, 0, 4096, b)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "ordered by the legacy default stream",
-            """
+
+## ordered by the legacy default stream
+note: streams created without CU_STREAM_NON_BLOCKING wait for work on the legacy default stream
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAllocAsync(4096, 0)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-            note="streams created without CU_STREAM_NON_BLOCKING wait for work on the legacy default stream",
-        ),
-    )
-    INVALID = (
-        Example(
-            "set on another stream",
-            """
+"""
+    INVALID = """
+## set on another stream
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
 memory = cu.cuMemAllocAsync(4096, a)
 cu.cuMemsetD8Async(memory, 0, 4096, b)  # warning: [memory-use-unordered]
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "kernel on another stream",
-            """
+
+## kernel on another stream
 kernel = cu.kernel()
 a = cu.cuStreamCreate(1)
 b = cu.cuStreamCreate(1)
@@ -109,9 +94,7 @@ memory = cu.cuMemAllocAsync(4096, a)
 cu.launch(kernel, b, memory)  # warning: [memory-use-unordered]
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

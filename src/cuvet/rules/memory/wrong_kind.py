@@ -10,7 +10,7 @@ from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Allocation, Call, Model
@@ -94,49 +94,35 @@ class MemoryWrongKind(Rule):
             "CUDA Driver API, Stream Memory Operations, cuStreamWriteValue32",
         ),
     )
-    VALID = (
-        Example(
-            "advice for managed memory",
-            """
+    VALID = """
+## advice for managed memory
 memory = cu.cuMemAllocManaged(4096, 1)
 read_mostly = 1
 cu.cuMemAdvise(memory, 4096, read_mostly, cu.struct("CUmemLocation", type=1))
 cu.cuMemFree(memory)
-""",
-        ),
-        Example(
-            "prefetching memory from a pool of managed memory",
-            """
+
+## prefetching memory from a pool of managed memory
 stream = cu.cuStreamCreate(0)
 pool = cu.cuMemPoolCreate(cu.struct("CUmemPoolProps", allocType=2, location__type=1))
 memory = cu.cuMemAllocFromPoolAsync(4096, pool, stream)
 cu.cuMemPrefetchAsync(memory, 4096, cu.struct("CUmemLocation", type=1), 0, stream)
 cu.cuMemFreeAsync(memory, stream)
-""",
-        ),
-        Example(
-            "access to mapped memory",
-            """
+
+## access to mapped memory
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 handle = cu.cuMemCreate(size, properties, 0)
 addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
 cu.cuMemMap(addresses, size, 0, handle, 0)
 cu.cuMemSetAccess(addresses, size, cu.struct("CUmemAccessDesc", location__type=1, flags=3), 1)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "access before the mapping",
-            """
+"""
+    INVALID = """
+## access before the mapping
 size = 2 << 20
 addresses = cu.cuMemAddressReserve(size, 0, 0, 0)
 access = cu.struct("CUmemAccessDesc", location__type=1, flags=3)
 cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import LifeRule, named, place
-from cuvet.rules.rule import Example, Violation
+from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -52,18 +52,14 @@ class MemoryHandleReleasedTwice(LifeRule):
             "CUDA Driver API, Virtual Memory Management, cuMemRetainAllocationHandle",
         ),
     )
-    VALID = (
-        Example(
-            "released once",
-            """
+    VALID = """
+## released once
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 cu.cuMemRelease(cu.cuMemCreate(size, properties, 0))
-""",
-        ),
-        Example(
-            "released while mapped",
-            """
+
+## released while mapped
+note: the mapping keeps the memory
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 handle = cu.cuMemCreate(size, properties, 0)
@@ -72,12 +68,9 @@ cu.cuMemMap(addresses, size, 0, handle, 0)
 cu.cuMemRelease(handle)
 cu.cuMemUnmap(addresses, size)
 cu.cuMemAddressFree(addresses, size)
-""",
-            note="the mapping keeps the memory",
-        ),
-        Example(
-            "retained through the mapping after the last release",
-            """
+
+## retained through the mapping after the last release
+note: the handle is valid again
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 handle = cu.cuMemCreate(size, properties, 0)
@@ -87,22 +80,15 @@ cu.cuMemRelease(handle)
 cu.cuMemRelease(cu.cuMemRetainAllocationHandle(addresses))
 cu.cuMemUnmap(addresses, size)
 cu.cuMemAddressFree(addresses, size)
-""",
-            note="the handle is valid again",
-        ),
-    )
-    INVALID = (
-        Example(
-            "released twice",
-            """
+"""
+    INVALID = """
+## released twice
 size = 2 << 20
 properties = cu.struct("CUmemAllocationProp", type=1, location__type=1)
 handle = cu.cuMemCreate(size, properties, 0)
 cu.cuMemRelease(handle)
 cu.cuMemRelease(handle)  # error: [memory-handle-released-twice]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

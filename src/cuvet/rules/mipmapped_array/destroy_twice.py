@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class MipmappedArrayDestroyTwice(DestroyTwice):
@@ -37,56 +36,38 @@ class MipmappedArrayDestroyTwice(DestroyTwice):
             "mipmapped_destroy_twice",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayDestroy(array)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayDestroy(array)
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayDestroy(array)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: freed once",
-            """
+
+## C++: freed once [cuda]
 void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
     cudaMipmappedArray_t pyramid;
     cudaMallocMipmappedArray(&pyramid, format, extent, levels);
     paint(pyramid);
     cudaFreeMipmappedArray(pyramid);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayDestroy(array)
 cu.cuMipmappedArrayDestroy(array)  # error: [mipmapped-array-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 array = cu.mipmapped_array()
 cu.in_thread(lambda: cu.cuMipmappedArrayDestroy(array))
 cu.cuMipmappedArrayDestroy(array)  # error: [mipmapped-array-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [cuda]
 void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
     cudaMipmappedArray_t pyramid;
     cudaMallocMipmappedArray(&pyramid, format, extent, levels);
@@ -94,11 +75,8 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
         cudaFreeMipmappedArray(pyramid);
     cudaFreeMipmappedArray(pyramid);  // error: [mipmapped-array-destroy-twice]
 }
-""",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import driver
 
 def draw(descriptor, levels, paint):
@@ -108,12 +86,8 @@ def draw(descriptor, levels, paint):
         error, = driver.cuMipmappedArrayDestroy(pyramid)
     finally:
         error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -125,7 +99,4 @@ class Image {
         Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));  // error: [mipmapped-array-destroy-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

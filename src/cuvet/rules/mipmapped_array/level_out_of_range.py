@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import MipmappedArray
 from cuvet.rules.arguments import passed
 from cuvet.rules.evidence import documented, recorded
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -48,35 +48,24 @@ class MipmappedArrayLevelOutOfRange(Rule):
             "CUDA Driver API, Memory Management, cuMipmappedArrayGetLevel",
         ),
     )
-    VALID = (
-        Example(
-            "all levels",
-            """
+    VALID = """
+## all levels
 mipmapped = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(mipmapped, 0)
 cu.cuMipmappedArrayGetLevel(mipmapped, 1)
 cu.cuMipmappedArrayDestroy(mipmapped)
-""",
-        ),
-        Example(
-            "no levels asked for",
-            """
+
+## no levels asked for
+note: it has one all the same
 floats = 0x20
 layout = cu.struct("CUDA_ARRAY3D_DESCRIPTOR", Width=64, Height=64, Format=floats, NumChannels=1)
 cu.cuMipmappedArrayGetLevel(cu.cuMipmappedArrayCreate(layout, 0), 0)
-""",
-            note="it has one all the same",
-        ),
-    )
-    INVALID = (
-        Example(
-            "levels counted from 1",
-            """
+"""
+    INVALID = """
+## levels counted from 1
 mipmapped = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(mipmapped, 2)  # error: [mipmapped-array-level-out-of-range]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class MipmappedArrayNeverCreated(NeverCreated):
@@ -39,26 +37,18 @@ class MipmappedArrayNeverCreated(NeverCreated):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 array = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.mipmapped_array())[1])
 cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
-""",
-        ),
-        Source(
-            "C++: each by its counterpart",
-            """
+
+## C++: each by its counterpart [cuda]
 void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
     cudaMipmappedArray_t pyramid;
     cudaArray_t pixels;
@@ -68,37 +58,24 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
     cudaFreeArray(pixels);
     cudaFreeMipmappedArray(pyramid);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuMipmappedArrayGetLevel(0x1234567000, 0)  # error: [mipmapped-array-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.array()
 cu.cuMipmappedArrayGetLevel(other, 0)  # error: [mipmapped-array-never-created]
-""",
-        ),
-        Source(
-            "C++: an array by cudaFreeMipmappedArray",
-            """
+
+## C++: an array by cudaFreeMipmappedArray [cuda]
 void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
     cudaArray_t pixels;
     cudaMallocArray(&pixels, format, width, height);
     paint(pixels);
     cudaFreeMipmappedArray((cudaMipmappedArray_t)pixels);  // error: [mipmapped-array-never-created]
 }
-""",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Image {
     [DllImport("nvcuda", EntryPoint = "cuArrayCreate_v2")] static extern int Create(out IntPtr array, ref Descriptor descriptor);
     [DllImport("nvcuda", EntryPoint = "cuMipmappedArrayDestroy")] static extern int Destroy(IntPtr array);
@@ -109,7 +86,4 @@ class Image {
         Check(Destroy(array));  // error: [mipmapped-array-never-created]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

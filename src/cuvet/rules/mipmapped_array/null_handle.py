@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class MipmappedArrayNullHandle(NullHandle):
@@ -45,35 +44,21 @@ class MipmappedArrayNullHandle(NullHandle):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 array = 0
 if array:
     cu.cuMipmappedArrayDestroy(array)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuMipmappedArrayGetLevel(0, 0)  # error: [mipmapped-array-null-handle]
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuMipmappedArrayDestroy(0)  # error: [mipmapped-array-null-handle]
-""",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class MipmappedArrayUseAfterContextDestroy(ParentGone):
@@ -40,31 +38,23 @@ class MipmappedArrayUseAfterContextDestroy(ParentGone):
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 array = cu.mipmapped_array()
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Source(
-            "C++: destroyed before its context",
-            """
+
+## C++: destroyed before its context [c++]
 void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
     CUcontext context;
     CUmipmappedArray pyramid;
@@ -74,42 +64,28 @@ void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned l
     cuMipmappedArrayDestroy(pyramid);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.mipmapped_array()
 cu.cuCtxDestroy(own)
 cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "destroyed after its context was destroyed",
-            """
+
+## destroyed after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.mipmapped_array()
 cu.cuCtxDestroy(own)
 cu.cuMipmappedArrayDestroy(array)  # error: [mipmapped-array-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 array = cu.mipmapped_array()
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-context-destroy]
-""",
-        ),
-        Source(
-            "C++: destroyed after its context",
-            """
+
+## C++: destroyed after its context [c++]
 void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
     CUcontext context;
     CUmipmappedArray pyramid;
@@ -119,12 +95,8 @@ void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned l
     cuCtxDestroy(context);
     cuMipmappedArrayDestroy(pyramid);  // error: [mipmapped-array-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: destroyed after its context",
-            """
+
+## Python: destroyed after its context [python]
 from cuda.bindings import driver
 
 def draw(device, descriptor, levels, paint):
@@ -133,7 +105,4 @@ def draw(device, descriptor, levels, paint):
     paint(pyramid)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-use-after-context-destroy]
-""",
-            language="python",
-        ),
-    )
+"""

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class MipmappedArrayUseAfterDestroy(UseAfterDestroy):
@@ -37,39 +36,28 @@ class MipmappedArrayUseAfterDestroy(UseAfterDestroy):
             "mipmapped_use_after_destroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
-""",
-        ),
-        Example(
-            "level read before the destruction",
-            """
+
+## level read before the destruction
+note: levels belong to their mipmapped array and are not destroyed themselves
 array = cu.mipmapped_array()
 level = cu.cuMipmappedArrayGetLevel(array, 1)
 cu.cuArray3DGetDescriptor(cu.host(40), level)
 cu.cuMipmappedArrayDestroy(array)
-""",
-            note="levels belong to their mipmapped array and are not destroyed themselves",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayDestroy(array)
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayGetLevel(array, 0)
 cu.cuMipmappedArrayDestroy(array)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: freed after its levels were used",
-            """
+
+## C++: freed after its levels were used [cuda]
 void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
     cudaMipmappedArray_t pyramid;
     cudaMallocMipmappedArray(&pyramid, format, extent, levels);
@@ -80,29 +68,19 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
     }
     cudaFreeMipmappedArray(pyramid);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 array = cu.mipmapped_array()
 cu.cuMipmappedArrayDestroy(array)
 cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 array = cu.mipmapped_array()
 cu.in_thread(lambda: cu.cuMipmappedArrayDestroy(array))
 cu.cuMipmappedArrayGetLevel(array, 0)  # error: [mipmapped-array-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: a level of a freed one",
-            """
+
+## C++: a level of a freed one [cuda]
 void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
     cudaMipmappedArray_t pyramid;
     cudaArray_t level;
@@ -111,11 +89,8 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
     cudaGetMipmappedArrayLevel(&level, pyramid, 0);  // error: [mipmapped-array-use-after-destroy]
     paint(level);
 }
-""",
-        ),
-        Source(
-            "Python: a level of a destroyed one",
-            """
+
+## Python: a level of a destroyed one [python]
 from cuda.bindings import driver
 
 def draw(descriptor, levels, paint):
@@ -123,12 +98,8 @@ def draw(descriptor, levels, paint):
     error, = driver.cuMipmappedArrayDestroy(pyramid)
     error, level = driver.cuMipmappedArrayGetLevel(pyramid, 0)  # error: [mipmapped-array-use-after-destroy]
     paint(level)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: a level of a destroyed one",
-            """
+
+## C#: a level of a destroyed one [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -140,7 +111,4 @@ class Image {
         Check(ArrayManagement.cuMipmappedArrayGetLevel(ref level, pyramid, 0));  // error: [mipmapped-array-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

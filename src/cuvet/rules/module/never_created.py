@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class ModuleNeverCreated(NeverCreated):
@@ -46,26 +45,18 @@ class ModuleNeverCreated(NeverCreated):
             "module_garbage",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 module = cu.module()
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 module = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.module())[1])
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
-""",
-        ),
-        Source(
-            "C++: the module of a library",
-            """
+
+## C++: the module of a library [c++]
 void run(const void *image) {
     CUlibrary library;
     CUmodule module;
@@ -76,39 +67,24 @@ void run(const void *image) {
     launch(kernel);
     cuLibraryUnload(library);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuModuleGetFunction(0x1234567000, "trivial")  # error: [module-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.library()
 cu.cuModuleGetFunction(other, "trivial")  # error: [module-never-created]
-""",
-        ),
-        Source(
-            "C++: a library as a module",
-            """
+
+## C++: a library as a module [c++]
 void run(const void *image) {
     CUlibrary library;
     cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
     work(library);
     cuModuleUnload((CUmodule)library);  // error: [module-never-created]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Worker {
     [DllImport("nvcuda")] static extern int cuLibraryLoadData(out IntPtr library, byte[] code, IntPtr options, IntPtr values,
         uint count, IntPtr libraryOptions, IntPtr libraryValues, uint libraryCount);
@@ -120,7 +96,4 @@ class Worker {
         Check(cuModuleUnload(library));  // error: [module-never-created]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class ModuleNullHandle(NullHandle):
@@ -35,35 +34,21 @@ class ModuleNullHandle(NullHandle):
             "module_null",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 module = cu.module()
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 module = 0
 if module:
     cu.cuModuleUnload(module)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuModuleGetFunction(0, "trivial")  # error: [module-null-handle]
-""",
-        ),
-        Example(
-            "unloaded",
-            """
+
+## unloaded
 cu.cuModuleUnload(0)  # error: [module-null-handle]
-""",
-        ),
-    )
+"""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -43,35 +43,24 @@ class ModuleUnloadOfLibrary(Rule):
             "CUDA Driver API, Module Management, cuModuleUnload",
         ),
     )
-    VALID = (
-        Example(
-            "library unloaded",
-            """
+    VALID = """
+## library unloaded
 library = cu.library()
 module = cu.cuLibraryGetModule(library)
 cu.launch(cu.cuModuleGetFunction(module, "trivial"), 0, 0)
 cu.cuCtxSynchronize()
 cu.cuLibraryUnload(library)
-""",
-        ),
-        Example(
-            "module loaded by itself",
-            """
+
+## module loaded by itself
 module = cu.module()
 cu.cuModuleUnload(module)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "module of a library unloaded",
-            """
+"""
+    INVALID = """
+## module of a library unloaded
 library = cu.library()
 module = cu.cuLibraryGetModule(library)
 cu.cuModuleUnload(module)  # error: [module-unload-of-library]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

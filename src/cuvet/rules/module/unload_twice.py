@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class ModuleUnloadTwice(DestroyTwice):
@@ -41,27 +39,19 @@ class ModuleUnloadTwice(DestroyTwice):
             "CUDA Driver API, Module Management, cuModuleUnload",
         ),
     )
-    VALID = (
-        Example(
-            "unloaded once",
-            """
+    VALID = """
+## unloaded once
 module = cu.module()
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 module = cu.module()
 cu.cuModuleUnload(module)
 module = cu.module()
 cu.cuModuleUnload(module)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: unloaded on each way out",
-            """
+
+## C++: unloaded on each way out [c++]
 CUresult run(const char *path) {
     CUmodule module;
     CUfunction kernel;
@@ -74,30 +64,19 @@ CUresult run(const char *path) {
     launch(kernel);
     return cuModuleUnload(module);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "unloaded twice",
-            """
+"""
+    INVALID = """
+## unloaded twice
 module = cu.module()
 cu.cuModuleUnload(module)
 cu.cuModuleUnload(module)  # error: [module-unload-twice]
-""",
-        ),
-        Example(
-            "unloaded by two threads",
-            """
+
+## unloaded by two threads
 module = cu.module()
 cu.in_thread(lambda: cu.cuModuleUnload(module))
 cu.cuModuleUnload(module)  # error: [module-unload-twice]
-""",
-        ),
-        Source(
-            "C++: on failure and at the end",
-            """
+
+## C++: on failure and at the end [c++]
 CUresult run(const char *path) {
     CUmodule module;
     CUfunction kernel;
@@ -110,12 +89,8 @@ CUresult run(const char *path) {
     cuModuleUnload(module);  // error: [module-unload-twice]
     return result;
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import driver
 
 def run(path, work):
@@ -125,12 +100,8 @@ def run(path, work):
         error, = driver.cuModuleUnload(module)
     finally:
         error, = driver.cuModuleUnload(module)  # error: [module-unload-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -142,7 +113,4 @@ class Worker {
         Check(ModuleManagement.cuModuleUnload(module));  // error: [module-unload-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class ModuleUseAfterContextDestroy(ParentGone):
@@ -44,31 +42,23 @@ class ModuleUseAfterContextDestroy(ParentGone):
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 module = cu.module()
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 module = cu.module()
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Source(
-            "C++: left to its context",
-            """
+
+## C++: left to its context [c++]
 void run(CUdevice device, const char *path) {
     CUcontext context;
     CUmodule module;
@@ -77,42 +67,28 @@ void run(CUdevice device, const char *path) {
     work(module);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 module = cu.module()
 cu.cuCtxDestroy(own)
 cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "unloaded after its context was destroyed",
-            """
+
+## unloaded after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 module = cu.module()
 cu.cuCtxDestroy(own)
 cu.cuModuleUnload(module)  # error: [module-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 module = cu.module()
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-context-destroy]
-""",
-        ),
-        Source(
-            "C++: unloaded after its context",
-            """
+
+## C++: unloaded after its context [c++]
 void run(CUdevice device, const char *path) {
     CUcontext context;
     CUmodule module;
@@ -122,12 +98,8 @@ void run(CUdevice device, const char *path) {
     cuCtxDestroy(context);
     cuModuleUnload(module);  // error: [module-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: unloaded after its context",
-            """
+
+## Python: unloaded after its context [python]
 from cuda.bindings import driver
 
 def run(device, path, work):
@@ -136,12 +108,8 @@ def run(device, path, work):
     work(module)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuModuleUnload(module)  # error: [module-use-after-context-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: unloaded after its context",
-            """
+
+## C#: unloaded after its context [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -154,7 +122,4 @@ class Worker {
         Check(ModuleManagement.cuModuleUnload(module));  // error: [module-use-after-context-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class ModuleUseAfterUnload(UseAfterDestroy):
@@ -41,41 +39,30 @@ class ModuleUseAfterUnload(UseAfterDestroy):
             "module_use_after_unload",
         ),
     )
-    VALID = (
-        Example(
-            "unloaded after its last use",
-            """
+    VALID = """
+## unloaded after its last use
 module = cu.module()
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
-""",
-        ),
-        Example(
-            "one image loaded twice",
-            """
+
+## one image loaded twice
+note: each load is a module of its own
 first = cu.module()
 second = cu.module()
 cu.cuModuleUnload(first)
 cu.launch(cu.cuModuleGetFunction(second, "trivial"), 0, 0)
 cu.cuCtxSynchronize()
 cu.cuModuleUnload(second)
-""",
-            note="each load is a module of its own",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 module = cu.module()
 cu.cuModuleUnload(module)
 module = cu.module()
 cu.cuModuleGetFunction(module, "trivial")
 cu.cuModuleUnload(module)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: loaded again",
-            """
+
+## C++: loaded again [c++]
 void run(const char *path, const char *other, void **parameters) {
     CUmodule module;
     CUfunction kernel;
@@ -86,12 +73,8 @@ void run(const char *path, const char *other, void **parameters) {
     launch(kernel, parameters);
     cuModuleUnload(module);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: unloaded in finally",
-            """
+
+## Python: unloaded in finally [python]
 from cuda.bindings import driver
 
 def run(path, launch):
@@ -101,30 +84,19 @@ def run(path, launch):
         launch(kernel)
     finally:
         error, = driver.cuModuleUnload(module)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its unloading",
-            """
+"""
+    INVALID = """
+## used after its unloading
 module = cu.module()
 cu.cuModuleUnload(module)
 cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-unload]
-""",
-        ),
-        Example(
-            "unloaded by another thread",
-            """
+
+## unloaded by another thread
 module = cu.module()
 cu.in_thread(lambda: cu.cuModuleUnload(module))
 cu.cuModuleGetFunction(module, "trivial")  # error: [module-use-after-unload]
-""",
-        ),
-        Source(
-            "C++: asked for a function after it was unloaded",
-            """
+
+## C++: asked for a function after it was unloaded [c++]
 void run(const char *path, void **parameters) {
     CUmodule module;
     CUfunction kernel;
@@ -133,12 +105,8 @@ void run(const char *path, void **parameters) {
     cuModuleGetFunction(&kernel, module, "kernel");  // error: [module-use-after-unload]
     launch(kernel, parameters);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: asked for a function after it was unloaded",
-            """
+
+## Python: asked for a function after it was unloaded [python]
 from cuda.bindings import driver
 
 def run(path, launch):
@@ -146,12 +114,8 @@ def run(path, launch):
     error, = driver.cuModuleUnload(module)
     error, kernel = driver.cuModuleGetFunction(module, b"kernel")  # error: [module-use-after-unload]
     launch(kernel)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: asked for a function after it was unloaded",
-            """
+
+## C#: asked for a function after it was unloaded [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -163,7 +127,4 @@ class Worker {
         Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));  // error: [module-use-after-unload]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import MemoryPool
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -40,31 +40,20 @@ class PoolDestroyDefault(Rule):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "default pool trimmed",
-            """
+    VALID = """
+## default pool trimmed
 pool = cu.cuDeviceGetDefaultMemPool(device)
 cu.cuMemPoolTrimTo(pool, 0)
-""",
-        ),
-        Example(
-            "own pool destroyed",
-            """
+
+## own pool destroyed
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "default pool destroyed",
-            """
+"""
+    INVALID = """
+## default pool destroyed
 pool = cu.cuDeviceGetDefaultMemPool(device)
 cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-default]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class PoolDestroyTwice(DestroyTwice):
@@ -38,27 +36,19 @@ class PoolDestroyTwice(DestroyTwice):
             "pool_destroy_outstanding",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: destroyed on each way out",
-            """
+
+## C++: destroyed on each way out [cuda]
 bool run(const cudaMemPoolProps *properties, size_t bytes) {
     cudaMemPool_t pool;
     cudaMemPoolCreate(&pool, properties);
@@ -69,29 +59,19 @@ bool run(const cudaMemPoolProps *properties, size_t bytes) {
     cudaMemPoolDestroy(pool);
     return true;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
 cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 pool = cu.pool()
 cu.in_thread(lambda: cu.cuMemPoolDestroy(pool))
 cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: destroyed in a branch and at the end",
-            """
+
+## C++: destroyed in a branch and at the end [cuda]
 void run(const cudaMemPoolProps *properties, size_t bytes) {
     cudaMemPool_t pool;
     cudaMemPoolCreate(&pool, properties);
@@ -99,11 +79,8 @@ void run(const cudaMemPoolProps *properties, size_t bytes) {
         cudaMemPoolDestroy(pool);
     cudaMemPoolDestroy(pool);  // error: [pool-destroy-twice]
 }
-""",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import driver
 
 def run(properties, work):
@@ -113,12 +90,8 @@ def run(properties, work):
         error, = driver.cuMemPoolDestroy(pool)
     finally:
         error, = driver.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: in the block and in finally",
-            """
+
+## C#: in the block and in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -133,7 +106,4 @@ class Worker {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

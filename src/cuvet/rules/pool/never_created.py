@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class PoolNeverCreated(NeverCreated):
@@ -43,26 +42,18 @@ class PoolNeverCreated(NeverCreated):
             "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 pool = cu.pool()
 cu.cuMemPoolTrimTo(pool, 0)
 cu.cuMemPoolDestroy(pool)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 pool = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.pool())[1])
 cu.cuMemPoolTrimTo(pool, 0)
 cu.cuMemPoolDestroy(pool)
-""",
-        ),
-        Source(
-            "C++: a pool behind a pointer to void",
-            """
+
+## C++: a pool behind a pointer to void [c++]
 void trim(const cudaMemPoolProps *properties) {
     cudaMemPool_t pool;
     cudaMemPoolCreate(&pool, properties);
@@ -70,27 +61,16 @@ void trim(const cudaMemPoolProps *properties) {
     cudaMemPoolTrimTo((cudaMemPool_t)handle, 0);
     cudaMemPoolDestroy(pool);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuMemPoolTrimTo(0x1234567000, 0)  # error: [pool-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.cuStreamCreate(0)
 cu.cuMemPoolTrimTo(other, 0)  # error: [pool-never-created]
-""",
-        ),
-        Source(
-            "C++: a stream behind a pointer to void",
-            """
+
+## C++: a stream behind a pointer to void [c++]
 void trim(void) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -98,12 +78,8 @@ void trim(void) {
     cudaMemPoolTrimTo((cudaMemPool_t)handle, 0);  // error: [pool-never-created]
     cudaStreamDestroy(stream);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C#: handles as IntPtr, in the wrong order",
-            """
+
+## C#: handles as IntPtr, in the wrong order [c#]
 class Worker {
     [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
     [DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
@@ -116,7 +92,4 @@ class Worker {
         return values;
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

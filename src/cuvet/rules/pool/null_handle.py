@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class PoolNullHandle(NullHandle):
@@ -35,35 +34,21 @@ class PoolNullHandle(NullHandle):
             "pool_default_destroy",
         ),
     )
-    VALID = (
-        Example(
-            "with a handle",
-            """
+    VALID = """
+## with a handle
 pool = cu.pool()
 cu.cuMemPoolTrimTo(pool, 0)
 cu.cuMemPoolDestroy(pool)
-""",
-        ),
-        Example(
-            "skipped when there is none",
-            """
+
+## skipped when there is none
 pool = 0
 if pool:
     cu.cuMemPoolDestroy(pool)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used",
-            """
+"""
+    INVALID = """
+## used
 cu.cuMemPoolTrimTo(0, 0)  # error: [pool-null-handle]
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuMemPoolDestroy(0)  # error: [pool-null-handle]
-""",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class PoolUseAfterDestroy(UseAfterDestroy):
@@ -44,40 +42,29 @@ class PoolUseAfterDestroy(UseAfterDestroy):
             "CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 pool = cu.pool()
 cu.cuMemAllocFromPoolAsync(4096, pool, 0)
 cu.cuMemPoolDestroy(pool)
-""",
-        ),
-        Example(
-            "destroyed with an allocation outstanding",
-            """
+
+## destroyed with an allocation outstanding
+note: the pool is released when its last allocation is freed
 pool = cu.pool()
 memory = cu.cuMemAllocFromPoolAsync(4096, pool, 0)
 cu.cuMemPoolDestroy(pool)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuCtxSynchronize()
-""",
-            note="the pool is released when its last allocation is freed",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
 pool = cu.pool()
 cu.cuMemAllocFromPoolAsync(4096, pool, 0)
 cu.cuMemPoolDestroy(pool)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: destroyed after the last allocation",
-            """
+
+## C++: destroyed after the last allocation [cuda]
 void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
     cudaMemPool_t pool;
     void *values;
@@ -86,37 +73,24 @@ void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) 
     cudaMemPoolDestroy(pool);
     cudaFreeAsync(values, stream);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
 cu.cuMemAllocFromPoolAsync(4096, pool, 0)  # error: [pool-use-after-destroy]
-""",
-        ),
-        Example(
-            "used in another way",
-            """
+
+## used in another way
 pool = cu.pool()
 cu.cuMemPoolDestroy(pool)
 cu.cuMemPoolTrimTo(pool, 0)  # error: [pool-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 pool = cu.pool()
 cu.in_thread(lambda: cu.cuMemPoolDestroy(pool))
 cu.cuMemAllocFromPoolAsync(4096, pool, 0)  # error: [pool-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: allocated from a destroyed pool",
-            """
+
+## C++: allocated from a destroyed pool [cuda]
 void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
     cudaMemPool_t pool;
     void *values;
@@ -125,11 +99,8 @@ void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) 
     cudaMallocFromPoolAsync(&values, bytes, pool, stream);  // error: [pool-use-after-destroy]
     cudaFreeAsync(values, stream);
 }
-""",
-        ),
-        Source(
-            "Python: trimmed after the destruction",
-            """
+
+## Python: trimmed after the destruction [python]
 from cuda.bindings import driver
 
 def run(properties, work):
@@ -137,12 +108,8 @@ def run(properties, work):
     work(pool)
     error, = driver.cuMemPoolDestroy(pool)
     error, = driver.cuMemPoolTrimTo(pool, 0)  # error: [pool-use-after-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: allocated from a destroyed pool",
-            """
+
+## C#: allocated from a destroyed pool [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -155,7 +122,4 @@ class Worker {
         Check(MemoryManagement.cuMemFreeAsync(values, stream));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceAddressOfPointer(SourceRule):
@@ -37,18 +37,13 @@ class SourceAddressOfPointer(SourceRule):
             "https://github.com/nlesc-recruit/cudawrappers/commit/8900ce6cea57a1b002ce25bc3436e96b351425bf",
         ),
     )
-    VALID = (
-        Source(
-            "the pointer",
-            """
+    VALID = """
+## the pointer [cuda]
 void pin(void *memory, size_t size) {
     CHECK(cudaHostRegister(memory, size, cudaHostRegisterDefault));
 }
-""",
-        ),
-        Source(
-            "a variable, an array and a pointer that are meant themselves",
-            """
+
+## a variable, an array and a pointer that are meant themselves [cuda]
 void pin(float *other) {
     static double result;
     static char text[4096];
@@ -59,33 +54,21 @@ void pin(float *other) {
     CHECK(cudaHostUnregister(&result));
     CHECK(cudaHostUnregister(&text));
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "registered",
-            """
+"""
+    INVALID = """
+## registered [cuda]
 void pin(void *memory, size_t size) {
     CHECK(cudaHostRegister(&memory, size, cudaHostRegisterDefault));  // warning: [source-address-of-pointer]
 }
-""",
-        ),
-        Source(
-            "a member that is set to a pointer",
-            """
+
+## a member that is set to a pointer [cuda]
 Memory::Memory(void *pointer, size_t size) : _size(size) {
     _memory = pointer;
     CHECK(cuMemHostRegister(&_memory, size, 0));  // warning: [source-address-of-pointer]
 }
-""",
-        ),
-        Source(
-            "freed",
-            """
+
+## freed [cuda]
 void release(float *values) {
     CHECK(cudaFree(&values));  // warning: [source-address-of-pointer]
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceCaptureLeftOpen(SourceRule):
@@ -39,19 +39,14 @@ class SourceCaptureLeftOpen(SourceRule):
             "https://github.com/apache/tvm/commit/a84adaf0ff39a40ab4cd0867972b805c4733ca10",
         ),
     )
-    VALID = (
-        Source(
-            "ended by a destructor",
-            """
+    VALID = """
+## ended by a destructor [cuda]
 void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream, cudaGraph_t *graph) {
     Capture capture(stream, graph);
     work(stream);
 }
-""",
-        ),
-        Source(
-            "caught",
-            """
+
+## caught [cuda]
 void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream, cudaGraph_t *graph) {
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     try {
@@ -61,11 +56,8 @@ void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream,
     }
     CHECK(cudaStreamEndCapture(stream, graph));
 }
-""",
-        ),
-        Source(
-            "only work that is known",
-            """
+
+## only work that is known [cuda]
 void capture(float *values, int n, cudaStream_t stream, cudaGraph_t *graph) {
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     scale<<<n, 256, 0, stream>>>(values);
@@ -73,28 +65,19 @@ void capture(float *values, int n, cudaStream_t stream, cudaGraph_t *graph) {
     shift(values, n, stream);
     CHECK(cudaStreamEndCapture(stream, graph));
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "a function that is given",
-            """
+"""
+    INVALID = """
+## a function that is given [cuda]
 void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream, cudaGraph_t *graph) {
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     work(stream);  // note: [source-capture-left-open]
     CHECK(cudaStreamEndCapture(stream, graph));
 }
-""",
-        ),
-        Source(
-            "a closure of a virtual machine",
-            """
+
+## a closure of a virtual machine [cuda]
 void capture(Machine *machine, const Closure &closure, cudaStream_t stream, cudaGraph_t *graph) {
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     machine->InvokeClosure(closure);  // note: [source-capture-left-open]
     CHECK(cudaStreamEndCapture(stream, graph));
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceCopiedOwner(SourceRule):
@@ -37,10 +37,8 @@ class SourceCopiedOwner(SourceRule):
             "https://github.com/rapidsai/rmm/commit/12384bcbab9171f95092b65bd66bbc91fc9e39ff",
         ),
     )
-    VALID = (
-        Source(
-            "copies deleted",
-            """
+    VALID = """
+## copies deleted [cuda]
 class Timer {
   public:
     Timer() { cudaEventCreate(&event_); }
@@ -50,11 +48,8 @@ class Timer {
   private:
     cudaEvent_t event_;
 };
-""",
-        ),
-        Source(
-            "a member cannot be copied",
-            """
+
+## a member cannot be copied [cuda]
 class Timer {
   public:
     Timer() { cudaEventCreate(&event_); }
@@ -63,24 +58,16 @@ class Timer {
     std::mutex lock_;
     cudaEvent_t event_;
 };
-""",
-        ),
-        Source(
-            "C#: variables of a class are references",
-            """
+
+## C#: variables of a class are references [c#]
 class Timer {
     CUevent happened;
     public Timer() { Check(cuEventCreate(ref happened, 0)); }
     ~Timer() { cuEventDestroy_v2(happened); }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Source(
-            "copies written by the compiler",
-            """
+"""
+    INVALID = """
+## copies written by the compiler [cuda]
 class Timer {
   public:
     Timer() { cudaEventCreate(&event_); }
@@ -88,11 +75,8 @@ class Timer {
   private:
     cudaEvent_t event_;
 };
-""",
-        ),
-        Source(
-            "copies that the class asks the compiler for",
-            """
+
+## copies that the class asks the compiler for [cuda]
 class Resource : public Base {
   public:
     Resource() { CHECK(cudaMemPoolCreate(&pool_, &properties)); }
@@ -103,6 +87,4 @@ class Resource : public Base {
   private:
     cudaMemPool_t pool_{};
 };
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceCopyNotAwaited(SourceRule):
@@ -37,10 +37,8 @@ class SourceCopyNotAwaited(SourceRule):
             "CUDA Runtime API, Memory Management, cudaMemcpyAsync",
         ),
     )
-    VALID = (
-        Source(
-            "awaited",
-            """
+    VALID = """
+## awaited [cuda]
 float first(const float *values, int n, cudaStream_t stream) {
     float *host;
     CHECK(cudaMallocHost(&host, n * sizeof(float)));
@@ -50,11 +48,8 @@ float first(const float *values, int n, cudaStream_t stream) {
     CHECK(cudaFreeHost(host));
     return result;
 }
-""",
-        ),
-        Source(
-            "read while it is copied to the device",
-            """
+
+## read while it is copied to the device [cuda]
 float first(float *values, int n, cudaStream_t stream) {
     float *host;
     CHECK(cudaMallocHost(&host, n * sizeof(float)));
@@ -65,11 +60,8 @@ float first(float *values, int n, cudaStream_t stream) {
     CHECK(cudaFreeHost(host));
     return result;
 }
-""",
-        ),
-        Source(
-            "a function that may wait",
-            """
+
+## a function that may wait [cuda]
 float first(const float *values, int n, Queue &queue) {
     float *host;
     CHECK(cudaMallocHost(&host, n * sizeof(float)));
@@ -79,13 +71,9 @@ float first(const float *values, int n, Queue &queue) {
     CHECK(cudaFreeHost(host));
     return result;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "read too early",
-            """
+"""
+    INVALID = """
+## read too early [cuda]
 float first(const float *values, int n, cudaStream_t stream) {
     float *host;
     CHECK(cudaMallocHost(&host, n * sizeof(float)));
@@ -95,11 +83,8 @@ float first(const float *values, int n, cudaStream_t stream) {
     CHECK(cudaFreeHost(host));
     return result;
 }
-""",
-        ),
-        Source(
-            "written too early",
-            """
+
+## written too early [cuda]
 void fill(float *values, float *others, int n, cudaStream_t stream) {
     float *host;
     CHECK(cudaMallocHost(&host, n * sizeof(float)));
@@ -110,11 +95,8 @@ void fill(float *values, float *others, int n, cudaStream_t stream) {
     CHECK(cudaStreamSynchronize(stream));
     CHECK(cudaFreeHost(host));
 }
-""",
-        ),
-        Source(
-            "a vector",
-            """
+
+## a vector [cuda]
 int first(const int *labels, int n, cudaStream_t stream) {
     std::vector<int> host(n);
     CHECK(cudaMemcpyAsync(host.data(), labels, n * sizeof(int), cudaMemcpyDeviceToHost, stream));
@@ -123,6 +105,4 @@ int first(const int *labels, int n, cudaStream_t stream) {
         counts.find(host[i])->second++;  // note: [source-copy-not-awaited]
     return counts[0];
 }
-""",
-        ),
-    )
+"""

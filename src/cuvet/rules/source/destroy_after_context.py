@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceDestroyAfterContext(SourceRule):
@@ -41,21 +41,16 @@ class SourceDestroyAfterContext(SourceRule):
             "https://github.com/halide/Halide/commit/31ceed01d635c0f8c9a8d307884fd7ccc7f12150",
         ),
     )
-    VALID = (
-        Source(
-            "the context last",
-            """
+    VALID = """
+## the context last [cuda]
 static CUcontext context;
 static CUevent started;
 void release() {
     CHECK(cuEventDestroy(started));
     CHECK(cuCtxDestroy(context));
 }
-""",
-        ),
-        Source(
-            "another context is made current",
-            """
+
+## another context is made current [cuda]
 static CUcontext contexts[2];
 static CUevent events[2];
 void release() {
@@ -64,11 +59,8 @@ void release() {
     CHECK(cuEventDestroy(events[1]));
     CHECK(cuCtxDestroy(contexts[1]));
 }
-""",
-        ),
-        Source(
-            "a context of its own",
-            """
+
+## a context of its own [cuda]
 static CUevent started;
 void release(CUdevice device) {
     CUcontext own;
@@ -76,11 +68,8 @@ void release(CUdevice device) {
     CHECK(cuCtxDestroy(own));
     CHECK(cuEventDestroy(started));
 }
-""",
-        ),
-        Source(
-            "one of several, each with its context",
-            """
+
+## one of several, each with its context [cuda]
 static CUcontext contexts[8];
 static CUmodule modules[8];
 void release(int n) {
@@ -89,11 +78,8 @@ void release(int n) {
         CHECK(cuCtxDestroy(contexts[i]));
     }
 }
-""",
-        ),
-        Source(
-            "one or the other",
-            """
+
+## one or the other [cuda]
 static CUcontext context;
 static CUevent started;
 int release(bool all) {
@@ -104,13 +90,9 @@ int release(bool all) {
     CHECK(cuEventDestroy(started));
     return 0;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "the context first",
-            """
+"""
+    INVALID = """
+## the context first [cuda]
 static CUcontext context;
 static CUevent started;
 static CUmodule module;
@@ -125,6 +107,4 @@ void release() {
     }
     CHECK(cuModuleUnload(module));  // warning: [source-destroy-after-context]
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceDeviceMemoryOnHost(SourceRule):
@@ -32,10 +32,8 @@ class SourceDeviceMemoryOnHost(SourceRule):
             "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 3.3",
         ),
     )
-    VALID = (
-        Source(
-            "an address, a size, a kernel's argument",
-            """
+    VALID = """
+## an address, a size, a kernel's argument [cuda]
 void fill(const float *host, int n) {
     float *values = nullptr;
     CHECK(cudaMalloc(&values, n * sizeof(values[0])));
@@ -44,22 +42,16 @@ void fill(const float *host, int n) {
     CHECK(cudaGetLastError());
     CHECK(cudaFree(values));
 }
-""",
-        ),
-        Source(
-            "managed memory",
-            """
+
+## managed memory [cuda]
 void fill(int n) {
     float *values;
     CHECK(cudaMallocManaged(&values, n * sizeof(float)));
     values[0] = 1;
     CHECK(cudaFree(values));
 }
-""",
-        ),
-        Source(
-            "an array of pointers to device memory",
-            """
+
+## an array of pointers to device memory [cuda]
 void fill(int n) {
     float *values[2];
     CHECK(cudaMalloc(&values[0], n));
@@ -69,30 +61,21 @@ void fill(int n) {
     CHECK(cudaFree(values[0]));
     CHECK(cudaFree(values[1]));
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "dereferenced",
-            """
+"""
+    INVALID = """
+## dereferenced [cuda]
 void fill(int n) {
     float *values;
     CHECK(cudaMalloc(&values, n * sizeof(float)));
     values[0] = 1;  // error: [source-device-memory-on-host]
     CHECK(cudaFree(values));
 }
-""",
-        ),
-        Source(
-            "memset of the host",
-            """
+
+## memset of the host [cuda]
 void fill(int n) {
     float *values;
     CHECK(cudaMalloc(&values, n * sizeof(float)));
     memset(values, 0, n * sizeof(float));  // error: [source-device-memory-on-host]
     CHECK(cudaFree(values));
 }
-""",
-        ),
-    )
+"""

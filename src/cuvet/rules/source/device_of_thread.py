@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceDeviceOfThread(SourceRule):
@@ -44,10 +44,8 @@ class SourceDeviceOfThread(SourceRule):
             "https://github.com/OpenNMT/CTranslate2/commit/c3fa0dbd0aa4a1d976366a75293f1ea662e36271",
         ),
     )
-    VALID = (
-        Source(
-            "one for each device",
-            """
+    VALID = """
+## one for each device [cuda]
 struct Event {
     Event() { CHECK(cudaEventCreate(&handle)); }
     Event(const Event &) = delete;
@@ -61,11 +59,8 @@ cudaEvent_t shared() {
         events[device] = std::make_unique<Event>();
     return events[device]->handle;
 }
-""",
-        ),
-        Source(
-            "a program of one device",
-            """
+
+## a program of one device [cuda]
 struct Event {
     Event() { CHECK(cudaEventCreate(&handle)); }
     Event(const Event &) = delete;
@@ -75,13 +70,9 @@ cudaEvent_t shared() {
     thread_local Event event;
     return event.handle;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "one for each thread",
-            """
+"""
+    INVALID = """
+## one for each thread [cuda]
 struct Event {
     Event() { CHECK(cudaEventCreate(&handle)); }
     Event(const Event &) = delete;
@@ -95,11 +86,8 @@ void use(int device) {
     CHECK(cudaSetDevice(device));
     CHECK(cudaEventRecord(shared(), 0));
 }
-""",
-        ),
-        Source(
-            "held by a pointer",
-            """
+
+## held by a pointer [cuda]
 struct Event {
     Event() { CHECK(cudaEventCreate(&handle)); }
     Event(const Event &) = delete;
@@ -113,6 +101,4 @@ void use(int device) {
     CHECK(cudaSetDevice(device));
     CHECK(cudaEventRecord(shared(), 0));
 }
-""",
-        ),
-    )
+"""

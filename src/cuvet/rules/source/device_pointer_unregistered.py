@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceDevicePointerUnregistered(SourceRule):
@@ -35,10 +35,8 @@ class SourceDevicePointerUnregistered(SourceRule):
             "https://github.com/NVIDIA/nccl/commit/680a35c6b76bb73ce1161f6ddaa02a8e3df96221",
         ),
     )
-    VALID = (
-        Source(
-            "the host's pointer",
-            """
+    VALID = """
+## the host's pointer [cuda]
 void add(float *host, int n) {
     float *device;
     CHECK(cudaHostRegister(host, n * sizeof(float), cudaHostRegisterMapped));
@@ -47,11 +45,8 @@ void add(float *host, int n) {
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaHostUnregister(host));
 }
-""",
-        ),
-        Source(
-            "a variable that other memory can be in",
-            """
+
+## a variable that other memory can be in [cuda]
 void add(float *host, int n, bool mapped) {
     float *device;
     if (mapped)
@@ -63,13 +58,9 @@ void add(float *host, int n, bool mapped) {
     if (!mapped)
         CHECK(cudaFree(device));
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "unregistered",
-            """
+"""
+    INVALID = """
+## unregistered [cuda]
 void add(float *host, int n) {
     float *device;
     CHECK(cudaHostRegister(host, n * sizeof(float), cudaHostRegisterMapped));
@@ -78,11 +69,8 @@ void add(float *host, int n) {
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaHostUnregister((void *)device));  // warning: [source-device-pointer-unregistered]
 }
-""",
-        ),
-        Source(
-            "freed",
-            """
+
+## freed [cuda]
 void add(int n) {
     float *host, *device;
     CHECK(cudaHostAlloc((void **)&host, n * sizeof(float), cudaHostAllocMapped));
@@ -92,6 +80,4 @@ void add(int n) {
     CHECK(cudaFree(device));  // warning: [source-device-pointer-unregistered]
     CHECK(cudaFreeHost(host));
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceForkAfterUse(SourceRule):
@@ -39,10 +39,8 @@ class SourceForkAfterUse(SourceRule):
             "What's New In Python 3.14, multiprocessing",
         ),
     )
-    VALID = (
-        Source(
-            "forked first",
-            """
+    VALID = """
+## forked first [cuda]
 int main() {
     pid_t child = fork();
     if (child == 0) {
@@ -52,11 +50,8 @@ int main() {
     CHECK(cudaSetDevice(0));
     return 0;
 }
-""",
-        ),
-        Source(
-            "a child without CUDA",
-            """
+
+## a child without CUDA [cuda]
 int main() {
     CHECK(cudaSetDevice(0));
     pid_t child = fork();
@@ -67,11 +62,8 @@ int main() {
     CHECK(cudaDeviceSynchronize());
     return 0;
 }
-""",
-        ),
-        Source(
-            "Python: started anew",
-            """
+
+## Python: started anew [python]
 import multiprocessing
 from cupy.cuda import runtime
 
@@ -81,14 +73,9 @@ def worker(n):
 def run(n):
     runtime.free(runtime.malloc(n))
     multiprocessing.get_context("spawn").Process(target=worker, args=(n,)).start()
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Source(
-            "counted before",
-            """
+"""
+    INVALID = """
+## counted before [cuda]
 int main() {
     int count;
     CHECK(cudaGetDeviceCount(&count));
@@ -100,11 +87,8 @@ int main() {
     }
     return 0;
 }
-""",
-        ),
-        Source(
-            "Python: started by multiprocessing",
-            """
+
+## Python: started by multiprocessing [python]
 from multiprocessing import Process
 from cupy.cuda import runtime
 
@@ -114,7 +98,4 @@ def worker(n):
 def run(n):
     runtime.free(runtime.malloc(n))
     Process(target=worker, args=(n,)).start()
-""",
-            language="python",
-        ),
-    )
+"""

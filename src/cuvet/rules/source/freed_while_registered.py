@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceFreedWhileRegistered(SourceRule):
@@ -36,10 +36,8 @@ class SourceFreedWhileRegistered(SourceRule):
             "CUDA Driver API, Memory Management, cuMemHostUnregister",
         ),
     )
-    VALID = (
-        Source(
-            "unregistered first",
-            """
+    VALID = """
+## unregistered first [cuda]
 void send(int n) {
     char *buffer = (char *)malloc(n);
     cudaHostRegister(buffer, n, cudaHostRegisterDefault);
@@ -47,11 +45,8 @@ void send(int n) {
     cudaHostUnregister(buffer);
     free(buffer);
 }
-""",
-        ),
-        Source(
-            "another buffer",
-            """
+
+## another buffer [cuda]
 void send(int n) {
     char *buffer = (char *)malloc(n);
     char *other = (char *)malloc(n);
@@ -60,11 +55,8 @@ void send(int n) {
     cudaHostUnregister(buffer);
     free(buffer);
 }
-""",
-        ),
-        Source(
-            "unmapped after it",
-            """
+
+## unmapped after it [cuda]
 void send(int file, size_t n) {
     void *buffer = mmap(nullptr, n, PROT_READ, MAP_SHARED, file, 0);
     cudaHostRegister(buffer, n, cudaHostRegisterReadOnly);
@@ -72,30 +64,21 @@ void send(int file, size_t n) {
     cudaHostUnregister(buffer);
     munmap(buffer, n);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "freed while registered",
-            """
+"""
+    INVALID = """
+## freed while registered [cuda]
 void send(int n) {
     char *buffer = (char *)malloc(n);
     cudaHostRegister(buffer, n, cudaHostRegisterDefault);
     upload(buffer, n);
     free(buffer);  // error: [source-freed-while-registered]
 }
-""",
-        ),
-        Source(
-            "unmapped while registered",
-            """
+
+## unmapped while registered [cuda]
 void send(int file, size_t n) {
     void *buffer = mmap(nullptr, n, PROT_READ, MAP_SHARED, file, 0);
     cudaHostRegister(buffer, n, cudaHostRegisterReadOnly);
     upload(buffer, n);
     munmap(buffer, n);  // error: [source-freed-while-registered]
 }
-""",
-        ),
-    )
+"""

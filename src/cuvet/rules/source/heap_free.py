@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceHeapFree(SourceRule):
@@ -38,21 +38,16 @@ class SourceHeapFree(SourceRule):
             "https://github.com/wilicc/gpu-burn/commit/73d13cbba6cc959b3214343cb3cc83ec5354a9d2",
         ),
     )
-    VALID = (
-        Source(
-            "each with its counterpart",
-            """
+    VALID = """
+## each with its counterpart [cuda]
 void both(int n) {
     float *pinned, *values = (float *)malloc(n);
     cudaMallocHost(&pinned, n);
     free(values);
     cudaFreeHost(pinned);
 }
-""",
-        ),
-        Source(
-            "one or the other",
-            """
+
+## one or the other [cuda]
 void one(int n, bool pin) {
     float *values;
     if (pin)
@@ -64,39 +59,27 @@ void one(int n, bool pin) {
     else
         free(values);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "pinned memory",
-            """
+"""
+    INVALID = """
+## pinned memory [cuda]
 void fill(int n) {
     float *values;
     cudaMallocHost(&values, n);
     free(values);  // error: [source-heap-free]
 }
-""",
-        ),
-        Source(
-            "device memory",
-            """
+
+## device memory [cuda]
 void fill(int n) {
     float *values;
     cudaMalloc(&values, n);
     delete[] values;  // error: [source-heap-free]
 }
-""",
-        ),
-        Source(
-            "member",
-            """
+
+## member [cuda]
 struct Test {
     Test() { cudaMallocHost(&faulty, 4); }
     Test(const Test &) = delete;
     ~Test() { free(faulty); }  // error: [source-heap-free]
     int *faulty;
 };
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceKeptAfterEnd(SourceRule):
@@ -38,10 +38,8 @@ class SourceKeptAfterEnd(SourceRule):
             "https://github.com/lattice/quda/commit/981e1bfee7",
         ),
     )
-    VALID = (
-        Source(
-            "set to NULL",
-            """
+    VALID = """
+## set to NULL [cuda]
 static float *buffer;
 void start() {
     if (!buffer) CHECK(cudaMalloc(&buffer, 1024));
@@ -50,30 +48,21 @@ void stop() {
     if (buffer) CHECK(cudaFree(buffer));
     buffer = NULL;
 }
-""",
-        ),
-        Source(
-            "set to NULL by a function that does not call CUDA",
-            """
+
+## set to NULL by a function that does not call CUDA [cuda]
 static float *buffer;
 void start() {
     if (buffer == NULL) CHECK(cudaMalloc(&buffer, 1024));
 }
 void stop() { CHECK(cudaFree(buffer)); }
 void forget() { buffer = NULL; }
-""",
-        ),
-        Source(
-            "always made anew",
-            """
+
+## always made anew [cuda]
 static float *buffer;
 void start() { CHECK(cudaMalloc(&buffer, 1024)); }
 void stop() { CHECK(cudaFree(buffer)); }
-""",
-        ),
-        Source(
-            "a member of an object that goes with it",
-            """
+
+## a member of an object that goes with it [cuda]
 class Cache {
   public:
     Cache(const Cache &) = delete;
@@ -85,13 +74,9 @@ class Cache {
   private:
     float *buffer_ = nullptr;
 };
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "memory",
-            """
+"""
+    INVALID = """
+## memory [cuda]
 static float *buffer;
 void start() {
     if (!buffer) CHECK(cudaMalloc(&buffer, 1024));
@@ -99,11 +84,8 @@ void start() {
 void stop() {
     if (buffer) CHECK(cudaFree(buffer));  // warning: [source-kept-after-end]
 }
-""",
-        ),
-        Source(
-            "a stream, compared with NULL",
-            """
+
+## a stream, compared with NULL [cuda]
 static cudaStream_t stream = NULL;
 cudaStream_t get() {
     if (stream == NULL) { CHECK(cudaStreamCreate(&stream)); }
@@ -112,6 +94,4 @@ cudaStream_t get() {
 void stop() {
     CHECK(cudaStreamDestroy(stream));  // warning: [source-kept-after-end]
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceLaunchUnchecked(SourceRule):
@@ -38,30 +38,22 @@ class SourceLaunchUnchecked(SourceRule):
             "launch_too_many_threads",
         ),
     )
-    VALID = (
-        Source(
-            "asked",
-            """
+    VALID = """
+## asked [cuda]
 void scale(float *values, int n, cudaStream_t stream) {
     multiply<<<n, 256, 0, stream>>>(values);
     CHECK(cudaGetLastError());
 }
-""",
-        ),
-        Source(
-            "a macro that asks",
-            """
+
+## a macro that asks [cuda]
 void scale(float *values, int n) {
     for (int i = 0; i < 4; ++i) {
         multiply<<<n, 256>>>(values + i * n);
         CUDA_KERNEL_LAUNCH_CHECK();
     }
 }
-""",
-        ),
-        Source(
-            "a macro without arguments that asks",
-            """
+
+## a macro without arguments that asks [cuda]
 void scale(float *values, int n) {
     multiply<<<n, 256>>>(values);
     CUERR
@@ -69,22 +61,16 @@ void scale(float *values, int n) {
 void shift(float *values, int n) {
     add<<<n, 256>>>(values); CUERR
 }
-""",
-        ),
-        Source(
-            "a macro around the launch",
-            """
+
+## a macro around the launch [cuda]
 void scale(float *values, int n) {
     CHECK_LAUNCH(multiply<<<n, 256>>>(values));
 }
 void shift(float *values, int n) {
     CHECK_LAUNCH(add<<<n, 256>>>(values));
 }
-""",
-        ),
-        Source(
-            "asked by the caller",
-            """
+
+## asked by the caller [cuda]
 static void scale(float *values, int n) {
     multiply<<<n, 256>>>(values);
 }
@@ -92,28 +78,19 @@ void scale_all(float *values, int n) {
     scale(values, n);
     CHECK(cudaPeekAtLastError());
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "not asked",
-            """
+"""
+    INVALID = """
+## not asked [cuda]
 void scale(float *values, int n, cudaStream_t stream) {
     multiply<<<n, 256, 0, stream>>>(values);  // note: [source-launch-unchecked]
     CHECK(cudaStreamSynchronize(stream));
 }
-""",
-        ),
-        Source(
-            "one note for a file in which nobody asks",
-            """
+
+## one note for a file in which nobody asks [cuda]
 void scale(float *values, int n) {
     multiply<<<n, 256>>>(values);  // note: [source-launch-unchecked]
 }
 void shift(float *values, int n) {
     add<<<n, 256>>>(values);
 }
-""",
-        ),
-    )
+"""

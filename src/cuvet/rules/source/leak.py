@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceLeak(SourceRule):
@@ -40,10 +40,8 @@ class SourceLeak(SourceRule):
             "https://github.com/lattice/quda/commit/187e2ba1b901b0031410fb3b9eceb7d6cd8d994c",
         ),
     )
-    VALID = (
-        Source(
-            "addresses in it are kept",
-            """
+    VALID = """
+## addresses in it are kept [cuda]
 void divide(float **parts, int n, size_t each) {
     float *whole;
     CHECK(cudaMalloc(&whole, n * each));
@@ -58,19 +56,13 @@ region allocate(size_t bytes) {
     CHECK(cudaMalloc(&whole, bytes));
     return region{as_pointer(whole), bytes};
 }
-""",
-        ),
-        Source(
-            "an element of a container",
-            """
+
+## an element of a container [cuda]
 void fill(std::vector<void *> &buffers, size_t bytes) {
     CHECK(cudaMalloc(&buffers.at(0), bytes));
 }
-""",
-        ),
-        Source(
-            "freed",
-            """
+
+## freed [cuda]
 void sum(const float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
@@ -78,33 +70,24 @@ void sum(const float *host, int n) {
     add<<<1, n>>>(values);
     cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "given to the caller",
-            """
+
+## given to the caller [cuda]
 float *upload(const float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
     cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice);
     return values;
 }
-""",
-        ),
-        Source(
-            "given to an owner",
-            """
+
+## given to an owner [cuda]
 void record(std::vector<cudaEvent_t> &events, cudaStream_t stream) {
     cudaEvent_t event;
     cudaEventCreate(&event);
     cudaEventRecord(event, stream);
     events.push_back(event);
 }
-""",
-        ),
-        Source(
-            "a view that is given to the caller",
-            """
+
+## a view that is given to the caller [cuda]
 span upload(const float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
@@ -112,33 +95,24 @@ span upload(const float *host, int n) {
     auto all = make_span(values, n);
     return all;
 }
-""",
-        ),
-        Source(
-            "a cache that takes it",
-            """
+
+## a cache that takes it [cuda]
 void fill(const float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
     cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice);
     copy_to_cache(values, n);
 }
-""",
-        ),
-        Source(
-            "freed behind a macro without arguments",
-            """
+
+## freed behind a macro without arguments [cuda]
 void clear(int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float)); CUERR
     cudaMemset(values, 0, n * sizeof(float)); CUERR
     cudaFree(values); CUERR
 }
-""",
-        ),
-        Source(
-            "made and ended where a macro is not defined",
-            """
+
+## made and ended where a macro is not defined [cuda]
 void work(int n) {
     cudaStream_t stream = nullptr;
 #ifndef CPU_ONLY
@@ -149,25 +123,17 @@ void work(int n) {
     cudaStreamDestroy(stream);
 #endif
 }
-""",
-        ),
-        Source(
-            "Python: returned to the caller",
-            """
+
+## Python: returned to the caller [python]
 from cuda.bindings import runtime as cudart
 
 def upload(host):
     error, values = cudart.cudaMalloc(host.nbytes)
     error, = cudart.cudaMemcpy(values, host.ctypes.data, host.nbytes, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice)
     return values
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Source(
-            "an address in it is used",
-            """
+"""
+    INVALID = """
+## an address in it is used [cuda]
 void add(int n) {
     float *values;
     CHECK(cudaMalloc(&values, 2 * n * sizeof(float)));  // warning: [source-leak]
@@ -175,22 +141,16 @@ void add(int n) {
     add<<<1, n>>>(values, second);
     CHECK(cudaGetLastError());
 }
-""",
-        ),
-        Source(
-            "memory",
-            """
+
+## memory [cuda]
 void sum(const float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));  // warning: [source-leak]
     cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice);
     add<<<1, n>>>(values);
 }
-""",
-        ),
-        Source(
-            "events",
-            """
+
+## events [cuda]
 float timed(int n) {
     cudaEvent_t start, end;
     float milliseconds;
@@ -203,11 +163,8 @@ float timed(int n) {
     cudaEventElapsedTime(&milliseconds, start, end);
     return milliseconds;
 }
-""",
-        ),
-        Source(
-            "seen through a view",
-            """
+
+## seen through a view [cuda]
 void sum(const float *host, int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));  // warning: [source-leak]
@@ -215,11 +172,8 @@ void sum(const float *host, int n) {
     Kokkos::View<float *, Kokkos::MemoryTraits<Kokkos::Unmanaged>> all(values, n);
     sum_up(rows, all);
 }
-""",
-        ),
-        Source(
-            "in the block of a macro",
-            """
+
+## in the block of a macro [cuda]
 void check(const Tensor &data) {
     SWITCH_TYPE(data.type(), T, {
         int *valid;
@@ -227,21 +181,15 @@ void check(const Tensor &data) {
         Kernel<check_all>::Launch(data.get<T>(), valid);
     })
 }
-""",
-        ),
-        Source(
-            "given to a function that another one finds",
-            """
+
+## given to a function that another one finds [cuda]
 void multiply(cusparseHandle_t handle, Matrix &a) {
     cusparseMatDescr_t description;
     cusparseCreateMatDescr(&description);  // warning: [source-leak]
     function_for<float>()(handle, a.rows(), description, a.values());
 }
-""",
-        ),
-        Source(
-            "a stream that work is put on, in a loop that ends when it is told to",
-            """
+
+## a stream that work is put on, in a loop that ends when it is told to [cuda]
 void prefetch(Queue &queue) {
 #ifndef CPU_ONLY
     cudaStream_t stream;
@@ -255,44 +203,31 @@ void prefetch(Queue &queue) {
 #endif
     }
 }
-""",
-        ),
-        Source(
-            "used with a cache",
-            """
+
+## used with a cache [cuda]
 void attend(Cache &cache, int n) {
     float *keys;
     cudaMalloc(&keys, n * sizeof(float));  // warning: [source-leak]
     attend_with_cache(cache, keys, n);
 }
-""",
-        ),
-        Source(
-            "between macros without arguments",
-            """
+
+## between macros without arguments [cuda]
 void clear(int n) {
     float *values;
     cudaMalloc(&values, n * sizeof(float)); CUERR  // warning: [source-leak]
     set_to_zero<<<n, 256>>>(values); CUERR
     cudaDeviceSynchronize(); CUERR
 }
-""",
-        ),
-        Source(
-            "Python: CuPy's runtime",
-            """
+
+## Python: CuPy's runtime [python]
 from cupy.cuda import runtime
 
 def wait(stream):
     event = runtime.eventCreate()  # warning: [source-leak]
     runtime.eventRecord(event, stream)
     runtime.eventSynchronize(event)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 class Timer {
     float Measure(CUstream stream) {
         CUevent done = new CUevent();
@@ -301,7 +236,4 @@ class Timer {
         return Elapsed(stream);
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

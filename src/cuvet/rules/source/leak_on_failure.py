@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceLeakOnFailure(SourceRule):
@@ -31,10 +31,8 @@ class SourceLeakOnFailure(SourceRule):
             "CUDA Runtime API, Memory Management, Stream Management, Event Management",
         ),
     )
-    VALID = (
-        Source(
-            "freed before returning",
-            """
+    VALID = """
+## freed before returning [cuda]
 int make(float **out, int n) {
     float *first, *second;
     if (cudaMalloc(&first, n) != cudaSuccess) return 1;
@@ -47,11 +45,8 @@ int make(float **out, int n) {
     cudaFree(first);
     return 0;
 }
-""",
-        ),
-        Source(
-            "the process ends",
-            """
+
+## the process ends [cuda]
 int make(int n) {
     float *first, *second;
     cudaMalloc(&first, n);
@@ -64,13 +59,9 @@ int make(int n) {
     cudaFree(first);
     return 0;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "the second allocation fails",
-            """
+"""
+    INVALID = """
+## the second allocation fails [cuda]
 int make(int n) {
     float *first, *second;
     if (cudaMalloc(&first, n) != cudaSuccess) return 1;  // note: [source-leak-on-failure]
@@ -80,11 +71,8 @@ int make(int n) {
     cudaFree(first);
     return 0;
 }
-""",
-        ),
-        Source(
-            "Python: the second allocation fails",
-            """
+
+## Python: the second allocation fails [python]
 from cuda.bindings import runtime as cudart
 
 def make(n):
@@ -97,12 +85,8 @@ def make(n):
     join(int(first), int(second))
     error, = cudart.cudaFree(second)
     error, = cudart.cudaFree(first)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: the second of two fails",
-            """
+
+## C#: the second of two fails [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -116,7 +100,4 @@ class Worker {
         return true;
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceLeakOnReturn(SourceRule):
@@ -33,10 +33,8 @@ class SourceLeakOnReturn(SourceRule):
             "CUDA Runtime API, Memory Management, Stream Management, Event Management",
         ),
     )
-    VALID = (
-        Source(
-            "freed on both ways",
-            """
+    VALID = """
+## freed on both ways [cuda]
 bool sum(int n, bool quick) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));
@@ -48,11 +46,8 @@ bool sum(int n, bool quick) {
     cudaFree(values);
     return true;
 }
-""",
-        ),
-        Source(
-            "made and freed under one condition",
-            """
+
+## made and freed under one condition [cuda]
 void sum(int n, bool scratch) {
     float *values = nullptr;
     if (scratch)
@@ -61,11 +56,8 @@ void sum(int n, bool scratch) {
     if (scratch)
         cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "one way out",
-            """
+
+## one way out [cuda]
 int sum(int n) {
     float *values = nullptr;
     int result = -1;
@@ -77,11 +69,8 @@ done:
     if (values) cudaFree(values);
     return result;
 }
-""",
-        ),
-        Source(
-            "Python: freed in finally",
-            """
+
+## Python: freed in finally [python]
 from cuda.bindings import runtime as cudart
 
 def check(result):
@@ -97,12 +86,8 @@ def fill(n, quick):
         check(cudart.cudaMemset(values, 0, n))
     finally:
         check(cudart.cudaFree(values))
-""",
-            language="python",
-        ),
-        Source(
-            "C#: freed in finally",
-            """
+
+## C#: freed in finally [c#]
 class Filler {
     [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
     [DllImport("cudart64_12")] static extern int cudaFree(IntPtr values);
@@ -117,12 +102,8 @@ class Filler {
         }
     }
 }
-""",
-            language="c#",
-        ),
-        Source(
-            "a lambda that returns on the device",
-            """
+
+## a lambda that returns on the device [cuda]
 void find(const int *from, int n) {
     int *values;
     CHECK(cudaMalloc(&values, n * sizeof(int)));
@@ -130,11 +111,8 @@ void find(const int *from, int n) {
     find_first(values, from, n, [=] LAMBDA_QUALIFIER (int value) { return value == n; });
     CHECK(cudaFree(values));
 }
-""",
-        ),
-        Source(
-            "a flag that tells",
-            """
+
+## a flag that tells [cuda]
 void sum(const float *host, int n) {
     float *values;
     bool allocated = false;
@@ -144,11 +122,8 @@ void sum(const float *host, int n) {
     if (allocated)
         CHECK(cudaFree(values));
 }
-""",
-        ),
-        Source(
-            "a flag that ends the loop",
-            """
+
+## a flag that ends the loop [cuda]
 void wait(int n) {
     bool done = false;
     cudaEvent_t event;
@@ -161,13 +136,9 @@ void wait(int n) {
         }
     }
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "early return",
-            """
+"""
+    INVALID = """
+## early return [cuda]
 bool sum(int n, bool quick) {
     float *values;
     cudaMalloc(&values, n * sizeof(float));  // warning: [source-leak-on-return]
@@ -177,11 +148,8 @@ bool sum(int n, bool quick) {
     cudaFree(values);
     return true;
 }
-""",
-        ),
-        Source(
-            "exception",
-            """
+
+## exception [cuda]
 void sum(int n) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);  // warning: [source-leak-on-return]
@@ -190,11 +158,8 @@ void sum(int n) {
     add<<<1, n, 0, stream>>>();
     cudaStreamDestroy(stream);
 }
-""",
-        ),
-        Source(
-            "Python: early return",
-            """
+
+## Python: early return [python]
 from cuda.bindings import runtime as cudart
 
 def check(result):
@@ -208,12 +173,8 @@ def fill(n, quick):
         return
     check(cudart.cudaMemset(values, 0, n))
     check(cudart.cudaFree(values))
-""",
-            language="python",
-        ),
-        Source(
-            "C#: exception",
-            """
+
+## C#: exception [c#]
 class Filler {
     [DllImport("cudart64_12")] static extern int cudaMalloc(out IntPtr values, ulong bytes);
     [DllImport("cudart64_12")] static extern int cudaFree(IntPtr values);
@@ -225,12 +186,8 @@ class Filler {
         Check(cudaFree(values));
     }
 }
-""",
-            language="c#",
-        ),
-        Source(
-            "a flag that is never set",
-            """
+
+## a flag that is never set [cuda]
 void sum(const float *host, int n) {
     float *values;
     bool finished = false;
@@ -240,6 +197,4 @@ void sum(const float *host, int n) {
     if (finished)
         CHECK(cudaFree(values));
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceMemberAliased(SourceRule):
@@ -35,10 +35,8 @@ class SourceMemberAliased(SourceRule):
             "https://github.com/lattice/quda/commit/0c61a45f39c9fe7d4ab0bf8fc6de52a0a6dadf9e",
         ),
     )
-    VALID = (
-        Source(
-            "only one of the two is freed",
-            """
+    VALID = """
+## only one of the two is freed [cuda]
 class Faces {
   public:
     Faces(int n) {
@@ -51,11 +49,8 @@ class Faces {
     void *forward_;
     void *backward_;
 };
-""",
-        ),
-        Source(
-            "freed in the build in which it was made",
-            """
+
+## freed in the build in which it was made [cuda]
 class Faces {
   public:
     Faces(int n) {
@@ -77,11 +72,8 @@ class Faces {
     void *forward_;
     void *backward_;
 };
-""",
-        ),
-        Source(
-            "freed only if it is another",
-            """
+
+## freed only if it is another [cuda]
 class Faces {
   public:
     Faces(int n) {
@@ -98,13 +90,9 @@ class Faces {
     void *forward_;
     void *backward_;
 };
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "both freed",
-            """
+"""
+    INVALID = """
+## both freed [cuda]
 class Faces {
   public:
     Faces(int n) {
@@ -124,6 +112,4 @@ class Faces {
     void *forward_;
     void *backward_;
 };
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceMemberLeak(SourceRule):
@@ -41,10 +41,8 @@ class SourceMemberLeak(SourceRule):
             "https://github.com/lattice/quda/commit/43ef3df1c06e479936c4d545f2d775d93664248e",
         ),
     )
-    VALID = (
-        Source(
-            "both ended",
-            """
+    VALID = """
+## both ended [cuda]
 class Worker {
   public:
     Worker() {
@@ -60,11 +58,8 @@ class Worker {
     cudaStream_t stream_;
     float *buffer_;
 };
-""",
-        ),
-        Source(
-            "ended by a function that is not seen",
-            """
+
+## ended by a function that is not seen [cuda]
 class Worker {
   public:
     Worker();
@@ -77,11 +72,8 @@ Worker::Worker() {
     cudaStreamCreate(&stream_);
     cudaMalloc(&buffer_, 1024);
 }
-""",
-        ),
-        Source(
-            "C#: disposed",
-            """
+
+## C#: disposed [c#]
 sealed class Worker : IDisposable {
     CUstream stream;
     CUdeviceptr buffer;
@@ -94,14 +86,9 @@ sealed class Worker : IDisposable {
         Check(cuMemFree_v2(buffer));
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Source(
-            "destructor",
-            """
+"""
+    INVALID = """
+## destructor [cuda]
 class Worker {
   public:
     Worker() {
@@ -114,11 +101,8 @@ class Worker {
     cudaStream_t stream_;
     float *buffer_;
 };
-""",
-        ),
-        Source(
-            "struct",
-            """
+
+## struct [cuda]
 struct Model {
     float *weights;
     float *gradients;
@@ -130,11 +114,8 @@ void model_allocate(Model *model, int n) {
 void model_free(Model *model) {
     cudaFree(model->weights);
 }
-""",
-        ),
-        Source(
-            "C#: forgotten by Dispose",
-            """
+
+## C#: forgotten by Dispose [c#]
 sealed class Worker : IDisposable {
     CUstream stream;
     CUdeviceptr buffer;
@@ -146,12 +127,8 @@ sealed class Worker : IDisposable {
         Check(cuStreamDestroy_v2(stream));
     }
 }
-""",
-            language="c#",
-        ),
-        Source(
-            "Python: forgotten by close",
-            """
+
+## Python: forgotten by close [python]
 from cuda.bindings import runtime as cudart
 
 def check(result):
@@ -166,7 +143,4 @@ class Worker:
 
     def close(self):
         check(cudart.cudaStreamDestroy(self.stream))
-""",
-            language="python",
-        ),
-    )
+"""

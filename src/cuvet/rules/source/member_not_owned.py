@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceMemberNotOwned(SourceRule):
@@ -37,10 +37,8 @@ class SourceMemberNotOwned(SourceRule):
             "https://github.com/kokkos/kokkos/commit/adad5fe6d9f4ff7533c4c208d59d578b3a910560",
         ),
     )
-    VALID = (
-        Source(
-            "left to the caller",
-            """
+    VALID = """
+## left to the caller [cuda]
 class Worker {
   public:
     void initialize(cudaStream_t stream) {
@@ -54,11 +52,8 @@ class Worker {
     int size_ = 0;
     int device_ = 0;
 };
-""",
-        ),
-        Source(
-            "an owner of what it is given",
-            """
+
+## an owner of what it is given [cuda]
 class Stream {
   public:
     explicit Stream(cudaStream_t stream) : stream_(stream) {}
@@ -67,11 +62,8 @@ class Stream {
   private:
     cudaStream_t stream_;
 };
-""",
-        ),
-        Source(
-            "it remembers whose it is",
-            """
+
+## it remembers whose it is [cuda]
 class Worker {
   public:
     void initialize(cudaStream_t stream) {
@@ -91,13 +83,9 @@ class Worker {
     int size_ = 0;
     int device_ = 0;
 };
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "ended with its own",
-            """
+"""
+    INVALID = """
+## ended with its own [cuda]
 class Worker {
   public:
     void initialize(cudaStream_t stream) {
@@ -114,6 +102,4 @@ class Worker {
     int size_ = 0;
     int device_ = 0;
 };
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceMemberOverwritten(SourceRule):
@@ -35,10 +35,8 @@ class SourceMemberOverwritten(SourceRule):
             "https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875",
         ),
     )
-    VALID = (
-        Source(
-            "made if it is not there",
-            """
+    VALID = """
+## made if it is not there [cuda]
 class Product {
   public:
     ~Product() { cudaFree(buffer_); }
@@ -51,11 +49,8 @@ class Product {
   private:
     float *buffer_ = nullptr;
 };
-""",
-        ),
-        Source(
-            "freed first",
-            """
+
+## freed first [cuda]
 class Product {
   public:
     ~Product() { cudaFree(buffer_); }
@@ -68,13 +63,9 @@ class Product {
   private:
     float *buffer_ = nullptr;
 };
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "made each time",
-            """
+"""
+    INVALID = """
+## made each time [cuda]
 class Product {
   public:
     ~Product() { cudaFree(buffer_); }
@@ -86,6 +77,4 @@ class Product {
   private:
     float *buffer_ = nullptr;
 };
-""",
-        ),
-    )
+"""

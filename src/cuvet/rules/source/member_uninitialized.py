@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceMemberUninitialized(SourceRule):
@@ -37,10 +37,8 @@ class SourceMemberUninitialized(SourceRule):
             "https://github.com/NVIDIA/stdexec/commit/795d23ac21af80923ee8a16942a39a15c476ea02",
         ),
     )
-    VALID = (
-        Source(
-            "NULL in the other constructor",
-            """
+    VALID = """
+## NULL in the other constructor [cuda]
 class Timer {
   public:
     Timer() { cudaEventCreate(&event_); }
@@ -53,11 +51,8 @@ class Timer {
   private:
     cudaEvent_t event_;
 };
-""",
-        ),
-        Source(
-            "a flag tells",
-            """
+
+## a flag tells [cuda]
 class Timer {
   public:
     Timer() : made_(true) { cudaEventCreate(&event_); }
@@ -71,11 +66,8 @@ class Timer {
     bool made_;
     cudaEvent_t event_;
 };
-""",
-        ),
-        Source(
-            "made by a function of the class",
-            """
+
+## made by a function of the class [cuda]
 class Timer {
   public:
     Timer() { cudaEventCreate(&event_); }
@@ -86,13 +78,9 @@ class Timer {
     void create(int flags) { cudaEventCreateWithFlags(&event_, flags); }
     cudaEvent_t event_;
 };
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "made later, ended always",
-            """
+"""
+    INVALID = """
+## made later, ended always [cuda]
 class Solver {
   public:
     explicit Solver(int n) : n_(n) { cublasCreate(&handle_); }
@@ -110,11 +98,8 @@ class Solver {
     double *workspace_;
     cublasHandle_t handle_;
 };
-""",
-        ),
-        Source(
-            "left out by one constructor",
-            """
+
+## left out by one constructor [cuda]
 class Timer {
   public:
     Timer() { cudaEventCreate(&event_); }
@@ -125,11 +110,8 @@ class Timer {
     int queue_;
     cudaEvent_t event_;
 };
-""",
-        ),
-        Source(
-            "another member tells nothing",
-            """
+
+## another member tells nothing [cuda]
 class Timer {
   public:
     explicit Timer(float *data) : data_(data) { cudaEventCreate(&event_); }
@@ -144,6 +126,4 @@ class Timer {
     int queue_;
     cudaEvent_t event_;
 };
-""",
-        ),
-    )
+"""

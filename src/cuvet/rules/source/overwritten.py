@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceOverwritten(SourceRule):
@@ -35,10 +35,8 @@ class SourceOverwritten(SourceRule):
             "https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875",
         ),
     )
-    VALID = (
-        Source(
-            "freed in between",
-            """
+    VALID = """
+## freed in between [cuda]
 void grow(int n) {
     float *values;
     cudaMalloc(&values, n);
@@ -48,11 +46,8 @@ void grow(int n) {
     second<<<1, 1>>>(values);
     cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "exchanged",
-            """
+
+## exchanged [cuda]
 void iterate(int n) {
     float *from, *to;
     cudaMalloc(&from, n);
@@ -66,13 +61,9 @@ void iterate(int n) {
     cudaFree(from);
     cudaFree(to);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "made again",
-            """
+"""
+    INVALID = """
+## made again [cuda]
 void grow(int n) {
     float *values;
     cudaMalloc(&values, n);  // warning: [source-overwritten]
@@ -81,11 +72,8 @@ void grow(int n) {
     second<<<1, 1>>>(values);
     cudaFree(values);
 }
-""",
-        ),
-        Source(
-            "in a loop",
-            """
+
+## in a loop [cuda]
 void each(int n) {
     cudaEvent_t done;
     for (int i = 0; i < n; ++i) {
@@ -96,11 +84,8 @@ void each(int n) {
     }
     cudaEventDestroy(done);
 }
-""",
-        ),
-        Source(
-            "Python: in a loop",
-            """
+
+## Python: in a loop [python]
 from cuda.bindings import runtime as cudart
 
 def check(result):
@@ -114,12 +99,8 @@ def each(n):
         check(cudart.cudaEventRecord(done, 0))
         check(cudart.cudaEventSynchronize(done))
     check(cudart.cudaEventDestroy(done))
-""",
-            language="python",
-        ),
-        Source(
-            "C#: in a loop",
-            """
+
+## C#: in a loop [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -132,7 +113,4 @@ class Worker {
         Check(MemoryManagement.cuMemFree_v2(values));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

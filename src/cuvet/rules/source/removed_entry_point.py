@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceRemovedEntryPoint(SourceRule):
@@ -35,10 +35,8 @@ class SourceRemovedEntryPoint(SourceRule):
             "https://github.com/ROCm/HIPIFY/blob/amd-staging/docs/tables/CUDA_Runtime_API_functions_supported_by_HIP.md",
         ),
     )
-    VALID = (
-        Source(
-            "for older releases only",
-            """
+    VALID = """
+## for older releases only [cuda]
 void wait() {
 #if CUDART_VERSION < 13000
     CHECK(cudaThreadSynchronize());
@@ -46,34 +44,22 @@ void wait() {
     CHECK(cudaDeviceSynchronize());
 #endif
 }
-""",
-        ),
-        Source(
-            "the program's own",
-            """
+
+## the program's own [cuda]
 #define cudaThreadSynchronize cudaDeviceSynchronize
 void wait() {
     CHECK(cudaThreadSynchronize());
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "removed in 13.0",
-            """
+"""
+    INVALID = """
+## removed in 13.0 [cuda]
 void wait() {
     CHECK(cudaThreadSynchronize());  // warning: [source-removed-entry-point]
 }
-""",
-        ),
-        Source(
-            "removed in 12.0",
-            """
+
+## removed in 12.0 [cuda]
 texture<float, 1> values;
 void bind(float *memory, size_t bytes) {
     CHECK(cudaBindTexture(nullptr, values, memory, bytes));  // warning: [source-removed-entry-point]
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceResetInLibrary(SourceRule):
@@ -49,10 +49,8 @@ class SourceResetInLibrary(SourceRule):
             "https://github.com/pytorch/pytorch/issues/27970",
         ),
     )
-    VALID = (
-        Source(
-            "in main",
-            """
+    VALID = """
+## in main [cuda]
 int main() {
     work<<<1, 1>>>();
     if (cudaGetLastError() != cudaSuccess)
@@ -60,11 +58,8 @@ int main() {
     cudaDeviceReset();
     return 0;
 }
-""",
-        ),
-        Source(
-            "ends its own",
-            """
+
+## ends its own [cuda]
 class Flow {
   public:
     Flow() { cudaStreamCreate(&stream_); }
@@ -73,58 +68,40 @@ class Flow {
   private:
     cudaStream_t stream_;
 };
-""",
-        ),
-        Source(
-            "in a test's fixture",
-            """
+
+## in a test's fixture [cuda]
 class Kernels : public ::testing::Test {
   public:
     ~Kernels() { cudaDeviceReset(); }
 };
-""",
-        ),
-        Source(
-            "asked for by the caller",
-            """
+
+## asked for by the caller [cuda]
 class Device {
   public:
     void reset() { cudaDeviceReset(); }
 };
-""",
-        ),
-        Source(
-            "a function of a program, as far as one can see",
-            """
+
+## a function of a program, as far as one can see [cuda]
 // not part of the public GPU_API
 void shutdown(float *memory) {
     CHECK(cudaFree(memory));
     CHECK(cudaDeviceReset());
 }
-""",
-        ),
-        Source(
-            "exported to be asked for",
-            """
+
+## exported to be asked for [cuda]
 extern "C" __declspec(dllexport) int DllResetDevice() {
     return cudaDeviceReset();
 }
-""",
-        ),
-        Source(
-            "the process ends anyway",
-            """
+
+## the process ends anyway [cuda]
 #include <torch/extension.h>
 void fail(cudaError_t status) {
     fprintf(stderr, "%s", cudaGetErrorString(status));
     cudaDeviceReset();
     exit(EXIT_FAILURE);
 }
-""",
-        ),
-        Source(
-            "a program that runs Python",
-            """
+
+## a program that runs Python [cuda]
 #include <Python.h>
 void run(const char *script) {
     Py_Initialize();
@@ -132,33 +109,22 @@ void run(const char *script) {
     Py_Finalize();
     CHECK(cudaDeviceReset());
 }
-""",
-        ),
-        Source(
-            "C#: a function of the application",
-            """
+
+## C#: a function of the application [c#]
 static class Renderer {
     public static void Stop(CUdevice device) {
         Check(cuDevicePrimaryCtxReset_v2(device));
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Source(
-            "in a destructor",
-            """
+"""
+    INVALID = """
+## in a destructor [cuda]
 class Flow {
   public:
     ~Flow() { cudaDeviceReset(); }  // warning: [source-reset-in-library]
 };
-""",
-        ),
-        Source(
-            "in an extension of PyTorch",
-            """
+
+## in an extension of PyTorch [cuda]
 #include <torch/extension.h>
 torch::Tensor scale(torch::Tensor values) {
     work<<<1, 1>>>(values.data_ptr<float>());
@@ -166,11 +132,8 @@ torch::Tensor scale(torch::Tensor values) {
     CHECK(cudaDeviceReset());  // warning: [source-reset-in-library]
     return values;
 }
-""",
-        ),
-        Source(
-            "exported by a shared library",
-            """
+
+## exported by a shared library [cuda]
 extern "C" __declspec(dllexport) int multiply(const float *values, size_t bytes) {
     float *memory = nullptr;
     CHECK(cudaMalloc(&memory, bytes));
@@ -178,11 +141,8 @@ extern "C" __declspec(dllexport) int multiply(const float *values, size_t bytes)
     CHECK(cudaFree(memory));
     return cudaDeviceReset();  // warning: [source-reset-in-library]
 }
-""",
-        ),
-        Source(
-            "exported by a macro",
-            """
+
+## exported by a macro [cuda]
 extern "C" {
 SOLVER_EXPORT int solve() {
     work<<<1, 1>>>();
@@ -190,27 +150,18 @@ SOLVER_EXPORT int solve() {
     return cudaDeviceReset();  // warning: [source-reset-in-library]
 }
 }
-""",
-        ),
-        Source(
-            "visible outside of it",
-            """
+
+## visible outside of it [cuda]
 __attribute__((visibility("default"))) void finish() {
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaDeviceReset());  // warning: [source-reset-in-library]
 }
-""",
-        ),
-        Source(
-            "C#: when it is disposed",
-            """
+
+## C#: when it is disposed [c#]
 sealed class Flow : IDisposable {
     CUdevice device;
     public void Dispose() {
         Check(cuDevicePrimaryCtxReset_v2(device));  // warning: [source-reset-in-library]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceSizeInElements(SourceRule):
@@ -32,62 +32,45 @@ class SourceSizeInElements(SourceRule):
         ),
         documented("cudaMemcpy: count is the size in bytes to copy", "CUDA Runtime API, Memory Management, cudaMemcpy"),
     )
-    VALID = (
-        Source(
-            "bytes in both places",
-            """
+    VALID = """
+## bytes in both places [cuda]
 float *upload(const float *host, int n) {
     float *values;
     CHECK(cudaMalloc(&values, n * sizeof(float)));
     CHECK(cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice));
     return values;
 }
-""",
-        ),
-        Source(
-            "elements of one byte",
-            """
+
+## elements of one byte [cuda]
 char *upload(const char *host, int n) {
     char *values;
     CHECK(cudaMalloc(&values, n));
     CHECK(cudaMemcpy(values, host, n * sizeof(char), cudaMemcpyHostToDevice));
     return values;
 }
-""",
-        ),
-        Source(
-            "a part of it",
-            """
+
+## a part of it [cuda]
 float *upload(const float *host, int n, int first) {
     float *values;
     CHECK(cudaMalloc(&values, n * sizeof(float)));
     CHECK(cudaMemcpy(values, host, first * sizeof(float), cudaMemcpyHostToDevice));
     return values;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "allocated too small",
-            """
+"""
+    INVALID = """
+## allocated too small [cuda]
 float *upload(const float *host, int n) {
     float *values;
     CHECK(cudaMalloc(&values, n));  // warning: [source-size-in-elements]
     CHECK(cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice));
     return values;
 }
-""",
-        ),
-        Source(
-            "copied in part",
-            """
+
+## copied in part [cuda]
 float *upload(const float *host, int n) {
     float *values;
     CHECK(cudaMalloc((void **)&values, sizeof(float) * n));
     CHECK(cudaMemcpy(values, host, n, cudaMemcpyHostToDevice));  // warning: [source-size-in-elements]
     return values;
 }
-""",
-        ),
-    )
+"""

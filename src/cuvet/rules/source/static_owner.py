@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceStaticOwner(SourceRule):
@@ -44,10 +44,8 @@ class SourceStaticOwner(SourceRule):
             "https://github.com/rapidsai/cudf/commit/8e1345faef8db194828feacd8f6446b358fc07ae",
         ),
     )
-    VALID = (
-        Source(
-            "in main",
-            """
+    VALID = """
+## in main [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -59,11 +57,8 @@ int main() {
     work<<<1, 1, 0, stream.handle>>>();
     return cudaGetLastError() != cudaSuccess;
 }
-""",
-        ),
-        Source(
-            "never destroyed",
-            """
+
+## never destroyed [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -74,11 +69,8 @@ Stream &shared() {
     static Stream *stream = new Stream;
     return *stream;
 }
-""",
-        ),
-        Source(
-            "pointers to it",
-            """
+
+## pointers to it [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -91,11 +83,8 @@ cudaStream_t shared(int at) {
         streams[at] = new Stream;
     return streams[at]->handle;
 }
-""",
-        ),
-        Source(
-            "emptied at a shutdown",
-            """
+
+## emptied at a shutdown [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -112,13 +101,9 @@ void shutdown() {
     copies.reset();
     auto last = std::move(kernels);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "global",
-            """
+"""
+    INVALID = """
+## global [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -126,11 +111,8 @@ struct Stream {
     cudaStream_t handle;
 };
 static Stream stream;  // warning: [source-static-owner]
-""",
-        ),
-        Source(
-            "static in a function",
-            """
+
+## static in a function [cuda]
 class Stream {
   public:
     Stream() { CHECK(cudaStreamCreate(&handle)); }
@@ -142,11 +124,8 @@ Stream &shared() {
     static Stream stream;  // warning: [source-static-owner]
     return stream;
 }
-""",
-        ),
-        Source(
-            "of a thread",
-            """
+
+## of a thread [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -159,11 +138,8 @@ cudaStream_t shared(int at) {
         streams[at] = std::make_unique<Stream>();
     return streams[at]->handle;
 }
-""",
-        ),
-        Source(
-            "by its members",
-            """
+
+## by its members [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -177,11 +153,8 @@ Streams &shared() {
     static Streams streams;  // warning: [source-static-owner]
     return streams;
 }
-""",
-        ),
-        Source(
-            "filled, and never emptied",
-            """
+
+## filled, and never emptied [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }
     Stream(const Stream &) = delete;
@@ -192,11 +165,8 @@ std::unique_ptr<Stream> copies = nullptr;  // warning: [source-static-owner]
 void start() {
     copies.reset(new Stream);
 }
-""",
-        ),
-        Source(
-            "its own clear() keeps what it has",
-            """
+
+## its own clear() keeps what it has [cuda]
 struct Buffer {
     Buffer() { CHECK(cudaMalloc(&data, 1 << 20)); }
     Buffer(const Buffer &) = delete;
@@ -208,6 +178,4 @@ static Buffer buffer;  // warning: [source-static-owner]
 void begin() {
     buffer.clear();
 }
-""",
-        ),
-    )
+"""

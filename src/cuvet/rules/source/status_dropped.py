@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceStatusDropped(SourceRule):
@@ -42,38 +42,27 @@ class SourceStatusDropped(SourceRule):
             "peek_stale_error",
         ),
     )
-    VALID = (
-        Source(
-            "checked",
-            """
+    VALID = """
+## checked [cuda]
 void fill(float *values, int n) {
     CHECK(cudaMemset(values, 0, n * sizeof(float)));
     if (cudaDeviceSynchronize() != cudaSuccess)
         abort();
 }
-""",
-        ),
-        Source(
-            "thrown away on purpose",
-            """
+
+## thrown away on purpose [cuda]
 void fill(float *values, int n) {
     (void)cudaMemset(values, 0, n * sizeof(float));
 }
-""",
-        ),
-        Source(
-            "asked for afterwards",
-            """
+
+## asked for afterwards [cuda]
 bool fill(float *values, int n) {
     cudaMemset(values, 0, n * sizeof(float));
     cudaDeviceSynchronize();
     return cudaGetLastError() == cudaSuccess;
 }
-""",
-        ),
-        Source(
-            "what is ended",
-            """
+
+## what is ended [cuda]
 class Buffer {
   public:
     Buffer(const Buffer &) = delete;
@@ -81,30 +70,20 @@ class Buffer {
   private:
     float *values_;
 };
-""",
-        ),
-        Source(
-            "Python: an exception says that the call failed",
-            """
+
+## Python: an exception says that the call failed [python]
 from cupy.cuda import runtime
 
 def clear(values, n):
     runtime.memset(values, 0, n)
     runtime.deviceSynchronize()
-""",
-            language="python",
-        ),
-        Source(
-            "a macro without arguments that asks for the last error",
-            """
+
+## a macro without arguments that asks for the last error [cuda]
 void wait(cudaStream_t stream) {
     cudaStreamSynchronize(stream); CUERR
 }
-""",
-        ),
-        Source(
-            "C#: statuses looked at",
-            """
+
+## C#: statuses looked at [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -114,44 +93,29 @@ class Worker {
         Check(ContextManagement.cuCtxSynchronize());
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Source(
-            "one note for a function",
-            """
+"""
+    INVALID = """
+## one note for a function [cuda]
 void fill(float *values, int n) {
     cudaMemset(values, 0, n * sizeof(float));
     cudaDeviceSynchronize();  // note: [source-status-dropped]
 }
-""",
-        ),
-        Source(
-            "an exception among checked calls",
-            """
+
+## an exception among checked calls [cuda]
 void exchange(float *from, float *to, int n, cudaStream_t stream) {
     CHECK(cudaMemcpyAsync(to, from, n, cudaMemcpyDefault, stream));
     CHECK(cudaStreamSynchronize(stream));
     CHECK(cudaMemcpyAsync(from, to, n, cudaMemcpyDefault, stream));
     cudaStreamSynchronize(stream);  // warning: [source-status-dropped]
 }
-""",
-        ),
-        Source(
-            "Python: what is returned is dropped",
-            """
+
+## Python: what is returned is dropped [python]
 from cuda.bindings import runtime as cudart
 
 def clear(values, n):
     cudart.cudaMemset(values, 0, n)  # note: [source-status-dropped]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: statuses thrown away",
-            """
+
+## C#: statuses thrown away [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -160,7 +124,4 @@ class Worker {
         ContextManagement.cuCtxSynchronize();
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

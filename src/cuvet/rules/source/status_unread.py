@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceStatusUnread(SourceRule):
@@ -35,48 +35,34 @@ class SourceStatusUnread(SourceRule):
             "peek_stale_error",
         ),
     )
-    VALID = (
-        Source(
-            "read each time",
-            """
+    VALID = """
+## read each time [cuda]
 cudaError_t fill(float *values, int n) {
     cudaError_t status = cudaMemset(values, 0, n);
     if (status != cudaSuccess) return status;
     status = cudaDeviceSynchronize();
     return status;
 }
-""",
-        ),
-        Source(
-            "assigned in one branch",
-            """
+
+## assigned in one branch [cuda]
 cudaError_t fill(float *values, int n, bool wait) {
     cudaError_t status = cudaMemset(values, 0, n);
     if (wait)
         status = cudaDeviceSynchronize();
     return status;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "never read",
-            """
+"""
+    INVALID = """
+## never read [cuda]
 void fill(float *values, int n) {
     cudaError_t status = cudaMemset(values, 0, n);  // note: [source-status-unread]
 }
-""",
-        ),
-        Source(
-            "assigned again",
-            """
+
+## assigned again [cuda]
 cudaError_t fill(float *values, int n) {
     cudaError_t status;
     status = cudaMemset(values, 0, n);  // note: [source-status-unread]
     status = cudaDeviceSynchronize();
     return status;
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented, reported
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceThreadLeak(SourceRule):
@@ -34,30 +34,22 @@ class SourceThreadLeak(SourceRule):
             "https://github.com/OpenNMT/CTranslate2/commit/60dd407ebf5bf727aa0c2fceb339ac7267a711b9",
         ),
     )
-    VALID = (
-        Source(
-            "in a class that ends it",
-            """
+    VALID = """
+## in a class that ends it [cuda]
 cudaStream_t own_stream() {
     static thread_local Stream stream;
     return stream.get();
 }
-""",
-        ),
-        Source(
-            "one for the process",
-            """
+
+## one for the process [cuda]
 cudaStream_t own_stream() {
     static cudaStream_t stream = nullptr;
     if (stream == nullptr)
         CHECK(cudaStreamCreate(&stream));
     return stream;
 }
-""",
-        ),
-        Source(
-            "kept elsewhere too",
-            """
+
+## kept elsewhere too [cuda]
 cudaStream_t own_stream(std::vector<cudaStream_t> &all) {
     static thread_local cudaStream_t stream = nullptr;
     if (stream == nullptr) {
@@ -66,13 +58,9 @@ cudaStream_t own_stream(std::vector<cudaStream_t> &all) {
     }
     return stream;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "a stream of each thread",
-            """
+"""
+    INVALID = """
+## a stream of each thread [cuda]
 cudaStream_t own_stream() {
     static thread_local cudaStream_t stream;
     static thread_local bool initialized = false;
@@ -82,11 +70,8 @@ cudaStream_t own_stream() {
     }
     return stream;
 }
-""",
-        ),
-        Source(
-            "a library's handle",
-            """
+
+## a library's handle [cuda]
 void multiply(float *a, float *b, float *c, int n) {
     thread_local cublasHandle_t handle = nullptr;
     float one = 1, zero = 0;
@@ -94,6 +79,4 @@ void multiply(float *a, float *b, float *c, int n) {
         CHECK(cublasCreate(&handle));  // warning: [source-thread-leak]
     CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n));
 }
-""",
-        ),
-    )
+"""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceUnknownEntryPoint(SourceRule):
@@ -33,73 +33,49 @@ class SourceUnknownEntryPoint(SourceRule):
             "cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5",
         ),
     )
-    VALID = (
-        Source(
-            "a template of the headers",
-            """
+    VALID = """
+## a template of the headers [cuda]
 void configure(int *blocks, int *threads) {
     CHECK(cudaOccupancyMaxPotentialBlockSize(blocks, threads, kernel, 0, 0));
 }
-""",
-        ),
-        Source(
-            "the program's own, declared elsewhere",
-            """
+
+## the program's own, declared elsewhere [cuda]
 void make(CUdevice *device) {
     CHECK(cuInit_f(0));
     CHECK(cuDeviceGet_f(device, 0));
 }
-""",
-        ),
-        Source(
-            "the program's own, whose words are those of a function of CUDA",
-            """
+
+## the program's own, whose words are those of a function of CUDA [cuda]
 #include "contexts.h"
 void make(CUcontext *context) {
     CHECK(cudaCreateContext(context));
 }
-""",
-        ),
-        Source(
-            "the program's own",
-            """
+
+## the program's own [cuda]
 cudaError_t cudaMallocs(void **memory, size_t bytes);
 void make(float **values, size_t bytes) {
     CHECK(cudaMallocs((void **)values, bytes));
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "letters exchanged",
-            """
+"""
+    INVALID = """
+## letters exchanged [cuda]
 void end(cudaStream_t stream) {
     CHECK(cudaStreamDestory(stream));  // warning: [source-unknown-entry-point]
 }
-""",
-        ),
-        Source(
-            "after a comment, with the words in another order",
-            """
+
+## after a comment, with the words in another order [cuda]
 #include <cuda.h>
 void make(CUcontext *context, CUdevice device) {
     // make a context
     CHECK(cudaCreateContext(context, 0, device));  // warning: [source-unknown-entry-point]
 }
-""",
-        ),
-        Source(
-            "another tense",
-            """
+
+## another tense [cuda]
 void end(cudaStream_t stream) {
     CHECK(cudaStreamSynchronise(stream));  // warning: [source-unknown-entry-point]
 }
-""",
-        ),
-        Source(
-            "Python",
-            """
+
+## Python [python]
 from cuda.bindings import runtime as cudart
 
 def check(result):
@@ -109,16 +85,9 @@ def check(result):
 
 def end(stream):
     check(cudart.cudaStreamDestory(stream))  # warning: [source-unknown-entry-point]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: declared under a name that the driver does not export",
-            """
+
+## C#: declared under a name that the driver does not export [c#]
 static class Native {
     [DllImport("nvcuda")] static extern int cuStreamDestory(IntPtr stream);  // warning: [source-unknown-entry-point]
 }
-""",
-            language="c#",
-        ),
-    )
+"""

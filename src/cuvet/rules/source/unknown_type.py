@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceUnknownType(SourceRule):
@@ -28,10 +28,8 @@ class SourceUnknownType(SourceRule):
     summary = "a type is named that CUDA does not have"
     help = "name the type that the finding names"
     evidence = (documented("the names of all types", "the headers of CUDA 12.9 and 13.5 and of their libraries"),)
-    VALID = (
-        Source(
-            "types of both APIs and of a library",
-            """
+    VALID = """
+## types of both APIs and of a library [cuda]
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -42,64 +40,44 @@ struct Work {
     cublasHandle_t handle;
     std::vector<cudaEvent_t> events;
 };
-""",
-        ),
-        Source(
-            "the program's own",
-            """
+
+## the program's own [cuda]
 #include <cuda_runtime.h>
 typedef int cudaDevice_t;
 class cudaStream {
     cudaStream_t handle;
 };
 void use(cudaDevice_t device, cudaStream &stream);
-""",
-        ),
-        Source(
-            "declared elsewhere, as far as one can see",
-            """
+
+## declared elsewhere, as far as one can see [cuda]
 #include <cuda_runtime.h>
 #include "device.h"
 void use(cudaDevice_t device) {
     CHECK(cudaSetDevice(device));
 }
-""",
-        ),
-        Source(
-            "of another library",
-            """
+
+## of another library [cuda]
 #include <cublas_v2.h>
 cublasStatus_t multiply(cublasMpHandle_t handle, cublasHandle_t local);
-""",
-        ),
-        Source(
-            "Python: types and their values",
-            """
+
+## Python: types and their values [python]
 from cuda.bindings import driver, runtime as cudart
 
 def flags(kind: driver.CUmemAllocationType) -> cudart.cudaMemcpyKind:
     if kind == driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED:
         return cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
     return cudart.cudaMemcpyKind.cudaMemcpyDefault
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Source(
-            "the runtime has no contexts",
-            """
+"""
+    INVALID = """
+## the runtime has no contexts [cuda]
 #include <cuda.h>
 #include <cuda_runtime.h>
 void start(CUdevice device) {
     cudaContext_t context;  // warning: [source-unknown-type]
     CHECK(cuDevicePrimaryCtxRetain(&context, device));
 }
-""",
-        ),
-        Source(
-            "letters exchanged",
-            """
+
+## letters exchanged [cuda]
 #include <cuda_runtime.h>
 #include <stdio.h>
 struct Work {
@@ -108,35 +86,23 @@ struct Work {
 void end(Work &work) {
     CHECK(cudaStreamSynchronize(work.stream));
 }
-""",
-        ),
-        Source(
-            "the driver's types do not end in _t",
-            """
+
+## the driver's types do not end in _t [cuda]
 void end(CUstream_t stream) {  // warning: [source-unknown-type]
     CHECK(cuStreamSynchronize(stream));
 }
-""",
-        ),
-        Source(
-            "of a library",
-            """
+
+## of a library [cuda]
 #include "cublas_v2.h"
 void end(cublasHandel_t handle) {  // warning: [source-unknown-type]
     cublasStatus_t status = cublasDestroy(handle);
     if (status != CUBLAS_STATUS_SUCCESS)
         abort();
 }
-""",
-        ),
-        Source(
-            "Python",
-            """
+
+## Python [python]
 from cuda.bindings import runtime as cudart
 
 def default_stream():
     return cudart.cudaStraem_t(0)  # warning: [source-unknown-type]
-""",
-            language="python",
-        ),
-    )
+"""

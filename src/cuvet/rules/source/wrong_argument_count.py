@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.rules.evidence import documented
-from cuvet.rules.sources import Source, SourceRule
+from cuvet.rules.sources import SourceRule
 
 
 class SourceWrongArgumentCount(SourceRule):
@@ -32,49 +32,32 @@ class SourceWrongArgumentCount(SourceRule):
             "cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5",
         ),
     )
-    VALID = (
-        Source(
-            "defaults of C++",
-            """
+    VALID = """
+## defaults of C++ [cuda]
 void fetch(float *values, const float *memory, size_t bytes, cudaEvent_t event, cudaStream_t stream) {
     CHECK(cudaStreamWaitEvent(stream, event));
     CHECK(cudaMemcpyAsync(values, memory, bytes, cudaMemcpyDeviceToHost));
 }
-""",
-        ),
-        Source(
-            "the function of a namespace",
-            """
+
+## the function of a namespace [cuda]
 void make(void **memory, size_t bytes) {
     CHECK(pool::cudaMallocAsync(memory, bytes));
 }
-""",
-        ),
-        Source(
-            "as 12.9 and as 13.0 have it",
-            """
+
+## as 12.9 and as 13.0 have it [cuda]
 void move(void *memory, size_t bytes, int device, cudaMemLocation there, cudaStream_t stream) {
     CHECK(cudaMemPrefetchAsync(memory, bytes, device, stream));
     CHECK(cudaMemPrefetchAsync(memory, bytes, there, 0, stream));
 }
-""",
-        ),
-    )
-    INVALID = (
-        Source(
-            "CUDA's own",
-            """
+"""
+    INVALID = """
+## CUDA's own [cuda]
 void make(void **memory, size_t bytes) {
     CHECK(::cudaMallocAsync(memory, bytes));  // warning: [source-wrong-argument-count]
 }
-""",
-        ),
-        Source(
-            "the stream is missing",
-            """
+
+## the stream is missing [cuda]
 void end(float *memory) {
     CHECK(cudaFreeAsync(memory));  // warning: [source-wrong-argument-count]
 }
-""",
-        ),
-    )
+"""

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.ownership import belongs
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object, Stream
@@ -43,36 +43,25 @@ class StreamAttributesOtherContext(Rule):
             "both streams must have the same context", "CUDA Driver API, Stream Management, cuStreamCopyAttributes"
         ),
     )
-    VALID = (
-        Example(
-            "two streams of one context",
-            """
+    VALID = """
+## two streams of one context
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 cu.cuStreamCopyAttributes(second, first)
-""",
-        ),
-        Example(
-            "streams of another context than the current one",
-            """
+
+## streams of another context than the current one
+note: which context is current does not matter
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuStreamCopyAttributes(second, first)
 cu.cuCtxDestroy(own)
-""",
-            note="which context is current does not matter",
-        ),
-    )
-    INVALID = (
-        Example(
-            "streams of two contexts",
-            """
+"""
+    INVALID = """
+## streams of two contexts
 first = cu.cuStreamCreate(0)
 own = cu.cuCtxCreate(0, 0, device)
 second = cu.cuStreamCreate(0)
 cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-context]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

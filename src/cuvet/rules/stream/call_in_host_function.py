@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.model.precedence import Stage
 from cuvet.rules.evidence import documented, measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -60,10 +60,8 @@ class StreamCallInHostFunction(Rule):
             "CUDA Driver API, cuLaunchHostFunc",
         ),
     )
-    VALID = (
-        Example(
-            "called by a thread that was woken",
-            """
+    VALID = """
+## called by a thread that was woken
 import ctypes, threading
 
 stream = cu.cuStreamCreate(1)
@@ -74,11 +72,9 @@ done.wait()
 cu.cuMemFree(cu.cuMemAlloc(64))
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Example(
-            "freed on the stream",
-            """
+
+## freed on the stream
+note: when the stream has come so far, without a host function
 import ctypes
 
 stream = cu.cuStreamCreate(1)
@@ -89,14 +85,9 @@ cu.cuLaunchHostFunc(stream, ctypes.cast(handler, ctypes.c_void_p).value, None)
 cu.cuMemFreeAsync(memory, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-            note="when the stream has come so far, without a host function",
-        ),
-    )
-    INVALID = (
-        Example(
-            "allocated in a host function",
-            """
+"""
+    INVALID = """
+## allocated in a host function
 import ctypes
 
 def allocate(data):
@@ -107,11 +98,8 @@ handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(allocate)
 cu.cuLaunchHostFunc(stream, ctypes.cast(handler, ctypes.c_void_p).value, None)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Example(
-            "allocated in a stream's callback",
-            """
+
+## allocated in a stream's callback
 import ctypes
 
 def allocate(stream, status, data):
@@ -122,9 +110,7 @@ handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 cu.cuStreamAddCallback(stream, ctypes.cast(handler, ctypes.c_void_p).value, None, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-    )
+"""
 
     @classmethod
     def applies_to(cls, entry_point: EntryPoint) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.evidence import measured
-from cuvet.rules.rule import Example, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -41,38 +41,24 @@ class StreamDestroyDefault(Rule):
             "stream_destroy_builtin",
         ),
     )
-    VALID = (
-        Example(
-            "created and destroyed",
-            """
+    VALID = """
+## created and destroyed
 stream = cu.cuStreamCreate(0)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Example(
-            "default streams used",
-            """
+
+## default streams used
+note: default streams may be used everywhere else
 cu.cuStreamSynchronize(0)
 cu.cuStreamSynchronize(2)
-""",
-            note="default streams may be used everywhere else",
-        ),
-    )
-    INVALID = (
-        Example(
-            "NULL",
-            """
+"""
+    INVALID = """
+## NULL
 cu.cuStreamDestroy(0)  # error: [stream-destroy-default]
-""",
-        ),
-        Example(
-            "per-thread default stream",
-            """
+
+## per-thread default stream
 per_thread = 2
 cu.cuStreamDestroy(per_thread)  # error: [stream-destroy-default]
-""",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class StreamDestroyTwice(DestroyTwice):
@@ -42,27 +41,19 @@ class StreamDestroyTwice(DestroyTwice):
             "CUDA Runtime API, Stream Management, cudaStreamDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 stream = cu.cuStreamCreate(0)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new stream often has the old handle value
 stream = cu.cuStreamCreate(0)
 cu.cuStreamDestroy(stream)
 stream = cu.cuStreamCreate(0)
 cu.cuStreamDestroy(stream)
-""",
-            note="the new stream often has the old handle value",
-        ),
-        Source(
-            "C++: forgotten where it is destroyed",
-            """
+
+## C++: forgotten where it is destroyed [cuda]
 void process(int batches) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -76,11 +67,8 @@ void process(int batches) {
     if (stream)
         cudaStreamDestroy(stream);
 }
-""",
-        ),
-        Source(
-            "Python: in finally alone",
-            """
+
+## Python: in finally alone [python]
 from cupy.cuda import runtime
 
 def run(work):
@@ -91,33 +79,22 @@ def run(work):
     finally:
         runtime.streamDestroy(stream)
     return True
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 stream = cu.cuStreamCreate(0)
 cu.cuStreamDestroy(stream)
 cu.cuStreamDestroy(stream)  # error: [stream-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two owners",
-            """
+
+## destroyed by two owners
 streams = [cu.cuStreamCreate(0)]
 copy = list(streams)
 for stream in streams:
     cu.cuStreamDestroy(stream)
 for stream in copy:
     cu.cuStreamDestroy(stream)  # error: [stream-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: at the end of the loop and after it",
-            """
+
+## C++: at the end of the loop and after it [cuda]
 void process(int batches) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -129,11 +106,8 @@ void process(int batches) {
     }
     cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
 }
-""",
-        ),
-        Source(
-            "C++: through two variables",
-            """
+
+## C++: through two variables [cuda]
 void run(int n) {
     cudaStream_t stream, compute;
     cudaStreamCreate(&stream);
@@ -142,11 +116,8 @@ void run(int n) {
     cudaStreamDestroy(compute);
     cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
 }
-""",
-        ),
-        Source(
-            "Python: on failure and in finally",
-            """
+
+## Python: on failure and in finally [python]
 from cupy.cuda import runtime
 
 def run(work):
@@ -158,12 +129,8 @@ def run(work):
     finally:
         runtime.streamDestroy(stream)  # error: [stream-destroy-twice]
     return True
-""",
-            language="python",
-        ),
-        Source(
-            "C#: in the block and in finally",
-            """
+
+## C#: in the block and in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -178,7 +145,4 @@ class Worker {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

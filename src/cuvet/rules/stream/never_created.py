@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class StreamNeverCreated(NeverCreated):
@@ -42,26 +41,18 @@ class StreamNeverCreated(NeverCreated):
             "stream_uninit_heap_handle",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 stream = cu.cuStreamCreate(0)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 stream = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuStreamCreate(0))[1])
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Source(
-            "C++: a stream behind a pointer to void",
-            """
+
+## C++: a stream behind a pointer to void [c++]
 void wait() {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -69,12 +60,8 @@ void wait() {
     cudaStreamSynchronize((cudaStream_t)handle);
     cudaStreamDestroy(stream);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C++: handles of two kinds, one after the other",
-            """
+
+## C++: handles of two kinds, one after the other [c++]
 void wait() {
     void *handle;
     cudaEventCreate((cudaEvent_t *)&handle);
@@ -84,12 +71,8 @@ void wait() {
     cudaStreamSynchronize((cudaStream_t)handle);
     cudaStreamDestroy((cudaStream_t)handle);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: arguments in order",
-            """
+
+## Python: arguments in order [python]
 from cupy.cuda import runtime
 
 def waits(first, second):
@@ -97,27 +80,16 @@ def waits(first, second):
     runtime.eventRecord(event, first)
     runtime.streamWaitEvent(second, event)
     runtime.eventDestroy(event)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuStreamSynchronize(0x1234567000)  # error: [stream-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.cuEventCreate(0)
 cu.cuStreamSynchronize(other)  # error: [stream-never-created]
-""",
-        ),
-        Source(
-            "C++: an event behind a pointer to void",
-            """
+
+## C++: an event behind a pointer to void [c++]
 void wait(void **opaque) {
     cudaEvent_t done;
     cudaEventCreate(&done);
@@ -125,12 +97,8 @@ void wait(void **opaque) {
     cudaStreamSynchronize((cudaStream_t)handle);  // error: [stream-never-created]
     cudaEventDestroy(done);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: arguments in the wrong order",
-            """
+
+## Python: arguments in the wrong order [python]
 from cupy.cuda import runtime
 
 def waits(first, second):
@@ -138,12 +106,8 @@ def waits(first, second):
     runtime.eventRecord(event, first)
     runtime.streamWaitEvent(event, second)  # error: [stream-never-created]
     runtime.eventDestroy(event)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: handles as IntPtr",
-            """
+
+## C#: handles as IntPtr [c#]
 class Worker {
     [DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
     [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
@@ -155,7 +119,4 @@ class Worker {
         Check(cudaEventDestroy(done));
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

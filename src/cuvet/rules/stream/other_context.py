@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
-from cuvet.rules.rule import Example, Rule, Violation
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model
@@ -61,45 +60,34 @@ class StreamOtherContext(Rule):
             "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
         ),
     )
-    VALID = (
-        Example(
-            "context of the stream made current",
-            """
+    VALID = """
+## context of the stream made current
 own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 kernel = cu.kernel()
 cu.launch(kernel, stream, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "memset on a stream of another context",
-            """
+
+## memset on a stream of another context
+note: copies and sets take a stream of any context
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-            note="copies and sets take a stream of any context",
-        ),
-        Example(
-            "kernel of a library on a stream of another context",
-            """
+
+## kernel of a library on a stream of another context
+note: the runtime launches its kernels so
 stream = cu.cuStreamCreate(0)
 kernel = cu.cuLibraryGetKernel(cu.library(), "trivial")
 own = cu.cuCtxCreate(0, 0, device)
 cu.launch(kernel, stream, 0)
 cu.cuStreamSynchronize(stream)
 cu.cuCtxDestroy(own)
-""",
-            note="the runtime launches its kernels so",
-        ),
-        Source(
-            "C++: the stream's device is current",
-            """
+
+## C++: the stream's device is current [c++]
 void launch(const char *path, void **parameters) {
     cudaStream_t stream;
     CUmodule module;
@@ -115,12 +103,8 @@ void launch(const char *path, void **parameters) {
     cuModuleUnload(module);
     cudaStreamDestroy(stream);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C++: devices that are not known",
-            """
+
+## C++: devices that are not known [c++]
 void launch(int first, int second, const char *path, void **parameters) {
     cudaStream_t stream;
     CUmodule module;
@@ -134,34 +118,22 @@ void launch(int first, int second, const char *path, void **parameters) {
     cuModuleUnload(module);
     cudaStreamDestroy(stream);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "stream of another device",
-            """
+"""
+    INVALID = """
+## stream of another device [devices=2]
 stream = cu.cuStreamCreate(0)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(cu.cuDeviceGet(1)))
 kernel = cu.kernel()
 cu.launch(kernel, stream, 0)  # error: [stream-other-context]
-""",
-            devices=2,
-        ),
-        Example(
-            "stream of another context",
-            """
+
+## stream of another context
 first = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 second = cu.cuCtxCreate(0, 0, device)
 kernel = cu.kernel()
 cu.launch(kernel, stream, 0)  # error: [stream-other-context]
-""",
-        ),
-        Source(
-            "C++: stream of device 0, module of device 1",
-            """
+
+## C++: stream of device 0, module of device 1 [c++]
 void launch(const char *path, void **parameters) {
     cudaStream_t stream;
     CUmodule module;
@@ -175,12 +147,8 @@ void launch(const char *path, void **parameters) {
     cuModuleUnload(module);
     cudaStreamDestroy(stream);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: stream of device 0, module of device 1",
-            """
+
+## Python: stream of device 0, module of device 1 [python]
 from cuda.bindings import driver, runtime
 
 def launch(path, parameters):
@@ -192,10 +160,7 @@ def launch(path, parameters):
     error, = driver.cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, 0)  # error: [stream-other-context]
     error, = driver.cuModuleUnload(module)
     error, = runtime.cudaStreamDestroy(stream)
-""",
-            language="python",
-        ),
-    )
+"""
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class StreamUseAfterContextDestroy(ParentGone):
@@ -62,31 +60,23 @@ class StreamUseAfterContextDestroy(ParentGone):
             "CUDA Driver API, Context Management, cuCtxDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 stream = cu.cuStreamCreate(0)
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Source(
-            "C++: destroyed before its context",
-            """
+
+## C++: destroyed before its context [c++]
 void compute(CUdevice device) {
     CUcontext context;
     CUstream stream;
@@ -96,12 +86,8 @@ void compute(CUdevice device) {
     cuStreamDestroy(stream);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "C++: of another context",
-            """
+
+## C++: of another context [c++]
 void compute(CUdevice device, CUstream stream) {
     CUcontext context;
     cuCtxCreate(&context, nullptr, 0, device);
@@ -109,51 +95,34 @@ void compute(CUdevice device, CUstream stream) {
     cuCtxDestroy(context);
     cuStreamSynchronize(stream);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 cu.cuCtxDestroy(own)
 cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "destroyed after its context was destroyed",
-            """
+
+## destroyed after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 cu.cuCtxDestroy(own)
 cu.cuStreamDestroy(stream)  # error: [stream-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 stream = cu.cuStreamCreate(0)
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "synchronised after its green context was destroyed",
-            """
+
+## synchronised after its green context was destroyed
 green = cu.green_context()
 stream = cu.cuGreenCtxStreamCreate(green, 1, 0)
 cu.cuGreenCtxDestroy(green)
 cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
-""",
-        ),
-        Source(
-            "C++: destroyed after its context",
-            """
+
+## C++: destroyed after its context [c++]
 void compute(CUdevice device) {
     CUcontext context;
     CUstream stream;
@@ -163,12 +132,8 @@ void compute(CUdevice device) {
     cuCtxDestroy(context);
     cuStreamDestroy(stream);  // error: [stream-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: waited for after the context's end",
-            """
+
+## Python: waited for after the context's end [python]
 from cuda.bindings import driver
 
 def compute(device, work):
@@ -177,12 +142,8 @@ def compute(device, work):
     work(stream)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed after its context",
-            """
+
+## C#: destroyed after its context [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -195,7 +156,4 @@ class Worker {
         Check(Streams.cuStreamDestroy_v2(stream));  // error: [stream-use-after-context-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

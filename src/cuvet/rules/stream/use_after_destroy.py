@@ -3,8 +3,7 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import CRASH, Example
-from cuvet.rules.sources import Source
+from cuvet.rules.rule import CRASH
 
 
 class StreamUseAfterDestroy(UseAfterDestroy):
@@ -46,41 +45,30 @@ class StreamUseAfterDestroy(UseAfterDestroy):
             "CUDA Runtime API, Stream Management, cudaStreamDestroy",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after the last use",
-            """
+    VALID = """
+## destroyed after the last use
 stream = cu.cuStreamCreate(0)
 cu.cuStreamSynchronize(stream)
 cu.cuStreamDestroy(stream)
-""",
-        ),
-        Example(
-            "destroyed with work pending",
-            """
+
+## destroyed with work pending
+note: work enqueued before the destruction completes
 stream = cu.cuStreamCreate(0)
 memory = cu.cuMemAlloc(4096)
 cu.cuMemsetD8Async(memory, 0, 4096, stream)
 cu.cuStreamDestroy(stream)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
-""",
-            note="work enqueued before the destruction completes",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new stream often has the old one's handle value
 old = cu.cuStreamCreate(0)
 cu.cuStreamDestroy(old)
 new = cu.cuStreamCreate(0)
 cu.cuStreamSynchronize(new)
 cu.cuStreamDestroy(new)
-""",
-            note="the new stream often has the old one's handle value",
-        ),
-        Source(
-            "C++: destroyed while work is pending",
-            """
+
+## C++: destroyed while work is pending [cuda]
 void scale(float *values, int n) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -88,11 +76,8 @@ void scale(float *values, int n) {
     cudaStreamDestroy(stream);
     cudaDeviceSynchronize();
 }
-""",
-        ),
-        Source(
-            "C++: destroyed and made again",
-            """
+
+## C++: destroyed and made again [cuda]
 void rounds(float *values, int n, int count) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -104,11 +89,8 @@ void rounds(float *values, int n, int count) {
     }
     cudaStreamDestroy(stream);
 }
-""",
-        ),
-        Source(
-            "Python: destroyed after the last use",
-            """
+
+## Python: destroyed after the last use [python]
 from cuda.bindings import runtime as cudart
 
 def upload(device, host, size):
@@ -116,12 +98,8 @@ def upload(device, host, size):
     error, = cudart.cudaMemcpyAsync(device, host, size, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, stream)
     error, = cudart.cudaStreamSynchronize(stream)
     error, = cudart.cudaStreamDestroy(stream)
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed in finally",
-            """
+
+## C#: destroyed in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -136,39 +114,25 @@ class Worker {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
-    INVALID = (
-        Example(
-            "synchronised after destruction",
-            """
+"""
+    INVALID = """
+## synchronised after destruction
 stream = cu.cuStreamCreate(0)
 cu.cuStreamDestroy(stream)
 cu.cuStreamSynchronize(stream)  # error: [stream-use-after-destroy]
-""",
-        ),
-        Example(
-            "event recorded on a destroyed stream",
-            """
+
+## event recorded on a destroyed stream
 stream = cu.cuStreamCreate(0)
 event = cu.cuEventCreate(0)
 cu.cuStreamDestroy(stream)
 cu.cuEventRecord(event, stream)  # error: [stream-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 stream = cu.cuStreamCreate(0)
 cu.in_thread(lambda: cu.cuStreamDestroy(stream))
 cu.cuStreamQuery(stream)  # error: [stream-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: waited for after the destruction",
-            """
+
+## C++: waited for after the destruction [cuda]
 void scale(float *values, int n) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -176,11 +140,8 @@ void scale(float *values, int n) {
     cudaStreamDestroy(stream);
     cudaStreamSynchronize(stream);  // error: [stream-use-after-destroy]
 }
-""",
-        ),
-        Source(
-            "C++: destroyed in the loop that uses it",
-            """
+
+## C++: destroyed in the loop that uses it [cuda]
 void upload(float *const *device, float *const *host, size_t bytes, int buffers) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -189,23 +150,16 @@ void upload(float *const *device, float *const *host, size_t bytes, int buffers)
         cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
     }
 }
-""",
-        ),
-        Source(
-            "Python: work after the destruction",
-            """
+
+## Python: work after the destruction [python]
 from cuda.bindings import runtime as cudart
 
 def clear(values, size):
     error, stream = cudart.cudaStreamCreate()
     error, = cudart.cudaStreamDestroy(stream)
     error, = cudart.cudaMemsetAsync(values, 0, size, stream)  # error: [stream-use-after-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "Python: CuPy's runtime",
-            """
+
+## Python: CuPy's runtime [python]
 from cupy.cuda import runtime
 
 def wait(work):
@@ -213,12 +167,8 @@ def wait(work):
     work(stream)
     runtime.streamDestroy(stream)
     runtime.streamSynchronize(stream)  # error: [stream-use-after-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: waited for after the destruction",
-            """
+
+## C#: waited for after the destruction [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Worker {
@@ -230,7 +180,4 @@ class Worker {
         Check(Streams.cuStreamSynchronize(stream));  // error: [stream-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class SurfaceDestroyTwice(DestroyTwice):
@@ -41,30 +39,22 @@ class SurfaceDestroyTwice(DestroyTwice):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectDestroy(surface)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectDestroy(surface)
 array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectDestroy(surface)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: destroyed on each way out",
-            """
+
+## C++: destroyed on each way out [cuda]
 bool draw(const cudaResourceDesc *pixels) {
     cudaSurfaceObject_t surface;
     cudaCreateSurfaceObject(&surface, pixels);
@@ -75,31 +65,21 @@ bool draw(const cudaResourceDesc *pixels) {
     cudaDestroySurfaceObject(surface);
     return true;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectDestroy(surface)
 cu.cuSurfObjectDestroy(surface)  # error: [surface-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 array = cu.array()
 surface = cu.surface(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuSurfObjectDestroy(surface)))
 cu.cuSurfObjectDestroy(surface)  # error: [surface-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: in a branch and at the end",
-            """
+
+## C++: in a branch and at the end [cuda]
 bool draw(const cudaResourceDesc *pixels) {
     cudaSurfaceObject_t surface;
     cudaCreateSurfaceObject(&surface, pixels);
@@ -109,11 +89,8 @@ bool draw(const cudaResourceDesc *pixels) {
     cudaDestroySurfaceObject(surface);  // error: [surface-destroy-twice]
     return painted;
 }
-""",
-        ),
-        Source(
-            "Python: in the block and in finally",
-            """
+
+## Python: in the block and in finally [python]
 from cuda.bindings import runtime as cudart
 
 def draw(pixels, paint):
@@ -123,12 +100,8 @@ def draw(pixels, paint):
         error, = cudart.cudaDestroySurfaceObject(surface)
     finally:
         error, = cudart.cudaDestroySurfaceObject(surface)  # error: [surface-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: ManagedCuda's functions",
-            """
+
+## C#: ManagedCuda's functions [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -140,7 +113,4 @@ class Image {
         Check(SurfaceObjects.cuSurfObjectDestroy(surface));  // error: [surface-destroy-twice]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import USES, NeverCreated
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class SurfaceNeverCreated(NeverCreated):
@@ -43,26 +41,18 @@ class SurfaceNeverCreated(NeverCreated):
             "texture_null",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 surface = cu.surface(cu.array())
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 surface = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.surface(cu.array()))[1])
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
-""",
-        ),
-        Source(
-            "C++: the texture's own function",
-            """
+
+## C++: the texture's own function [cuda]
 void inspect(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
     cudaTextureObject_t texture;
     cudaResourceDesc resource;
@@ -70,26 +60,16 @@ void inspect(const cudaResourceDesc *pixels, const cudaTextureDesc *description)
     cudaGetTextureObjectResourceDesc(&resource, texture);
     cudaDestroyTextureObject(texture);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuSurfObjectGetResourceDesc(cu.host(144), 0x1234567000)  # error: [surface-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.array()
 cu.cuSurfObjectGetResourceDesc(cu.host(144), other)  # error: [surface-never-created]
-""",
-        ),
-        Source(
-            "C++: a texture object",
-            """
+
+## C++: a texture object [cuda]
 void inspect(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
     cudaTextureObject_t texture;
     cudaResourceDesc resource;
@@ -97,11 +77,8 @@ void inspect(const cudaResourceDesc *pixels, const cudaTextureDesc *description)
     cudaGetSurfaceObjectResourceDesc(&resource, texture);  // error: [surface-never-created]
     cudaDestroyTextureObject(texture);
 }
-""",
-        ),
-        Source(
-            "C#: handles as ulong",
-            """
+
+## C#: handles as ulong [c#]
 class Image {
     [DllImport("cudart64_12")] static extern int cudaCreateTextureObject(out ulong texture, ref Resource pixels, ref How how, IntPtr view);
     [DllImport("cudart64_12")] static extern int cudaDestroyTextureObject(ulong texture);
@@ -114,7 +91,4 @@ class Image {
         return found;
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class SurfaceNullHandle(NullHandle):
@@ -30,27 +29,16 @@ class SurfaceNullHandle(NullHandle):
     outcomes = (1,)
     only_if_failed = True
     evidence = (recorded("asking 0 for what it reads: CUDA_ERROR_INVALID_VALUE"),)
-    VALID = (
-        Example(
-            "with a surface object",
-            """
+    VALID = """
+## with a surface object
 surface = cu.surface(cu.array())
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuSurfObjectDestroy(0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "asked what it reads",
-            """
+"""
+    INVALID = """
+## asked what it reads
 cu.cuSurfObjectGetResourceDesc(cu.host(144), 0)  # error: [surface-null-handle]
-""",
-        ),
-    )
+"""

@@ -5,8 +5,6 @@ from typing import ClassVar
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class SurfaceUseAfterContextDestroy(ParentGone):
@@ -45,31 +43,23 @@ class SurfaceUseAfterContextDestroy(ParentGone):
         measured("cuSurfObjectDestroy: accepted without an error", "context_gone_surface_destroy"),
     )
     succeeds: ClassVar = {"cuSurfObjectDestroy": evidence[2]}
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 surface = cu.surface(cu.array())
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 surface = cu.surface(cu.array())
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Source(
-            "C++: destroyed before its context",
-            """
+
+## C++: destroyed before its context [c++]
 void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
     CUcontext context;
     CUsurfObject surface;
@@ -79,42 +69,28 @@ void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
     cuSurfObjectDestroy(surface);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 surface = cu.surface(cu.array())
 cu.cuCtxDestroy(own)
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "destroyed after its context was destroyed",
-            """
+
+## destroyed after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 surface = cu.surface(cu.array())
 cu.cuCtxDestroy(own)
 cu.cuSurfObjectDestroy(surface)  # error: [surface-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 surface = cu.surface(cu.array())
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-context-destroy]
-""",
-        ),
-        Source(
-            "C++: destroyed after its context",
-            """
+
+## C++: destroyed after its context [c++]
 void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
     CUcontext context;
     CUsurfObject surface;
@@ -124,12 +100,8 @@ void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
     cuCtxDestroy(context);
     cuSurfObjectDestroy(surface);  // error: [surface-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: destroyed after its context",
-            """
+
+## Python: destroyed after its context [python]
 from cuda.bindings import driver
 
 def draw(device, pixels, run):
@@ -138,7 +110,4 @@ def draw(device, pixels, run):
     run(surface)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuSurfObjectDestroy(surface)  # error: [surface-use-after-context-destroy]
-""",
-            language="python",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class SurfaceUseAfterDestroy(UseAfterDestroy):
@@ -40,31 +38,24 @@ class SurfaceUseAfterDestroy(UseAfterDestroy):
             "CUDA Runtime API, Surface Object Management, cudaDestroySurfaceObject",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
-""",
-        ),
-        Example(
-            "the array goes after its surfaces",
-            """
+
+## the array goes after its surfaces
+note: two surfaces of one array
 array = cu.array()
 first = cu.surface(array)
 second = cu.surface(array)
 cu.cuSurfObjectDestroy(first)
 cu.cuSurfObjectDestroy(second)
 cu.cuArrayDestroy(array)
-""",
-            note="two surfaces of one array",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectDestroy(surface)
@@ -72,12 +63,8 @@ array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)
 cu.cuSurfObjectDestroy(surface)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: asked before the destruction",
-            """
+
+## C++: asked before the destruction [cuda]
 cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
     cudaSurfaceObject_t surface;
     cudaResourceDesc resource;
@@ -87,31 +74,21 @@ cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
     cudaDestroySurfaceObject(surface);
     return resource.res.array.array;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 array = cu.array()
 surface = cu.surface(array)
 cu.cuSurfObjectDestroy(surface)
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 array = cu.array()
 surface = cu.surface(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuSurfObjectDestroy(surface)))
 cu.cuSurfObjectGetResourceDesc(cu.host(144), surface)  # error: [surface-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: asked after the destruction",
-            """
+
+## C++: asked after the destruction [cuda]
 cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
     cudaSurfaceObject_t surface;
     cudaResourceDesc resource;
@@ -121,11 +98,8 @@ cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
     cudaGetSurfaceObjectResourceDesc(&resource, surface);  // error: [surface-use-after-destroy]
     return resource.res.array.array;
 }
-""",
-        ),
-        Source(
-            "Python: asked after the destruction",
-            """
+
+## Python: asked after the destruction [python]
 from cuda.bindings import runtime as cudart
 
 def pixels_of(pixels, paint):
@@ -134,12 +108,8 @@ def pixels_of(pixels, paint):
     error, = cudart.cudaDestroySurfaceObject(surface)
     error, resource = cudart.cudaGetSurfaceObjectResourceDesc(surface)  # error: [surface-use-after-destroy]
     return resource
-""",
-            language="python",
-        ),
-        Source(
-            "C#: asked after the destruction",
-            """
+
+## C#: asked after the destruction [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -151,7 +121,4 @@ class Image {
         Check(SurfaceObjects.cuSurfObjectGetResourceDesc(ref pixels, surface));  // error: [surface-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

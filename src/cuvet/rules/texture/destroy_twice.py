@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class TextureDestroyTwice(DestroyTwice):
@@ -41,30 +39,22 @@ class TextureDestroyTwice(DestroyTwice):
         ),
     )
     succeeds = evidence[0]
-    VALID = (
-        Example(
-            "destroyed once",
-            """
+    VALID = """
+## destroyed once
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
-""",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: each once",
-            """
+
+## C++: each once [cuda]
 void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
     cudaTextureObject_t upper, lower;
     cudaCreateTextureObject(&upper, front, description, nullptr);
@@ -73,11 +63,8 @@ void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cu
     cudaDestroyTextureObject(upper);
     cudaDestroyTextureObject(lower);
 }
-""",
-        ),
-        Source(
-            "Python: in finally alone",
-            """
+
+## Python: in finally alone [python]
 from cupy.cuda import runtime
 
 def blend(pixels, description, sample):
@@ -86,32 +73,21 @@ def blend(pixels, description, sample):
         sample(texture)
     finally:
         runtime.destroyTextureObject(texture)
-""",
-            language="python",
-        ),
-    )
-    INVALID = (
-        Example(
-            "destroyed twice",
-            """
+"""
+    INVALID = """
+## destroyed twice
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
 cu.cuTexObjectDestroy(texture)  # error: [texture-destroy-twice]
-""",
-        ),
-        Example(
-            "destroyed by two threads",
-            """
+
+## destroyed by two threads
 array = cu.array()
 texture = cu.texture(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuTexObjectDestroy(texture)))
 cu.cuTexObjectDestroy(texture)  # error: [texture-destroy-twice]
-""",
-        ),
-        Source(
-            "C++: one of two textures twice",
-            """
+
+## C++: one of two textures twice [cuda]
 void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
     cudaTextureObject_t upper, lower;
     cudaCreateTextureObject(&upper, front, description, nullptr);
@@ -121,11 +97,8 @@ void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cu
     cudaDestroyTextureObject(upper);  // error: [texture-destroy-twice]
     cudaDestroyTextureObject(lower);
 }
-""",
-        ),
-        Source(
-            "Python: CuPy's runtime",
-            """
+
+## Python: CuPy's runtime [python]
 from cupy.cuda import runtime
 
 def blend(pixels, description, sample):
@@ -135,12 +108,8 @@ def blend(pixels, description, sample):
         runtime.destroyTextureObject(texture)
     finally:
         runtime.destroyTextureObject(texture)  # error: [texture-destroy-twice]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: in the block and in finally",
-            """
+
+## C#: in the block and in finally [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -155,7 +124,4 @@ class Image {
         }
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

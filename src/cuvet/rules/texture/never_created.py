@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import USES, NeverCreated
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class TextureNeverCreated(NeverCreated):
@@ -43,26 +41,18 @@ class TextureNeverCreated(NeverCreated):
             "texture_null",
         ),
     )
-    VALID = (
-        Example(
-            "created first",
-            """
+    VALID = """
+## created first
 texture = cu.texture(cu.array())
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
-""",
-        ),
-        Example(
-            "created by another thread",
-            """
+
+## created by another thread
 texture = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.texture(cu.array()))[1])
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
-""",
-        ),
-        Source(
-            "C++: the surface's own function",
-            """
+
+## C++: the surface's own function [cuda]
 void inspect(const cudaResourceDesc *pixels) {
     cudaSurfaceObject_t surface;
     cudaResourceDesc resource;
@@ -70,26 +60,16 @@ void inspect(const cudaResourceDesc *pixels) {
     cudaGetSurfaceObjectResourceDesc(&resource, surface);
     cudaDestroySurfaceObject(surface);
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "a number from nowhere",
-            """
+"""
+    INVALID = """
+## a number from nowhere
 cu.cuTexObjectGetResourceDesc(cu.host(144), 0x1234567000)  # error: [texture-never-created]
-""",
-        ),
-        Example(
-            "an object of another kind",
-            """
+
+## an object of another kind
 other = cu.array()
 cu.cuTexObjectGetResourceDesc(cu.host(144), other)  # error: [texture-never-created]
-""",
-        ),
-        Source(
-            "C++: a surface object",
-            """
+
+## C++: a surface object [cuda]
 void inspect(const cudaResourceDesc *pixels) {
     cudaSurfaceObject_t surface;
     cudaResourceDesc resource;
@@ -97,11 +77,8 @@ void inspect(const cudaResourceDesc *pixels) {
     cudaGetTextureObjectResourceDesc(&resource, surface);  // error: [texture-never-created]
     cudaDestroySurfaceObject(surface);
 }
-""",
-        ),
-        Source(
-            "C#: handles as ulong",
-            """
+
+## C#: handles as ulong [c#]
 class Image {
     [DllImport("cudart64_12")] static extern int cudaCreateSurfaceObject(out ulong surface, ref Resource pixels);
     [DllImport("cudart64_12")] static extern int cudaDestroySurfaceObject(ulong surface);
@@ -114,7 +91,4 @@ class Image {
         return found;
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,7 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import NullHandle
-from cuvet.rules.rule import Example
 
 
 class TextureNullHandle(NullHandle):
@@ -30,27 +29,16 @@ class TextureNullHandle(NullHandle):
     outcomes = (1,)
     only_if_failed = True
     evidence = (recorded("asking 0 for what it reads: CUDA_ERROR_INVALID_VALUE"),)
-    VALID = (
-        Example(
-            "with a texture object",
-            """
+    VALID = """
+## with a texture object
 texture = cu.texture(cu.array())
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
-""",
-        ),
-        Example(
-            "destroyed",
-            """
+
+## destroyed
 cu.cuTexObjectDestroy(0)
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "asked what it reads",
-            """
+"""
+    INVALID = """
+## asked what it reads
 cu.cuTexObjectGetResourceDesc(cu.host(144), 0)  # error: [texture-null-handle]
-""",
-        ),
-    )
+"""

@@ -5,8 +5,6 @@ from typing import ClassVar
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class TextureUseAfterContextDestroy(ParentGone):
@@ -45,31 +43,23 @@ class TextureUseAfterContextDestroy(ParentGone):
         measured("cuTexObjectDestroy: accepted without an error", "context_gone_texture_destroy"),
     )
     succeeds: ClassVar = {"cuTexObjectDestroy": evidence[2]}
-    VALID = (
-        Example(
-            "context destroyed last",
-            """
+    VALID = """
+## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)
 texture = cu.texture(cu.array())
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
 cu.cuCtxDestroy(own)
-""",
-        ),
-        Example(
-            "object of another context",
-            """
+
+## object of another context
+note: it belongs to the context that is still there
 texture = cu.texture(cu.array())
 own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
-""",
-            note="it belongs to the context that is still there",
-        ),
-        Source(
-            "C++: destroyed before its context",
-            """
+
+## C++: destroyed before its context [c++]
 void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
     CUcontext context;
     CUtexObject texture;
@@ -79,42 +69,28 @@ void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_
     cuTexObjectDestroy(texture);
     cuCtxDestroy(context);
 }
-""",
-            language="c++",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its context was destroyed",
-            """
+"""
+    INVALID = """
+## used after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 texture = cu.texture(cu.array())
 cu.cuCtxDestroy(own)
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "destroyed after its context was destroyed",
-            """
+
+## destroyed after its context was destroyed
 own = cu.cuCtxCreate(0, 0, device)
 texture = cu.texture(cu.array())
 cu.cuCtxDestroy(own)
 cu.cuTexObjectDestroy(texture)  # error: [texture-use-after-context-destroy]
-""",
-        ),
-        Example(
-            "context destroyed by another thread",
-            """
+
+## context destroyed by another thread
 own = cu.cuCtxCreate(0, 0, device)
 texture = cu.texture(cu.array())
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-context-destroy]
-""",
-        ),
-        Source(
-            "C++: destroyed after its context",
-            """
+
+## C++: destroyed after its context [c++]
 void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
     CUcontext context;
     CUtexObject texture;
@@ -124,12 +100,8 @@ void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_
     cuCtxDestroy(context);
     cuTexObjectDestroy(texture);  // error: [texture-use-after-context-destroy]
 }
-""",
-            language="c++",
-        ),
-        Source(
-            "Python: destroyed after its context",
-            """
+
+## Python: destroyed after its context [python]
 from cuda.bindings import driver
 
 def draw(device, pixels, description, run):
@@ -138,12 +110,8 @@ def draw(device, pixels, description, run):
     run(texture)
     error, = driver.cuCtxDestroy(context)
     error, = driver.cuTexObjectDestroy(texture)  # error: [texture-use-after-context-destroy]
-""",
-            language="python",
-        ),
-        Source(
-            "C#: destroyed after its context",
-            """
+
+## C#: destroyed after its context [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -157,7 +125,4 @@ class Image {
         Check(TextureObjects.cuTexObjectDestroy(texture));  // error: [texture-use-after-context-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -3,8 +3,6 @@ from __future__ import annotations
 from cuvet.catalog.roles import Kind
 from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.rule import Example
-from cuvet.rules.sources import Source
 
 
 class TextureUseAfterDestroy(UseAfterDestroy):
@@ -40,31 +38,24 @@ class TextureUseAfterDestroy(UseAfterDestroy):
             "CUDA Runtime API, Texture Object Management, cudaDestroyTextureObject",
         ),
     )
-    VALID = (
-        Example(
-            "destroyed after its last use",
-            """
+    VALID = """
+## destroyed after its last use
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
-""",
-        ),
-        Example(
-            "the array goes after its textures",
-            """
+
+## the array goes after its textures
+note: two textures of one array
 array = cu.array()
 first = cu.texture(array)
 second = cu.texture(array)
 cu.cuTexObjectDestroy(first)
 cu.cuTexObjectDestroy(second)
 cu.cuArrayDestroy(array)
-""",
-            note="two textures of one array",
-        ),
-        Example(
-            "handle issued again",
-            """
+
+## handle issued again
+note: the new one often has the old handle value
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
@@ -72,12 +63,8 @@ array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)
 cu.cuTexObjectDestroy(texture)
-""",
-            note="the new one often has the old handle value",
-        ),
-        Source(
-            "C++: asked before the destruction",
-            """
+
+## C++: asked before the destruction [cuda]
 cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
     cudaTextureObject_t texture;
     cudaResourceDesc resource;
@@ -87,31 +74,21 @@ cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *des
     cudaDestroyTextureObject(texture);
     return resource.res.array.array;
 }
-""",
-        ),
-    )
-    INVALID = (
-        Example(
-            "used after its destruction",
-            """
+"""
+    INVALID = """
+## used after its destruction
 array = cu.array()
 texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-destroy]
-""",
-        ),
-        Example(
-            "destroyed by another thread",
-            """
+
+## destroyed by another thread
 array = cu.array()
 texture = cu.texture(array)
 cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), cu.cuTexObjectDestroy(texture)))
 cu.cuTexObjectGetResourceDesc(cu.host(144), texture)  # error: [texture-use-after-destroy]
-""",
-        ),
-        Source(
-            "C++: asked after the destruction",
-            """
+
+## C++: asked after the destruction [cuda]
 cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
     cudaTextureObject_t texture;
     cudaResourceDesc resource;
@@ -121,11 +98,8 @@ cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *des
     cudaGetTextureObjectResourceDesc(&resource, texture);  // error: [texture-use-after-destroy]
     return resource.res.array.array;
 }
-""",
-        ),
-        Source(
-            "Python: asked after the destruction",
-            """
+
+## Python: asked after the destruction [python]
 from cuda.bindings import runtime as cudart
 
 def pixels_of(pixels, description, sample):
@@ -134,12 +108,8 @@ def pixels_of(pixels, description, sample):
     error, = cudart.cudaDestroyTextureObject(texture)
     error, resource = cudart.cudaGetTextureObjectResourceDesc(texture)  # error: [texture-use-after-destroy]
     return resource
-""",
-            language="python",
-        ),
-        Source(
-            "C#: asked after the destruction",
-            """
+
+## C#: asked after the destruction [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
 class Image {
@@ -151,7 +121,4 @@ class Image {
         Check(TextureObjects.cuTexObjectGetResourceDesc(ref pixels, texture));  // error: [texture-use-after-destroy]
     }
 }
-""",
-            language="c#",
-        ),
-    )
+"""

@@ -12,7 +12,7 @@ import cuvet
 from cuvet import CuvetError
 from cuvet.findings import Finding, Tool
 from cuvet.rules import rule_called, rule_names
-from cuvet.rules.sources import sources
+from cuvet.rules.examples import invalid, sources
 from cuvet.source import Options, check_project, link
 from cuvet.source.tool import baseline, changes, configuration, files
 from cuvet.source.tool.cache import Cache
@@ -162,7 +162,7 @@ def _wrong(comment: IgnoreComment, used: set[str], selected: frozenset[str]) -> 
         rule = _rule(name)
         if rule is None:
             yield f"no rule is called {name} (see cuvet rules)"
-        elif rule.name in selected and name not in used and sources(rule.INVALID):  # else it is for `cuvet run`
+        elif rule.name in selected and name not in used and sources(invalid(rule)):  # else it is for `cuvet run`
             yield f"nothing to ignore: no finding of {rule.name} here"
 
 

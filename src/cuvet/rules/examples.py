@@ -1,0 +1,111 @@
+"""The examples of rules: from the text in ``Rule.VALID`` and ``Rule.INVALID`` to programs.
+
+Each begins with a line ``## title``, and its program follows. In brackets after the title stands what is special about it; a line below
+may have a note, which says in a few words what it shows::
+
+    ## destroyed with work pending
+    note: work enqueued before the destruction completes
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamDestroy(stream)
+
+    ## initialised by the program itself [devices=2, no-setup]
+    cu.cuInit(0)
+
+    ## C++: waited for after the destruction [cuda]
+    cudaStreamDestroy(stream);
+    cudaStreamSynchronize(stream);  // error: [stream-use-after-destroy]
+
+* A language (``cuda``, ``c++``, ``python``, ``c#``): the program is a source file, which is checked and never run.
+* Otherwise it is a program over the driver API (``cuvet.rules.programs``). ``devices=2``: it needs two GPUs. ``no-setup``: it does not
+  start with the primary context of device 0 current.
+
+The text is read when somebody asks for the examples: pages and tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
+
+Language = Literal["cuda", "c++", "python", "c#"]
+
+_TITLE = re.compile(r"^## +(.*?)(?: \[([^\]]*)\])?$", re.MULTILINE)
+_NOTE = re.compile(r"\nnote: (.*)")
+_DEVICES = re.compile(r"devices=([1-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A program. ``devices`` is how many GPUs it needs; ``note`` says what it shows, in a few words;
+    with ``setup`` it starts with the primary context of device 0 current (see ``cuvet.rules.programs``)."""
+
+    name: str
+    program: str
+    devices: int = 1
+    note: str = ""
+    setup: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Example):
+    """``program`` is a source file; its lines at fault are marked ``// error: [slug]`` (``#`` in Python)."""
+
+    language: Language = "cuda"
+
+
+@cache
+def valid(rule: type[Rule]) -> tuple[Example, ...]:
+    """The programs that the rule allows. ValueError if their text cannot be read."""
+    return tuple(_read(rule.VALID, f"{rule.name}, VALID"))
+
+
+@cache
+def invalid(rule: type[Rule]) -> tuple[Example, ...]:
+    """The programs that break the rule. ValueError if their text cannot be read."""
+    return tuple(_read(rule.INVALID, f"{rule.name}, INVALID"))
+
+
+def sources(examples: tuple[Example, ...]) -> tuple[Source, ...]:
+    return tuple(example for example in examples if isinstance(example, Source))
+
+
+def runnable(examples: tuple[Example, ...]) -> tuple[Example, ...]:
+    """Those that can be run (see ``cuvet.rules.programs``)."""
+    return tuple(example for example in examples if not isinstance(example, Source))
+
+
+def _read(text: str, where: str) -> Iterator[Example]:
+    """``where`` begins the message of an error."""
+    before, *parts = _TITLE.split(text)
+    if before.strip():
+        raise ValueError(f"{where}: text before the first `## title`: {before.strip().splitlines()[0]}")
+    for title, flags, below in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        try:
+            yield _example(title, flags, below)
+        except ValueError as error:
+            raise ValueError(f"{where}, example `{title}`: {error}") from None
+
+
+def _example(title: str, flags: str | None, below: str) -> Example:
+    note = _NOTE.match(below)
+    text = below[note.end() if note else 0 :].strip("\n")
+    if not title or not text:
+        raise ValueError("an example is a title with a program below it")
+    example = Example(title, f"\n{text}\n", note=note[1] if note else "")
+    if flags in get_args(Language):
+        return Source(example.name, example.program, note=example.note, language=cast("Language", flags))
+    for flag in flags.split(", ") if flags is not None else []:
+        if devices := _DEVICES.fullmatch(flag):
+            example = replace(example, devices=int(devices[1]))
+        elif flag == "no-setup":
+            example = replace(example, setup=False)
+        else:
+            languages = ", ".join(get_args(Language))
+            raise ValueError(f"[{flags}] is neither a language ({languages}) nor made of devices=N and no-setup")
+    return example
