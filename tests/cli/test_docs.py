@@ -8,6 +8,7 @@ import pytest
 
 from cuvet.cli import COMMANDS
 from cuvet.rules import all_rules
+from cuvet.rules.evidence import evidence_of
 from cuvet.rules.headings import sections
 from cuvet.rules.rule import Rule
 
@@ -24,7 +25,7 @@ def names(rule: type[Rule]) -> str:
 def test_a_rule_is_documented(rule: type[Rule]) -> None:
     assert list(sections(rule)) == HEADINGS
     assert all(sections(rule).values())
-    assert rule.evidence
+    assert evidence_of(rule)
 
 
 def test_the_pages_are_up_to_date() -> None:

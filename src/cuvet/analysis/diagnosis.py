@@ -12,6 +12,7 @@ from cuvet.model import Object
 from cuvet.model.ledger import Held
 from cuvet.recording.records import Fault
 from cuvet.recording.sites import Sites
+from cuvet.rules.evidence import evidence_of
 from cuvet.rules.rule import Violation
 
 MOST_PLACES = 5
@@ -52,7 +53,7 @@ def _without_call(violation: Violation, site: Site) -> Finding:
         because=violation.because,
         memory=tuple(map(memory_place, violation.held.largest(MOST_PLACES))) if violation.held else (),
         help=rule.help,
-        evidence=rule.evidence,
+        evidence=evidence_of(rule),
     )
 
 

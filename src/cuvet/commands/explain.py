@@ -162,6 +162,7 @@ def _show_rule(rule: type[Rule], args: argparse.Namespace) -> None:
 
 
 def _data(rule: type[Rule]) -> dict[str, object]:
+    from cuvet.rules.evidence import evidence_of
     from cuvet.rules.examples import invalid, valid
     from cuvet.rules.headings import sections
 
@@ -172,7 +173,7 @@ def _data(rule: type[Rule]) -> dict[str, object]:
         "summary": rule.summary,
         "sections": sections(rule),
         "help": rule.help,
-        "evidence": rule.evidence,
+        "evidence": evidence_of(rule),
         "valid": valid(rule),
         "invalid": invalid(rule),
     }

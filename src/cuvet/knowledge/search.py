@@ -68,6 +68,7 @@ def written(cause: Cause | RuleCause) -> Cause:
     if isinstance(cause, Cause):
         return cause
     from cuvet.rules import rule_called
+    from cuvet.rules.evidence import evidence_of
     from cuvet.rules.headings import sections
 
     rule = rule_called(cause.id)
@@ -79,7 +80,7 @@ def written(cause: Cause | RuleCause) -> Cause:
         why=sections(rule)["Why it is wrong"],
         tell=(*cause.tell, *(() if _runs(cause.tell) else (_shown_by(rule),))),
         fix=rule.help,
-        evidence=rule.evidence,
+        evidence=evidence_of(rule),
         signs=cause.signs,
         beliefs=cause.beliefs,
         cases=cause.cases,

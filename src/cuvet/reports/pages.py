@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
+from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import Example, Source, invalid, runnable, sources, valid
 from cuvet.rules.headings import sections
 from cuvet.rules.rule import Rule
@@ -14,11 +13,12 @@ from cuvet.rules.sources import SourceRule
 
 def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...] = ()) -> str:
     """The page in Markdown. ``beliefs``: what people wrongly hold for true. ``tell``: what else than ``cuvet run`` shows it."""
+    known = evidence_of(rule)
     parts = [f"# {rule.code} {rule.name}", f"**{rule.severity}**: {rule.summary} (seen by {seen_by(rule)})"]
     parts += [f"## {heading}\n\n{text}" for heading, text in sections(rule).items()]
     parts += ["## How to tell\n\n" + "\n".join(f"* `{one.command}`: {one.shows}" for one in tell)] if tell else []
-    parts += ["## What is known\n\n" + "\n".join(map(_evidence, rule.evidence))] if rule.evidence else []
-    parts += [_successes(rule)] if rule.succeeds else []
+    parts += ["## What is known\n\n" + "\n".join(map(_evidence, known))] if known else []
+    parts += [_successes(rule)] if succeeding(rule) else []
     parts += ["## What is not so\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
     parts += _examples("Wrong", invalid(rule)) + _examples("Right", valid(rule))
     return "\n\n".join(parts) + "\n"
@@ -32,7 +32,7 @@ def seen_by(rule: type[Rule]) -> str:
 
 def _successes(rule: type[Rule]) -> str:
     """Which calls are reported even if they return success."""
-    names = sorted(rule.succeeds) if isinstance(rule.succeeds, Mapping) else []
+    names = sorted(succeeding(rule) - {"*"})
     which = f"Calls of {' and '.join(f'`{name}`' for name in names)}" if names else "Calls"
     return f"{which} are reported even if they return success."
 

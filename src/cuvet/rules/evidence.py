@@ -1,17 +1,67 @@
-"""Short forms for a rule's evidence: what was measured, and what a document says."""
+"""What is known about a rule or a cause, and from where: from the text in ``evidence`` to ``Evidence``.
+
+Each is a field (``cuvet.fields``) with its source in parentheses at the end::
+
+    measured: a second free returns CUDA_ERROR_INVALID_VALUE (free_twice, freeasync_twice)
+    recorded, cuMemFreeAsync succeeds: a second cuMemFreeAsync of cuMemAlloc memory: no error
+    documented: if the pointer is 0, no operation is performed (CUDA Runtime API, Memory Management, cudaFree)
+    reported: a second free in the destructor of a copy (https://github.com/OWNER/REPOSITORY/issues/1)
+
+``measured``: by the programs of these facts; ``recorded``: in recordings of random programs; ``documented``: document and section;
+``reported``: in the public thread of this address. ``succeeds``, after the calls that it is about if not about all: it shows that a call
+can break the rule and return success. The text is read when somebody asks.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 import cuvet
+from cuvet.fields import bracketed, fields
 from cuvet.findings import Evidence
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
 
 MACHINE = "NVIDIA H200, driver 580.159, CUDA 13.0"
 RECORDED = "NVIDIA H200, driver 580.159.04, 2026-11-21, conformance recordings"
+
+
+_KIND = re.compile(r"(measured|recorded|documented|reported)(?:, (?:(\w+(?: and \w+)*) )?succeeds?)?")
+
+
+@cache
+def evidence_of(rule: type[Rule]) -> tuple[Evidence, ...]:
+    """What is known about the rule. ValueError if its text cannot be read."""
+    try:
+        return tuple(evidence(name, value) for name, value in fields(rule.evidence))
+    except ValueError as error:
+        raise ValueError(f"{rule.name}, evidence: {error}") from None
+
+
+@cache
+def succeeding(rule: type[Rule]) -> frozenset[str]:
+    """The entry points whose calls are shown to return success although they break the rule; ``*`` stands for all."""
+    shown = (_KIND.fullmatch(name) for name, _ in fields(rule.evidence) if "succeed" in name)
+    return frozenset(call for kind in shown if kind for call in (kind[2] or "*").split(" and "))
+
+
+def evidence(name: str, value: str) -> Evidence:
+    """Of a field. ValueError if it is no evidence, or if no fact has one of the ids."""
+    kind = _KIND.fullmatch(name)
+    if kind is None:
+        raise ValueError(f"`{name}` is none of measured, recorded, documented, reported")
+    if kind[1] == "recorded":
+        return recorded(value)
+    text, source = bracketed(value)
+    if kind[1] == "measured":
+        return measured(text, *source.split(", "))
+    return documented(text, source) if kind[1] == "documented" else reported(text, source)
 
 
 class _Fact(msgspec.Struct):
@@ -20,7 +70,9 @@ class _Fact(msgspec.Struct):
 
 
 def measured(text: str, *facts: str) -> Evidence:
-    """Observed on hardware by the programs of these ids in the facts files. KeyError if there is none of an id."""
+    """Observed on hardware by the programs of these ids in the facts files. ValueError if there is none of an id."""
+    if unknown := [fact for fact in facts if fact not in _dates()]:
+        raise ValueError(f"there is no fact {', '.join(unknown)}")
     dates = sorted({_dates()[fact] for fact in facts} - {""})
     return Evidence(kind="measured", text=text, source=", ".join([MACHINE, *dates, *facts]))
 

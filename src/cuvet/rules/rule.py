@@ -18,13 +18,14 @@ Some things are not known before the call. The analysis asks about them besides 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cuvet.findings import Evidence, Severity
+from cuvet.findings import Severity
 from cuvet.model.call import ABORT, CRASH
 from cuvet.model.precedence import Stage
+from cuvet.rules.evidence import succeeding
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -66,7 +67,7 @@ class Violation:
 
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds once the driver has answered ``call`` with ``status`` (None: it did not return). A call that returned
-        success is accused only where it was measured, or is documented, that it can (``Rule.succeeds``)."""
+        success is accused only where it was measured, or is documented, that it can (``Rule.can_succeed``)."""
         if status is None:
             return True
         if self.only_if_failed:
@@ -91,10 +92,9 @@ class Rule(ABC):
     severity: ClassVar[Severity]
     summary: ClassVar[str]
     help: ClassVar[str]
-    evidence: ClassVar[tuple[Evidence, ...]]
-    succeeds: ClassVar[Evidence | Mapping[str, Evidence] | None] = None
-    """What shows that a call can break the rule and return success all the same: one of ``evidence``, or by entry point.
-    Where nothing does, a call that returned success is not accused."""
+    evidence: ClassVar[str]
+    """What is known, and from where, as text (``cuvet.rules.evidence``). Where none of it shows that a call can break the rule and return
+    success all the same, a call that returned success is not accused."""
     VALID: ClassVar[str]
     INVALID: ClassVar[str]
     """Programs that the rule allows, and such that break it, as text (``cuvet.rules.examples``)."""
@@ -129,7 +129,7 @@ class Rule(ABC):
     @classmethod
     def can_succeed(cls, name: str) -> bool:
         """Whether a call of that entry point is shown to return success although it breaks the rule."""
-        return name in cls.succeeds if isinstance(cls.succeeds, Mapping) else cls.succeeds is not None
+        return not succeeding(cls).isdisjoint((name, "*"))
 
     @classmethod
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding, Frame, ObjectReport, Severity, Site, Step
+from cuvet.rules.evidence import evidence_of
 from cuvet.source.syntax.parsing import Source
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def finding(
         path=path,
         because=because,
         help=rule.help,
-        evidence=rule.evidence,
+        evidence=evidence_of(rule),
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -35,20 +34,15 @@ class AddressRangeFreedInPart(Rule):
     summary = "a range of addresses is freed with another size than it was reserved with, or unmapped in part"
     help = "pass the size that cuMemAddressReserve, or cuMemMap, was given"
     entry_points = frozenset({"cuMemAddressFree", "cuMemUnmap"})
-    evidence = (
-        recorded("with another size, 4 of 4: CUDA_ERROR_INVALID_VALUE; with the same, and nothing mapped: no error"),
-        documented(
-            "the size must match what was given to cuMemAddressReserve",
-            "CUDA Driver API, Virtual Memory Management, cuMemAddressFree",
-        ),
-        recorded(
-            "cuMemUnmap of the first 4096 bytes of a mapping of 2 MiB: CUDA_ERROR_INVALID_VALUE, 5 of 5; of all of it: no error"
-        ),
-        documented(
-            "the range must be all of what was mapped: a part of a mapping cannot be unmapped",
-            "CUDA Driver API, Virtual Memory Management, cuMemUnmap",
-        ),
-    )
+    evidence = """
+    recorded: with another size, 4 of 4: CUDA_ERROR_INVALID_VALUE; with the same, and nothing mapped: no error
+    documented: the size must match what was given to cuMemAddressReserve (CUDA Driver API, Virtual Memory Management,
+      cuMemAddressFree)
+    recorded: cuMemUnmap of the first 4096 bytes of a mapping of 2 MiB: CUDA_ERROR_INVALID_VALUE, 5 of 5; of all of it:
+      no error
+    documented: the range must be all of what was mapped: a part of a mapping cannot be unmapped (CUDA Driver API,
+      Virtual Memory Management, cuMemUnmap)
+    """
     VALID = """
 ## freed as a whole
 size = 1 << 21

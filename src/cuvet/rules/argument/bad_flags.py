@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.rules.arguments import ArgumentRule, entry_points
-from cuvet.rules.evidence import documented, recorded
 
 
 class ArgumentBadFlags(ArgumentRule):
@@ -28,16 +27,12 @@ class ArgumentBadFlags(ArgumentRule):
     help = "pass the flags that this function takes, or 0"
     of_flags = True
     entry_points = entry_points(of_flags=True)
-    evidence = (
-        recorded(
-            "cuStreamCreate, cuEventCreate, cuMemHostAlloc and cuStreamWaitEvent with unknown bits, and cuEventCreate with "
-            "CU_EVENT_INTERPROCESS alone: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING",
-            "CUDA Driver API, Event Management, cuEventCreate",
-        ),
-    )
+    evidence = """
+    recorded: cuStreamCreate, cuEventCreate, cuMemHostAlloc and cuStreamWaitEvent with unknown bits, and cuEventCreate
+      with CU_EVENT_INTERPROCESS alone: CUDA_ERROR_INVALID_VALUE
+    documented: CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING (CUDA Driver API, Event
+      Management, cuEventCreate)
+    """
     VALID = """
 ## all flags of an event
 blocking, no_timing, interprocess = 1, 2, 4

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.rules.arguments import ArgumentRule, entry_points
-from cuvet.rules.evidence import documented, recorded
 
 
 class ArgumentOutOfRange(ArgumentRule):
@@ -29,18 +28,14 @@ class ArgumentOutOfRange(ArgumentRule):
     help = "pass one of the values that the parameter takes"
     of_flags = False
     entry_points = entry_points(of_flags=False)
-    evidence = (
-        recorded(
-            "cuMemAllocManaged without flags, cuMemAllocPitch for elements of 3 bytes, cuGraphCreate with flags, and "
-            "cuFuncGetAttribute of attribute 99: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "flags must be CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST",
-            "CUDA Driver API, Memory Management, cuMemAllocManaged",
-        ),
-        documented("ElementSizeBytes may be 4, 8 or 16", "CUDA Driver API, Memory Management, cuMemAllocPitch"),
-        documented("flags must be 0", "CUDA Driver API, Graph Management, cuGraphCreate"),
-    )
+    evidence = """
+    recorded: cuMemAllocManaged without flags, cuMemAllocPitch for elements of 3 bytes, cuGraphCreate with flags, and
+      cuFuncGetAttribute of attribute 99: CUDA_ERROR_INVALID_VALUE
+    documented: flags must be CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST (CUDA Driver API, Memory Management,
+      cuMemAllocManaged)
+    documented: ElementSizeBytes may be 4, 8 or 16 (CUDA Driver API, Memory Management, cuMemAllocPitch)
+    documented: flags must be 0 (CUDA Driver API, Graph Management, cuGraphCreate)
+    """
     VALID = """
 ## managed memory of both sorts
 everywhere, host = 1, 2

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH
 
@@ -30,12 +29,9 @@ class ArrayDestroyTwice(DestroyTwice):
     help = "let one owner destroy the array, and clear its handle at that moment"
     kind = Kind.ARRAY
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "SIGSEGV in the driver, no error code",
-            "array_destroy_twice_driver",
-        ),
-    )
+    evidence = """
+    measured: SIGSEGV in the driver, no error code (array_destroy_twice_driver)
+    """
     VALID = """
 ## destroyed once
 array = cu.array()

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -44,17 +43,13 @@ class ArrayImpossibleSize(Rule):
     help = "pass a width in elements, of at least 1 and at most what cuDeviceGetAttribute says"
     stage = Stage.ARGUMENT
     entry_points = frozenset(_DESCRIPTORS)
-    evidence = (
-        recorded("cuArray3DCreate of 0 x 64 and of 1073741824 x 64 elements: CUDA_ERROR_INVALID_VALUE"),
-        documented(
-            "2D texture objects of CUDA arrays are at most 131072 x 65536 elements",
-            "CUDA Programming Guide, Compute Capabilities, Technical Specifications",
-        ),
-        documented(
-            "sizes are in elements; the width is at least 1, height and depth are 0 in the dimensions that the array does not have",
-            "CUDA Driver API, Memory Management, cuArray3DCreate",
-        ),
-    )
+    evidence = """
+    recorded: cuArray3DCreate of 0 x 64 and of 1073741824 x 64 elements: CUDA_ERROR_INVALID_VALUE
+    documented: 2D texture objects of CUDA arrays are at most 131072 x 65536 elements (CUDA Programming Guide, Compute
+      Capabilities, Technical Specifications)
+    documented: sizes are in elements; the width is at least 1, height and depth are 0 in the dimensions that the array
+      does not have (CUDA Driver API, Memory Management, cuArray3DCreate)
+    """
     VALID = """
 ## two dimensions
 cu.cuArrayDestroy(cu.array())

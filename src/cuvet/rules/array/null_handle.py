@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -29,16 +28,10 @@ class ArrayNullHandle(NullHandle):
     help = "look at the status of the call that should have made the array, and skip the call when there is none"
     kind = Kind.ARRAY
     outcomes = (400,)
-    evidence = (
-        measured(
-            "destroy and descriptor: CUDA_ERROR_INVALID_HANDLE",
-            "array_null",
-        ),
-        measured(
-            "the runtime's cudaFreeArray(NULL) is accepted",
-            "event_destroy_null",
-        ),
-    )
+    evidence = """
+    measured: destroy and descriptor: CUDA_ERROR_INVALID_HANDLE (array_null)
+    measured: the runtime's cudaFreeArray(NULL) is accepted (event_destroy_null)
+    """
     VALID = """
 ## with a handle
 array = cu.array()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import named
 from cuvet.rules.ownership import belongs, living_context
 from cuvet.rules.rule import CRASH, Rule, Violation
@@ -38,13 +37,11 @@ class ArrayOtherContext(Rule):
     summary = "a texture or surface object is made of an array of another context"
     help = "make the context of the array current first"
     entry_points = frozenset({"cuTexObjectCreate", "cuSurfObjectCreate"})
-    evidence = (
-        recorded(
-            "cuTexObjectCreate and cuSurfObjectCreate of an array of another context of the same device: "
-            "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; cuTexObjectCreate of such a mipmapped array: no error"
-        ),
-        recorded("cuTexObjectCreate of a mipmapped array of another device: SIGSEGV, 3 of 3"),
-    )
+    evidence = """
+    recorded: cuTexObjectCreate and cuSurfObjectCreate of an array of another context of the same device:
+      CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; cuTexObjectCreate of such a mipmapped array: no error
+    recorded: cuTexObjectCreate of a mipmapped array of another device: SIGSEGV, 3 of 3
+    """
     VALID = """
 ## array of the current context
 array = cu.array()

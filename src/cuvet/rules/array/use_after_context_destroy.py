@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 
 
@@ -30,23 +29,15 @@ class ArrayUseAfterContextDestroy(ParentGone):
     help = "destroy the array before its context, and the context last"
     kind = Kind.ARRAY
     outcomes = (709,)
-    evidence = (
-        measured(
-            "asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "context_gone_array",
-            "context_gone_array_destroy",
-        ),
-        documented(
-            "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
-            "to ensure that the context or its resources are not accessed or passed in subsequent API calls and "
-            "doing so will result in undefined behavior.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-        documented(
-            "cuArrayDestroy returns CUDA_ERROR_CONTEXT_IS_DESTROYED among others.",
-            "CUDA Driver API, Memory Management, cuArrayDestroy",
-        ),
-    )
+    evidence = """
+    measured: asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_gone_array,
+      context_gone_array_destroy)
+    documented: Destroys and cleans up all resources associated with the context. It is the caller's responsibility to
+      ensure that the context or its resources are not accessed or passed in subsequent API calls and doing so will
+      result in undefined behavior. (CUDA Driver API, Context Management, cuCtxDestroy)
+    documented: cuArrayDestroy returns CUDA_ERROR_CONTEXT_IS_DESTROYED among others. (CUDA Driver API, Memory
+      Management, cuArrayDestroy)
+    """
     VALID = """
 ## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)

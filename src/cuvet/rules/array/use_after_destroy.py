@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH
 
@@ -30,13 +29,10 @@ class ArrayUseAfterDestroy(UseAfterDestroy):
     help = "destroy the array after its last use, or clear the variable that still holds it"
     kind = Kind.ARRAY
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "a copy to it and a texture of it: SIGSEGV in the driver, no error code",
-            "array_use_after_destroy",
-            "texture_of_destroyed_array",
-        ),
-    )
+    evidence = """
+    measured: a copy to it and a texture of it: SIGSEGV in the driver, no error code (array_use_after_destroy,
+      texture_of_destroyed_array)
+    """
     VALID = """
 ## destroyed after its last use
 array = cu.array()

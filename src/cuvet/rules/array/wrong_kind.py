@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import named, place
 from cuvet.rules.rule import Rule, Violation
 
@@ -46,16 +45,13 @@ class ArrayWrongKind(Rule):
     summary = "properties of sparse or deferred arrays are asked for of an ordinary array"
     help = "make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask"
     entry_points = frozenset(_NEEDS)
-    evidence = (
-        recorded(
-            "cuArrayGetSparseProperties, cuArrayGetMemoryRequirements and their siblings for mipmapped arrays, of arrays without "
-            "these flags: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "CUDA_ERROR_INVALID_VALUE if the array was made without CUDA_ARRAY3D_SPARSE, or without CUDA_ARRAY3D_DEFERRED_MAPPING",
-            "CUDA Driver API, Memory Management, cuArrayGetSparseProperties and cuArrayGetMemoryRequirements",
-        ),
-    )
+    evidence = """
+    recorded: cuArrayGetSparseProperties, cuArrayGetMemoryRequirements and their siblings for mipmapped arrays, of
+      arrays without these flags: CUDA_ERROR_INVALID_VALUE
+    documented: CUDA_ERROR_INVALID_VALUE if the array was made without CUDA_ARRAY3D_SPARSE, or without
+      CUDA_ARRAY3D_DEFERRED_MAPPING (CUDA Driver API, Memory Management, cuArrayGetSparseProperties and
+      cuArrayGetMemoryRequirements)
+    """
     VALID = """
 ## what every array has
 array = cu.array()

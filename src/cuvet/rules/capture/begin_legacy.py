@@ -7,7 +7,6 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.capturing import implied
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -37,13 +36,11 @@ class CaptureBeginLegacy(Rule):
     summary = "a capture is begun on the legacy default stream"
     help = "capture on a stream that was created, or on CU_STREAM_PER_THREAD"
     verbs = frozenset({Verb.BEGINS_CAPTURE})
-    evidence = (
-        measured("cudaStreamBeginCapture(0): CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "capture_end_not_begun"),
-        documented(
-            "Capture may not be initiated if stream is CU_STREAM_LEGACY.",
-            "CUDA Driver API, Stream Management, cuStreamBeginCapture",
-        ),
-    )
+    evidence = """
+    measured: cudaStreamBeginCapture(0): CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (capture_end_not_begun)
+    documented: Capture may not be initiated if stream is CU_STREAM_LEGACY. (CUDA Driver API, Stream Management,
+      cuStreamBeginCapture)
+    """
     VALID = """
 ## created stream
 stream = cu.cuStreamCreate(0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,13 +35,11 @@ class CaptureBeginTwice(Rule):
     summary = "a capture is begun on a stream that is capturing"
     help = "end the capture first, or ask cuStreamIsCapturing before beginning one"
     verbs = frozenset({Verb.BEGINS_CAPTURE})
-    evidence = (
-        measured("CUDA_ERROR_ILLEGAL_STATE; the first capture can be ended as usual", "capture_end_not_begun"),
-        documented(
-            "it may only be initiated if the stream is not already in capture mode",
-            "CUDA Driver API, Stream Management, cuStreamBeginCapture",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_ILLEGAL_STATE; the first capture can be ended as usual (capture_end_not_begun)
+    documented: it may only be initiated if the stream is not already in capture mode (CUDA Driver API, Stream
+      Management, cuStreamBeginCapture)
+    """
     VALID = """
 ## two streams capture side by side
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -35,13 +34,11 @@ class CaptureDependenciesNotCapturing(Rule):
     summary = "the dependencies of a capture are changed on a stream that is not capturing"
     help = "make the call while the stream is capturing"
     entry_points = frozenset({"cuStreamUpdateCaptureDependencies"})
-    evidence = (
-        recorded("on streams that are not capturing, whatever the flags: CUDA_ERROR_ILLEGAL_STATE"),
-        documented(
-            "the call is for a capturing stream, and returns CUDA_ERROR_ILLEGAL_STATE if the stream is not capturing",
-            "CUDA Driver API, Stream Management, cuStreamUpdateCaptureDependencies",
-        ),
-    )
+    evidence = """
+    recorded: on streams that are not capturing, whatever the flags: CUDA_ERROR_ILLEGAL_STATE
+    documented: the call is for a capturing stream, and returns CUDA_ERROR_ILLEGAL_STATE if the stream is not capturing
+      (CUDA Driver API, Stream Management, cuStreamUpdateCaptureDependencies)
+    """
     VALID = """
 ## while capturing
 stream = cu.cuStreamCreate(0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,13 +35,11 @@ class CaptureEndNotBegun(Rule):
     summary = "a capture is ended that was not begun"
     help = "look at the status of cuStreamBeginCapture, and end each capture once"
     verbs = frozenset({Verb.ENDS_CAPTURE})
-    evidence = (
-        measured("CUDA_ERROR_ILLEGAL_STATE", "capture_end_not_begun"),
-        documented(
-            "Capture must have been initiated on hStream via a call to cuStreamBeginCapture.",
-            "CUDA Driver API, Stream Management, cuStreamEndCapture",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_ILLEGAL_STATE (capture_end_not_begun)
+    documented: Capture must have been initiated on hStream via a call to cuStreamBeginCapture. (CUDA Driver API, Stream
+      Management, cuStreamEndCapture)
+    """
     VALID = """
 ## begun and ended
 stream = cu.cuStreamCreate(0)

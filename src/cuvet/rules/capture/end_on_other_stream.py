@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,21 +35,14 @@ class CaptureEndOnOtherStream(Rule):
     summary = "a capture is ended on a stream that only joined it"
     help = "end the capture on the stream on which it was begun"
     verbs = frozenset({Verb.ENDS_CAPTURE})
-    evidence = (
-        measured(
-            "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, and the capture is invalidated",
-            "capture_end_on_other_stream",
-        ),
-        documented(
-            "When cross-stream dependencies are present in stream capture, cudaStreamEndCapture() must still be called in the same "
-            "stream where cudaStreamBeginCapture() was called.",
-            "CUDA C++ Programming Guide, CUDA Graphs, Cross-stream Dependencies and Events",
-        ),
-        documented(
-            "This error indicates that the capture was not initiated in this stream.",
-            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, and the capture is invalidated (capture_end_on_other_stream)
+    documented: When cross-stream dependencies are present in stream capture, cudaStreamEndCapture() must still be
+      called in the same stream where cudaStreamBeginCapture() was called. (CUDA C++ Programming Guide, CUDA Graphs,
+      Cross-stream Dependencies and Events)
+    documented: This error indicates that the capture was not initiated in this stream. (CUDA Driver API, Data types,
+      CUDA_ERROR_STREAM_CAPTURE_UNMATCHED)
+    """
     VALID = """
 ## joined and ended on the first stream
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)

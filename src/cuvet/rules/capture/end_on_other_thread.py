@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, RELAXED, begun, streams_named
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,18 +35,13 @@ class CaptureEndOnOtherThread(Rule):
     summary = "a capture is ended on another thread than it was begun"
     help = "end the capture on the thread that began it, or begin it in relaxed mode"
     verbs = frozenset({Verb.ENDS_CAPTURE})
-    evidence = (
-        measured(
-            "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; the capture is over, and ending it on its own thread afterwards returns "
-            "CUDA_ERROR_ILLEGAL_STATE",
-            "capture_end_other_thread",
-        ),
-        documented(
-            "A stream capture sequence not initiated with the CU_STREAM_CAPTURE_MODE_RELAXED argument to cuStreamBeginCapture was "
-            "passed to cuStreamEndCapture in a different thread.",
-            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; the capture is over, and ending it on its own thread afterwards
+      returns CUDA_ERROR_ILLEGAL_STATE (capture_end_other_thread)
+    documented: A stream capture sequence not initiated with the CU_STREAM_CAPTURE_MODE_RELAXED argument to
+      cuStreamBeginCapture was passed to cuStreamEndCapture in a different thread. (CUDA Driver API, Data types,
+      CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+    """
     VALID = """
 ## ended where it was begun
 stream = cu.cuStreamCreate(0)

@@ -7,7 +7,6 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Rule, Violation
 
@@ -42,26 +41,17 @@ class CaptureEventWait(Rule):
     help = "record another event after the graph is launched and wait for that one"
     kinds = frozenset({Kind.EVENT})
     verbs = frozenset({Verb.BLOCKS, Verb.QUERIES})
-    evidence = (
-        recorded("in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE, from cuEventElapsedTime too"),
-        measured(
-            "queried or waited for after the capture: CUDA_ERROR_INVALID_VALUE, until it is recorded again",
-            "capture_event_afterwards",
-        ),
-        measured(
-            "during the capture: CUDA_ERROR_CAPTURED_EVENT, and the capture is invalidated; after it: CUDA_ERROR_INVALID_VALUE",
-            "capture_event_sync_of_captured",
-            "capture_calls_global",
-        ),
-        documented(
-            "This error indicates that the operation is not permitted on an event which was last recorded in a capturing stream.",
-            "CUDA Driver API, Data types, CUDA_ERROR_CAPTURED_EVENT",
-        ),
-        documented(
-            "It is invalid to synchronize or query the execution status of a stream which is being captured or a captured event.",
-            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
-        ),
-    )
+    evidence = """
+    recorded: in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE, from cuEventElapsedTime too
+    measured: queried or waited for after the capture: CUDA_ERROR_INVALID_VALUE, until it is recorded again
+      (capture_event_afterwards)
+    measured: during the capture: CUDA_ERROR_CAPTURED_EVENT, and the capture is invalidated; after it:
+      CUDA_ERROR_INVALID_VALUE (capture_event_sync_of_captured, capture_calls_global)
+    documented: This error indicates that the operation is not permitted on an event which was last recorded in a
+      capturing stream. (CUDA Driver API, Data types, CUDA_ERROR_CAPTURED_EVENT)
+    documented: It is invalid to synchronize or query the execution status of a stream which is being captured or a
+      captured event. (CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
+    """
     VALID = """
 ## recorded again after the launch
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)

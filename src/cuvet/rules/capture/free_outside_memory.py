@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
@@ -36,18 +35,13 @@ class CaptureFreeOutsideMemory(Rule):
     summary = "memory from outside of a capture is freed on a capturing stream"
     help = "free the memory outside of the capture, or allocate it on the capturing stream"
     entry_points = frozenset({"cuMemFreeAsync"})
-    evidence = (
-        measured(
-            "memory of cudaMallocAsync: CUDA_ERROR_INVALID_VALUE, and the capture ends well",
-            "capture_free_outside_async",
-        ),
-        measured("memory of cudaMalloc: CUDA_ERROR_INVALID_VALUE, and the capture ends well", "capture_calls_global"),
-        documented(
-            "During stream capture, this function results in the creation of a free node and must therefore be passed the address "
-            "of a graph allocation.",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
-        ),
-    )
+    evidence = """
+    measured: memory of cudaMallocAsync: CUDA_ERROR_INVALID_VALUE, and the capture ends well
+      (capture_free_outside_async)
+    measured: memory of cudaMalloc: CUDA_ERROR_INVALID_VALUE, and the capture ends well (capture_calls_global)
+    documented: During stream capture, this function results in the creation of a free node and must therefore be passed
+      the address of a graph allocation. (CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync)
+    """
     VALID = """
 ## allocated and freed in the capture
 stream = cu.cuStreamCreate(0)

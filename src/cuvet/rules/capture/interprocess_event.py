@@ -8,7 +8,6 @@ from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.model.transitions.event import EXTERNAL
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -42,12 +41,10 @@ class CaptureInterprocessEvent(Rule):
     help = "record the interprocess event after the launch of the graph"
     kinds = frozenset({Kind.EVENT})
     verbs = frozenset({Verb.RECORDS, Verb.WAITS})
-    evidence = (
-        recorded(
-            "all 5 records and waits on streams that capture: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; after the records the captures "
-            "ended well, after the waits they were invalidated"
-        ),
-    )
+    evidence = """
+    recorded: all 5 records and waits on streams that capture: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; after the records
+      the captures ended well, after the waits they were invalidated
+    """
     VALID = """
 ## ordinary event
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)

@@ -7,7 +7,6 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.capturing import ABOUT_CAPTURE, NOT_CAPTURABLE
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import Rule, Violation
 
@@ -42,22 +41,15 @@ class CaptureInvalidated(Rule):
     help = "correct the earlier call that invalidated the capture"
     kinds = frozenset({Kind.STREAM})
     verbs = frozenset({Verb.ON, Verb.USES, Verb.ENDS_CAPTURE})
-    evidence = (
-        recorded(
-            "work on a stream of the capture, cuEventRecord and cuStreamWaitEvent whatever the event and flags, cuStreamGetPriority and "
-            "cuStreamCopyAttributes: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. A capture is also invalidated by cuStreamWaitEvent without "
-            "an event, which itself returns CUDA_ERROR_INVALID_HANDLE"
-        ),
-        measured(
-            "cuStreamEndCapture: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "capture_invalid_sync", "capture_calls_global"
-        ),
-        documented(
-            "When a capture graph is invalidated, further use of any streams which are being captured or captured events "
-            "associated with the graph is invalid and will return an error, until stream capture is ended with "
-            "cudaStreamEndCapture().",
-            "CUDA C++ Programming Guide, CUDA Graphs, Invalidation",
-        ),
-    )
+    evidence = """
+    recorded: work on a stream of the capture, cuEventRecord and cuStreamWaitEvent whatever the event and flags,
+      cuStreamGetPriority and cuStreamCopyAttributes: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. A capture is also
+      invalidated by cuStreamWaitEvent without an event, which itself returns CUDA_ERROR_INVALID_HANDLE
+    measured: cuStreamEndCapture: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (capture_invalid_sync, capture_calls_global)
+    documented: When a capture graph is invalidated, further use of any streams which are being captured or captured
+      events associated with the graph is invalid and will return an error, until stream capture is ended with
+      cudaStreamEndCapture(). (CUDA C++ Programming Guide, CUDA Graphs, Invalidation)
+    """
     VALID = """
 ## ended in order
 stream = cu.cuStreamCreate(0)

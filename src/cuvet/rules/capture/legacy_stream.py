@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -40,34 +39,22 @@ class CaptureLegacyStream(Rule):
     stage = Stage.CAPTURE
     summary = "the legacy default stream is used while a blocking stream is capturing"
     help = "enqueue on the capturing stream, or capture on a stream created with CU_STREAM_NON_BLOCKING"
-    evidence = (
-        recorded(
-            "any call that names the legacy stream, cuStreamGetFlags and cuStreamGetPriority too, and synchronous copies and sets, in "
-            "every mode, from another thread, and while the capture is invalidated already: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; "
-            "captures of blocking streams of the context are invalidated, also relaxed ones"
-        ),
-        documented(
-            "if this is called on CU_STREAM_LEGACY while a blocking stream in the same context is capturing, it will return "
-            "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT […]. The blocking stream capture is not invalidated.",
-            "CUDA Driver API, Stream Management, cuStreamIsCapturing",
-        ),
-        measured(
-            "launch, cudaMemcpy and cudaMemset on the legacy stream: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, and the capture is "
-            "invalidated; with a capturing stream that was created non-blocking the launch succeeds",
-            "capture_legacy_stream_use",
-            "capture_calls_global",
-            "capture_legacy_stream_use_nonblocking",
-        ),
-        documented(
-            "When any stream in the same context is being captured, and it was not created with cudaStreamNonBlocking, any "
-            "attempted use of the legacy stream is invalid. It is therefore also invalid to call synchronous APIs in this case.",
-            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
-        ),
-        documented(
-            "This error indicates a disallowed implicit dependency on a current capture sequence from cudaStreamLegacy.",
-            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
-        ),
-    )
+    evidence = """
+    recorded: any call that names the legacy stream, cuStreamGetFlags and cuStreamGetPriority too, and synchronous
+      copies and sets, in every mode, from another thread, and while the capture is invalidated already:
+      CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; captures of blocking streams of the context are invalidated, also relaxed ones
+    documented: if this is called on CU_STREAM_LEGACY while a blocking stream in the same context is capturing, it will
+      return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT […]. The blocking stream capture is not invalidated. (CUDA Driver API,
+      Stream Management, cuStreamIsCapturing)
+    measured: launch, cudaMemcpy and cudaMemset on the legacy stream: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, and the
+      capture is invalidated; with a capturing stream that was created non-blocking the launch succeeds
+      (capture_legacy_stream_use, capture_calls_global, capture_legacy_stream_use_nonblocking)
+    documented: When any stream in the same context is being captured, and it was not created with
+      cudaStreamNonBlocking, any attempted use of the legacy stream is invalid. It is therefore also invalid to call
+      synchronous APIs in this case. (CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
+    documented: This error indicates a disallowed implicit dependency on a current capture sequence from
+      cudaStreamLegacy. (CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+    """
     VALID = """
 ## non-blocking stream captures
 non_blocking = 1

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,21 +35,14 @@ class CaptureMerge(Rule):
     summary = "a capturing stream waits for an event of another capture"
     help = "begin one capture only and let the other stream join it through an event"
     entry_points = frozenset({"cuStreamWaitEvent"})
-    evidence = (
-        measured(
-            "CUDA_ERROR_STREAM_CAPTURE_MERGE, and both captures are invalidated",
-            "capture_merge",
-        ),
-        documented(
-            "It is invalid to merge two separate capture graphs by waiting on a captured event from a stream which is being "
-            "captured and is associated with a different capture graph than the event.",
-            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
-        ),
-        documented(
-            "This error indicates that the operation would have resulted in a merge of two independent capture sequences.",
-            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_MERGE",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_STREAM_CAPTURE_MERGE, and both captures are invalidated (capture_merge)
+    documented: It is invalid to merge two separate capture graphs by waiting on a captured event from a stream which is
+      being captured and is associated with a different capture graph than the event. (CUDA C++ Programming Guide, CUDA
+      Graphs, Prohibited and Unhandled Operations)
+    documented: This error indicates that the operation would have resulted in a merge of two independent capture
+      sequences. (CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_MERGE)
+    """
     VALID = """
 ## one capture, joined
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)

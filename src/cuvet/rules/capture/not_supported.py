@@ -7,7 +7,6 @@ from cuvet.catalog.roles import Verb
 from cuvet.model.capturing import NOT_CAPTURABLE
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -40,21 +39,15 @@ class CaptureNotSupported(Rule):
     summary = "a call that cannot be captured is made on a capturing stream"
     help = "make the call before the capture begins or after it has ended"
     entry_points = NOT_CAPTURABLE
-    evidence = (
-        recorded(
-            "cuStreamGetFlags, cuStreamGetId, cuGraphLaunch and cuGraphUpload on a capturing stream, also on one of which the capture was "
-            "invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; cuStreamGetPriority: no error"
-        ),
-        documented(
-            "cuStreamAddCallback is not supported between cuStreamBeginCapture and cuStreamEndCapture; cuLaunchHostFunc is",
-            "CUDA Driver API, Stream Management, cuStreamAddCallback",
-        ),
-        documented(
-            "some calls that enqueue work, such as cudaStreamAttachMemAsync, are not supported in graphs and return an error on a stream "
-            "that is being captured",
-            "CUDA Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
-        ),
-    )
+    evidence = """
+    recorded: cuStreamGetFlags, cuStreamGetId, cuGraphLaunch and cuGraphUpload on a capturing stream, also on one of
+      which the capture was invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; cuStreamGetPriority: no error
+    documented: cuStreamAddCallback is not supported between cuStreamBeginCapture and cuStreamEndCapture;
+      cuLaunchHostFunc is (CUDA Driver API, Stream Management, cuStreamAddCallback)
+    documented: some calls that enqueue work, such as cudaStreamAttachMemAsync, are not supported in graphs and return
+      an error on a stream that is being captured (CUDA Programming Guide, CUDA Graphs, Prohibited and Unhandled
+      Operations)
+    """
     VALID = """
 ## launched after the capture
 stream = cu.cuStreamCreate(0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,21 +35,13 @@ class CaptureUnjoined(Rule):
     summary = "a capture is ended while a stream has not joined back"
     help = "record an event on the other stream after its last work, and make the first stream wait for it"
     verbs = frozenset({Verb.ENDS_CAPTURE})
-    evidence = (
-        measured(
-            "a stream that joined without work of its own: no error",
-            "capture_join_without_work",
-        ),
-        measured(
-            "CUDA_ERROR_STREAM_CAPTURE_UNJOINED; with an event back to the first stream: no error",
-            "capture_unjoined",
-            "capture_joined",
-        ),
-        documented(
-            "Failure to rejoin to the origin stream will result in failure of the overall capture operation.",
-            "CUDA C++ Programming Guide, CUDA Graphs, Cross-stream Dependencies and Events",
-        ),
-    )
+    evidence = """
+    measured: a stream that joined without work of its own: no error (capture_join_without_work)
+    measured: CUDA_ERROR_STREAM_CAPTURE_UNJOINED; with an event back to the first stream: no error (capture_unjoined,
+      capture_joined)
+    documented: Failure to rejoin to the origin stream will result in failure of the overall capture operation. (CUDA
+      C++ Programming Guide, CUDA Graphs, Cross-stream Dependencies and Events)
+    """
     VALID = """
 ## joined back
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)

@@ -8,7 +8,6 @@ from cuvet.model.capturing import implied, is_unsafe, of_named
 from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, begun
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -49,44 +48,27 @@ class CaptureUnsafeCall(Rule):
     stage = Stage.CAPTURE
     summary = "a call is made that a capture forbids"
     help = "move the call out of the capture; on another thread, begin the capture in thread-local mode instead"
-    evidence = (
-        recorded(
-            "during a global capture of any thread and a thread-local one of the same thread, also if it is invalidated already: "
-            "allocating and freeing, registering and unregistering memory, making and destroying arrays, mipmapped arrays, texture and "
-            "surface objects, memory pools and executable graphs, unloading modules and libraries, cuDeviceSetMemPool, "
-            "cuCtxDisablePeerAccess: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; making and destroying streams, events and graphs, "
-            "loading modules and libraries, "
-            "cuMemCreate, cuMemMap, cuCtxCreate: allowed"
-        ),
-        measured(
-            "during a global capture of the same thread: cudaMalloc, cudaMallocHost, cudaFree and cudaFreeHost (also of NULL), "
-            "cudaHostRegister, synchronising or querying other streams and events: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-            "capture_calls_global",
-        ),
-        measured(
-            "cudaMallocAsync and cudaFreeAsync on a stream that is not captured, during a global capture: the same; cudaFreeAsync "
-            "there during a relaxed one: allowed",
-            "capture_free_on_other_stream",
-        ),
-        measured(
-            "cudaHostUnregister and cudaMemPoolTrimTo: the same; cuModuleLoadData and cudaMemGetInfo: allowed",
-            "capture_more_calls",
-        ),
-        measured(
-            "cudaMalloc on another thread: the same during a global capture, allowed during a thread-local one; on the same thread: "
-            "forbidden during a thread-local capture, allowed during a relaxed one",
-            "capture_other_thread_global",
-            "capture_other_thread_threadlocal",
-            "capture_malloc_threadlocal_same_thread",
-            "capture_malloc_relaxed",
-        ),
-        documented(
-            "If the local thread has an ongoing capture sequence that was not initiated with CU_STREAM_CAPTURE_MODE_RELAXED at "
-            "cuStreamBeginCapture, or if any other thread has a concurrent capture sequence initiated with "
-            "CU_STREAM_CAPTURE_MODE_GLOBAL, this thread is prohibited from potentially unsafe API calls.",
-            "CUDA Driver API, Stream Management, cuThreadExchangeStreamCaptureMode",
-        ),
-    )
+    evidence = """
+    recorded: during a global capture of any thread and a thread-local one of the same thread, also if it is invalidated
+      already: allocating and freeing, registering and unregistering memory, making and destroying arrays, mipmapped
+      arrays, texture and surface objects, memory pools and executable graphs, unloading modules and libraries,
+      cuDeviceSetMemPool, cuCtxDisablePeerAccess: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; making and destroying streams,
+      events and graphs, loading modules and libraries, cuMemCreate, cuMemMap, cuCtxCreate: allowed
+    measured: during a global capture of the same thread: cudaMalloc, cudaMallocHost, cudaFree and cudaFreeHost (also of
+      NULL), cudaHostRegister, synchronising or querying other streams and events: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+      (capture_calls_global)
+    measured: cudaMallocAsync and cudaFreeAsync on a stream that is not captured, during a global capture: the same;
+      cudaFreeAsync there during a relaxed one: allowed (capture_free_on_other_stream)
+    measured: cudaHostUnregister and cudaMemPoolTrimTo: the same; cuModuleLoadData and cudaMemGetInfo: allowed
+      (capture_more_calls)
+    measured: cudaMalloc on another thread: the same during a global capture, allowed during a thread-local one; on the
+      same thread: forbidden during a thread-local capture, allowed during a relaxed one (capture_other_thread_global,
+      capture_other_thread_threadlocal, capture_malloc_threadlocal_same_thread, capture_malloc_relaxed)
+    documented: If the local thread has an ongoing capture sequence that was not initiated with
+      CU_STREAM_CAPTURE_MODE_RELAXED at cuStreamBeginCapture, or if any other thread has a concurrent capture sequence
+      initiated with CU_STREAM_CAPTURE_MODE_GLOBAL, this thread is prohibited from potentially unsafe API calls. (CUDA
+      Driver API, Stream Management, cuThreadExchangeStreamCaptureMode)
+    """
     VALID = """
 ## streams, events, graphs and modules made in the capture
 stream = cu.cuStreamCreate(0)

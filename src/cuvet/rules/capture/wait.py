@@ -7,7 +7,6 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -38,29 +37,19 @@ class CaptureWait(Rule):
     stage = Stage.CAPTURE
     summary = "the host waits for a stream that is capturing"
     help = "move the synchronisation before the capture begins, or after the graph is launched"
-    evidence = (
-        recorded(
-            "on a stream whose capture was invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED all the same"
-        ),
-        measured(
-            "cuStreamQuery and cuCtxSynchronize, on this thread and on another, during a relaxed capture: the same as during a global one",
-            "capture_wait_relaxed",
-        ),
-        measured(
-            "cuStreamSynchronize, cuStreamQuery and cuCtxSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the capture is "
-            "invalidated",
-            "capture_invalid_sync",
-            "capture_calls_global",
-        ),
-        recorded("cuCtxRecordEvent and cuCtxWaitEvent, 5 of 5: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
-        documented(
-            "It is invalid to synchronize or query the execution status of a stream which is being captured or a captured "
-            "event, because they do not represent items scheduled for execution. It is also invalid to query the execution "
-            "status of or synchronize a broader handle which encompasses an active stream capture, such as a device or context "
-            "handle when any associated stream is in capture mode.",
-            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
-        ),
-    )
+    evidence = """
+    recorded: on a stream whose capture was invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED all the same
+    measured: cuStreamQuery and cuCtxSynchronize, on this thread and on another, during a relaxed capture: the same as
+      during a global one (capture_wait_relaxed)
+    measured: cuStreamSynchronize, cuStreamQuery and cuCtxSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the
+      capture is invalidated (capture_invalid_sync, capture_calls_global)
+    recorded: cuCtxRecordEvent and cuCtxWaitEvent, 5 of 5: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    documented: It is invalid to synchronize or query the execution status of a stream which is being captured or a
+      captured event, because they do not represent items scheduled for execution. It is also invalid to query the
+      execution status of or synchronize a broader handle which encompasses an active stream capture, such as a device
+      or context handle when any associated stream is in capture mode. (CUDA C++ Programming Guide, CUDA Graphs,
+      Prohibited and Unhandled Operations)
+    """
     VALID = """
 ## waited for after the launch
 stream = cu.cuStreamCreate(0)

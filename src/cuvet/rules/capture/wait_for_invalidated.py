@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -37,13 +36,11 @@ class CaptureWaitForInvalidated(Rule):
     summary = "a stream waits for an event of an invalidated capture"
     help = "end the capture, and record the event again"
     entry_points = frozenset({"cuStreamWaitEvent"})
-    evidence = (
-        recorded("cuStreamWaitEvent for an event recorded in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE"),
-        documented(
-            "once a capture is invalidated, using its streams or the events recorded in it is an error until the capture is ended",
-            "CUDA Programming Guide, CUDA Graphs, Invalidation",
-        ),
-    )
+    evidence = """
+    recorded: cuStreamWaitEvent for an event recorded in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE
+    documented: once a capture is invalidated, using its streams or the events recorded in it is an error until the
+      capture is ended (CUDA Programming Guide, CUDA Graphs, Invalidation)
+    """
     VALID = """
 ## joined while the capture goes on
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)

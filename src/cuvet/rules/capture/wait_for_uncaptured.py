@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -39,20 +38,14 @@ class CaptureWaitForUncaptured(Rule):
     summary = "a capturing stream waits for an event that was recorded outside of the capture"
     help = "wait before the capture begins, or record the event on a stream of the capture"
     entry_points = frozenset({"cuStreamWaitEvent"})
-    evidence = (
-        measured(
-            "CUDA_ERROR_STREAM_CAPTURE_ISOLATION, and the capture is invalidated; an event that was never recorded: no error",
-            "capture_wait_for_uncaptured",
-        ),
-        documented(
-            "It is invalid to wait on a non-captured event from a stream which is being captured.",
-            "CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations",
-        ),
-        documented(
-            "This error indicates that a dependency would have been created which crosses the capture sequence boundary.",
-            "CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_STREAM_CAPTURE_ISOLATION, and the capture is invalidated; an event that was never recorded: no
+      error (capture_wait_for_uncaptured)
+    documented: It is invalid to wait on a non-captured event from a stream which is being captured. (CUDA C++
+      Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
+    documented: This error indicates that a dependency would have been created which crosses the capture sequence
+      boundary. (CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
+    """
     VALID = """
 ## waited before the capture
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
-from cuvet.rules.evidence import documented, measured
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -33,21 +32,14 @@ class ContextCurrentElsewhere(CurrentContextRule):
     summary = "the context is current on another thread only"
     help = "call cuCtxSetCurrent with that context at the start of this thread"
     outcomes = (201,)
-    evidence = (
-        measured(
-            "cuTexObjectDestroy on a thread without a context: CUDA_ERROR_INVALID_CONTEXT, and the object lives on",
-            "texture_destroy_without_context",
-        ),
-        documented(
-            "Binds the specified CUDA context to the calling CPU thread.",
-            "CUDA Driver API, Context Management, cuCtxSetCurrent",
-        ),
-        measured(
-            "cuMemAlloc, cuStreamCreate and cuStreamSynchronize(NULL) on another thread: CUDA_ERROR_INVALID_CONTEXT; calls on a "
-            "created stream succeed",
-            "context_current_on_other_thread",
-        ),
-    )
+    evidence = """
+    measured: cuTexObjectDestroy on a thread without a context: CUDA_ERROR_INVALID_CONTEXT, and the object lives on
+      (texture_destroy_without_context)
+    documented: Binds the specified CUDA context to the calling CPU thread. (CUDA Driver API, Context Management,
+      cuCtxSetCurrent)
+    measured: cuMemAlloc, cuStreamCreate and cuStreamSynchronize(NULL) on another thread: CUDA_ERROR_INVALID_CONTEXT;
+      calls on a created stream succeed (context_current_on_other_thread)
+    """
     VALID = """
 ## made current on each thread
 def work():

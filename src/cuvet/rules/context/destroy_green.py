@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
-from cuvet.rules.evidence import measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -34,9 +33,9 @@ class ContextDestroyGreen(Rule):
     summary = "the context of a green context is destroyed by itself"
     help = "call cuGreenCtxDestroy with the green context instead of cuCtxDestroy with its context"
     entry_points = frozenset({"cuCtxDestroy"})
-    evidence = (
-        measured("CUDA_ERROR_INVALID_CONTEXT; the green context is destroyed afterwards", "green_context_destroy"),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_CONTEXT; the green context is destroyed afterwards (green_context_destroy)
+    """
     VALID = """
 ## green context destroyed
 green = cu.green_context()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.model.objects import Context
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Violation
 from cuvet.rules.unfinished import UnfinishedWork
 
@@ -36,14 +35,11 @@ class ContextDestroyPending(UnfinishedWork):
     summary = "a context is destroyed while work in it is pending"
     help = "call cuCtxSynchronize and look at its status before destroying the context"
     entry_points = frozenset({"cuCtxDestroy"})
-    evidence = (
-        documented(
-            "Destroys and cleans up all resources associated with the context.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-        recorded("cuCtxDestroy while work was pending: no error, 9 of 10 times"),
-    )
-    succeeds = evidence[1]
+    evidence = """
+    documented: Destroys and cleans up all resources associated with the context. (CUDA Driver API, Context Management,
+      cuCtxDestroy)
+    recorded, succeeds: cuCtxDestroy while work was pending: no error, 9 of 10 times
+    """
     VALID = """
 ## waited for first
 note: the memory goes with the context

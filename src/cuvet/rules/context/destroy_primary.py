@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -34,13 +33,11 @@ class ContextDestroyPrimary(Rule):
     summary = "the primary context of a device is destroyed"
     help = "call cuDevicePrimaryCtxRelease instead of cuCtxDestroy"
     entry_points = frozenset({"cuCtxDestroy"})
-    evidence = (
-        measured("CUDA_ERROR_INVALID_CONTEXT, and the context goes on working", "context_primary_destroy"),
-        documented(
-            "The primary context is unique per device and shared with the CUDA runtime API.",
-            "CUDA Driver API, Primary Context Management",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_CONTEXT, and the context goes on working (context_primary_destroy)
+    documented: The primary context is unique per device and shared with the CUDA runtime API. (CUDA Driver API, Primary
+      Context Management)
+    """
     VALID = """
 ## primary context released
 cu.cuDevicePrimaryCtxRelease(device)

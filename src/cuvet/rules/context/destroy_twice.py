@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 
 
@@ -29,14 +28,12 @@ class ContextDestroyTwice(DestroyTwice):
     help = "let one owner destroy the context, and clear its handle at that moment"
     kind = Kind.CONTEXT
     outcomes = (709,)
-    evidence = (
-        measured("CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs", "ctx_destroy_twice"),
-        documented(
-            "It is the caller's responsibility to ensure that the context or its resources are not accessed or passed in "
-            "subsequent API calls and doing so will result in undefined behavior.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs (ctx_destroy_twice)
+    documented: It is the caller's responsibility to ensure that the context or its resources are not accessed or passed
+      in subsequent API calls and doing so will result in undefined behavior. (CUDA Driver API, Context Management,
+      cuCtxDestroy)
+    """
     VALID = """
 ## destroyed once
 own = cu.cuCtxCreate(0, 0, device)

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.model.current import refuses_destroyed_context
 from cuvet.rules.current import CurrentContextRule
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain, ending
 
 if TYPE_CHECKING:
@@ -35,26 +34,18 @@ class ContextDestroyedCurrent(CurrentContextRule):
     summary = "the current context was destroyed"
     help = "make another context current on this thread, or cuCtxSetCurrent(NULL), before the context is destroyed"
     outcomes = (709,)
-    evidence = (
-        measured(
-            "cuStreamCreate and cuCtxSynchronize where another thread destroyed the context: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "context_destroyed_current_use",
-        ),
-        measured(
-            "cuMemAlloc after a destroyed context was made current: the same, or the process aborts with a corrupt heap",
-            "context_destroy_then_setcurrent_use",
-        ),
-        documented(
-            "If ctx is current to other threads, then ctx will remain current to those threads, and attempting to access ctx "
-            "from those threads will result in the error CUDA_ERROR_CONTEXT_IS_DESTROYED.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-        documented(
-            "This error indicates that the context current to the calling thread has been destroyed using cuCtxDestroy, or "
-            "is a primary context which has not yet been initialized.",
-            "CUDA Driver API, Data types, CUDA_ERROR_CONTEXT_IS_DESTROYED",
-        ),
-    )
+    evidence = """
+    measured: cuStreamCreate and cuCtxSynchronize where another thread destroyed the context:
+      CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroyed_current_use)
+    measured: cuMemAlloc after a destroyed context was made current: the same, or the process aborts with a corrupt heap
+      (context_destroy_then_setcurrent_use)
+    documented: If ctx is current to other threads, then ctx will remain current to those threads, and attempting to
+      access ctx from those threads will result in the error CUDA_ERROR_CONTEXT_IS_DESTROYED. (CUDA Driver API, Context
+      Management, cuCtxDestroy)
+    documented: This error indicates that the context current to the calling thread has been destroyed using
+      cuCtxDestroy, or is a primary context which has not yet been initialized. (CUDA Driver API, Data types,
+      CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    """
     VALID = """
 ## destroyed on the thread where it is current
 note: the context below it on the stack is current again

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH
 
@@ -30,20 +29,13 @@ class ContextNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the context"
     kind = Kind.CONTEXT
     outcomes = (CRASH, 201)
-    evidence = (
-        measured(
-            "a number from nowhere, given to cuCtxPushCurrent: SIGSEGV in the driver",
-            "context_from_nowhere",
-        ),
-        measured(
-            "a live stream, given to cuCtxPushCurrent: accepted; SIGSEGV in the driver in cuCtxPopCurrent",
-            "stream_handle_of_event",
-        ),
-        documented(
-            "This can also be returned if the context passed to an API call is not a valid handle.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
-        ),
-    )
+    evidence = """
+    measured: a number from nowhere, given to cuCtxPushCurrent: SIGSEGV in the driver (context_from_nowhere)
+    measured: a live stream, given to cuCtxPushCurrent: accepted; SIGSEGV in the driver in cuCtxPopCurrent
+      (stream_handle_of_event)
+    documented: This can also be returned if the context passed to an API call is not a valid handle. (CUDA Driver API,
+      Data types, CUDA_ERROR_INVALID_CONTEXT)
+    """
     VALID = """
 ## current context
 current = cu.cuCtxGetCurrent()

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
-from cuvet.rules.evidence import documented, measured
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
@@ -35,17 +34,13 @@ class ContextNoneCurrent(CurrentContextRule):
     summary = "a call needs a current context and there is none"
     help = "retain the primary context with cuDevicePrimaryCtxRetain and make it current with cuCtxSetCurrent first"
     outcomes = (201,)
-    evidence = (
-        measured(
-            "creating a stream, an event or a module, allocating, synchronising the context: CUDA_ERROR_INVALID_CONTEXT",
-            "context_none_current",
-        ),
-        measured("cuMemAlloc after cuCtxDestroy of the current context: the same", "ctx_destroy_then_use"),
-        documented(
-            "This most frequently indicates that there is no context bound to the current thread.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
-        ),
-    )
+    evidence = """
+    measured: creating a stream, an event or a module, allocating, synchronising the context: CUDA_ERROR_INVALID_CONTEXT
+      (context_none_current)
+    measured: cuMemAlloc after cuCtxDestroy of the current context: the same (ctx_destroy_then_use)
+    documented: This most frequently indicates that there is no context bound to the current thread. (CUDA Driver API,
+      Data types, CUDA_ERROR_INVALID_CONTEXT)
+    """
     VALID = """
 ## primary context made current [no-setup]
 cu.cuInit(0)

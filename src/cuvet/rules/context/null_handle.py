@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured, recorded
 from cuvet.rules.lifecycle import NullHandle
 
 _INVALID_CONTEXT = ("cuCtxEnablePeerAccess", "cuCtxDisablePeerAccess", "cuCtxRecordEvent", "cuCtxWaitEvent")
@@ -36,12 +35,11 @@ class ContextNullHandle(NullHandle):
     kind = Kind.CONTEXT
     outcomes = (1,)
     outcomes_of: ClassVar = dict.fromkeys(_INVALID_CONTEXT, (201,))
-    evidence = (
-        measured("cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE", "context_null"),
-        recorded(
-            "cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent: CUDA_ERROR_INVALID_CONTEXT"
-        ),
-    )
+    evidence = """
+    measured: cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE (context_null)
+    recorded: cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent:
+      CUDA_ERROR_INVALID_CONTEXT
+    """
     VALID = """
 ## no context made current
 cu.cuCtxSetCurrent(0)

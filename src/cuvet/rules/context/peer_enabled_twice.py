@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.peers import peers
 from cuvet.rules.rule import Rule, Violation
@@ -37,20 +36,13 @@ class ContextPeerEnabledTwice(Rule):
     summary = "peer access is enabled that is enabled already"
     help = "enable peer access once for each pair of devices, or expect this status"
     entry_points = frozenset({"cuCtxEnablePeerAccess"})
-    evidence = (
-        measured(
-            "a second cudaDeviceEnablePeerAccess: the status, and access stays enabled", "peer_access_enabled_twice"
-        ),
-        documented(
-            "all allocations of the peer context become accessible; CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED if access from the current "
-            "context was enabled already",
-            "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
-        ),
-        documented(
-            "returns the last error of the runtime's calls on this thread, and resets it",
-            "CUDA Runtime API, Error Handling, cudaGetLastError",
-        ),
-    )
+    evidence = """
+    measured: a second cudaDeviceEnablePeerAccess: the status, and access stays enabled (peer_access_enabled_twice)
+    documented: all allocations of the peer context become accessible; CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED if access
+      from the current context was enabled already (CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess)
+    documented: returns the last error of the runtime's calls on this thread, and resets it (CUDA Runtime API, Error
+      Handling, cudaGetLastError)
+    """
     VALID = """
 ## once [devices=2]
 cu.cuCtxEnablePeerAccess(cu.cuDevicePrimaryCtxRetain(1), 0)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.peers import peers
 from cuvet.rules.rule import Rule, Violation
 
@@ -33,17 +32,13 @@ class ContextPeerNotEnabled(Rule):
     summary = "peer access is disabled that was not enabled"
     help = "disable peer access from the context that it was enabled from, and only once"
     entry_points = frozenset({"cuCtxDisablePeerAccess"})
-    evidence = (
-        recorded("cuCtxDisablePeerAccess without an enabling call before: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"),
-        documented(
-            "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED if access between the current context and peerContext was not enabled before",
-            "CUDA Driver API, Peer Context Memory Access, cuCtxDisablePeerAccess",
-        ),
-        documented(
-            "access is enabled in one direction; the other needs a call of its own",
-            "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
-        ),
-    )
+    evidence = """
+    recorded: cuCtxDisablePeerAccess without an enabling call before: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED
+    documented: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED if access between the current context and peerContext was not enabled
+      before (CUDA Driver API, Peer Context Memory Access, cuCtxDisablePeerAccess)
+    documented: access is enabled in one direction; the other needs a call of its own (CUDA Driver API, Peer Context
+      Memory Access, cuCtxEnablePeerAccess)
+    """
     VALID = """
 ## enabled and disabled [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)

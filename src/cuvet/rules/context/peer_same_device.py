@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.peers import peers
 from cuvet.rules.rule import Rule, Violation
 
@@ -34,14 +33,12 @@ class ContextPeerSameDevice(Rule):
     summary = "peer access is enabled to a context of the same device"
     help = "leave out the pairs of a device with itself"
     entry_points = frozenset({"cuCtxEnablePeerAccess"})
-    evidence = (
-        recorded("cuCtxEnablePeerAccess with the current context: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"),
-        documented(
-            "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED if cuDeviceCanAccessPeer says that the current context's device cannot reach the "
-            "peer's; CUDA_ERROR_INVALID_CONTEXT if peerContext is the current context",
-            "CUDA Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess",
-        ),
-    )
+    evidence = """
+    recorded: cuCtxEnablePeerAccess with the current context: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+    documented: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED if cuDeviceCanAccessPeer says that the current context's device
+      cannot reach the peer's; CUDA_ERROR_INVALID_CONTEXT if peerContext is the current context (CUDA Driver API, Peer
+      Context Memory Access, cuCtxEnablePeerAccess)
+    """
     VALID = """
 ## two devices [devices=2]
 other = cu.cuDevicePrimaryCtxRetain(1)

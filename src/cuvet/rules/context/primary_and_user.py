@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.ownership import living_context, primary_and_user, role_of, stream_and_context
 from cuvet.rules.rule import Rule, Violation
 
@@ -38,16 +37,12 @@ class ContextPrimaryAndUser(Rule):
     help = "use cuDevicePrimaryCtxRetain instead of cuCtxCreate, so that runtime and driver API share one context"
     kinds = frozenset({Kind.EVENT})
     verbs = frozenset({Verb.RECORDS})
-    evidence = (
-        measured(
-            "event of a created context, recorded on a stream of the primary one: CUDA_ERROR_INVALID_HANDLE",
-            "context_primary_and_user",
-        ),
-        documented(
-            "The primary context is unique per device and shared with the CUDA runtime API.",
-            "CUDA Driver API, Primary Context Management",
-        ),
-    )
+    evidence = """
+    measured: event of a created context, recorded on a stream of the primary one: CUDA_ERROR_INVALID_HANDLE
+      (context_primary_and_user)
+    documented: The primary context is unique per device and shared with the CUDA runtime API. (CUDA Driver API, Primary
+      Context Management)
+    """
     VALID = """
 ## two contexts side by side
 stream, event = cu.cuStreamCreate(0), cu.cuEventCreate(0)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
@@ -33,13 +32,11 @@ class ContextReleasedTooOften(Rule):
     summary = "a primary context is released more often than it was retained"
     help = "call cuDevicePrimaryCtxRelease once for each cuDevicePrimaryCtxRetain"
     entry_points = frozenset({"cuDevicePrimaryCtxRelease"})
-    evidence = (
-        measured("CUDA_ERROR_INVALID_CONTEXT", "context_primary_overreleased"),
-        documented(
-            "Releasing a primary context that has not been previously retained will fail with CUDA_ERROR_INVALID_CONTEXT.",
-            "CUDA Driver API, Primary Context Management, cuDevicePrimaryCtxRelease",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_CONTEXT (context_primary_overreleased)
+    documented: Releasing a primary context that has not been previously retained will fail with
+      CUDA_ERROR_INVALID_CONTEXT. (CUDA Driver API, Primary Context Management, cuDevicePrimaryCtxRelease)
+    """
     VALID = """
 ## one release for each retain
 note: the setup has retained it once as well

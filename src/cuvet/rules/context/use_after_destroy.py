@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Violation
 
@@ -44,24 +43,14 @@ class ContextUseAfterDestroy(UseAfterDestroy):
         "cuCtxGetId": (709,),
         "cuCtxSynchronize": (709,),
     }
-    evidence = (
-        documented(
-            "This can also be returned if the context passed to an API call is not a valid handle (such as a context that has "
-            "had cuCtxDestroy() invoked on it).",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT",
-        ),
-        measured(
-            "cuCtxSetCurrent and cuCtxPushCurrent accept a destroyed context; in 2 of 5 runs the process then aborted",
-            "ctx_destroy_twice",
-            "context_destroy_then_push",
-        ),
-        measured(
-            "cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId, cuCtxSynchronize_v2: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "context_destroyed_asked",
-            "context_gone_synchronize",
-        ),
-    )
-    succeeds = dict.fromkeys(("cuCtxSetCurrent", "cuCtxPushCurrent"), evidence[1])
+    evidence = """
+    documented: This can also be returned if the context passed to an API call is not a valid handle (such as a context
+      that has had cuCtxDestroy() invoked on it). (CUDA Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT)
+    measured, cuCtxSetCurrent and cuCtxPushCurrent succeed: cuCtxSetCurrent and cuCtxPushCurrent accept a destroyed
+      context; in 2 of 5 runs the process then aborted (ctx_destroy_twice, context_destroy_then_push)
+    measured: cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId, cuCtxSynchronize_v2:
+      CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroyed_asked, context_gone_synchronize)
+    """
     VALID = """
 ## destroyed after its last use
 own = cu.cuCtxCreate(0, 0, device)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog import status_name
 from cuvet.catalog.results import NOT_INITIALIZED
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -39,14 +38,11 @@ class DeviceNotInitialised(Rule):
     summary = "the driver is called without cuInit"
     help = "call cuInit(0) first, and look at its status"
     entry_points = frozenset()
-    evidence = (
-        measured("calls before cuInit: CUDA_ERROR_NOT_INITIALIZED", "context_not_initialised"),
-        documented(
-            "initialises the driver API, and must be called before any other of its functions; without it they return "
-            "CUDA_ERROR_NOT_INITIALIZED",
-            "CUDA Driver API, Initialization, cuInit",
-        ),
-    )
+    evidence = """
+    measured: calls before cuInit: CUDA_ERROR_NOT_INITIALIZED (context_not_initialised)
+    documented: initialises the driver API, and must be called before any other of its functions; without it they return
+      CUDA_ERROR_NOT_INITIALIZED (CUDA Driver API, Initialization, cuInit)
+    """
     VALID = """
 ## initialised first [no-setup]
 cu.cuInit(0)

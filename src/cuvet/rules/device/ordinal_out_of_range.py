@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
 from cuvet.rules.arguments import passed
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -65,25 +64,16 @@ class DeviceOrdinalOutOfRange(Rule):
     summary = "a device is named that does not exist"
     help = "number devices from 0, below what cuDeviceGetCount says; look at CUDA_VISIBLE_DEVICES"
     stage = Stage.ARGUMENT
-    evidence = (
-        recorded(
-            "cuDeviceGet, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxGetState and cuDeviceGetDefaultMemPool of device -1, 8 and "
-            "77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemSetAccess, and cuMemAdvise where the advice is "
-            "about a place: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "ordinals go from 0 to cuDeviceGetCount() - 1",
-            "CUDA Driver API, Device Management, cuDeviceGet",
-        ),
-        documented(
-            "CUDA_ERROR_INVALID_DEVICE: the ordinal is of no device, or the device cannot do what is asked",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-        documented(
-            "only the devices in CUDA_VISIBLE_DEVICES are visible, and they are numbered in its order",
-            "CUDA Programming Guide, CUDA Environment Variables",
-        ),
-    )
+    evidence = """
+    recorded: cuDeviceGet, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxGetState and cuDeviceGetDefaultMemPool of device
+      -1, 8 and 77: CUDA_ERROR_INVALID_DEVICE; cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemSetAccess, and cuMemAdvise
+      where the advice is about a place: CUDA_ERROR_INVALID_VALUE
+    documented: ordinals go from 0 to cuDeviceGetCount() - 1 (CUDA Driver API, Device Management, cuDeviceGet)
+    documented: CUDA_ERROR_INVALID_DEVICE: the ordinal is of no device, or the device cannot do what is asked (CUDA
+      Driver API, Data types used by CUDA driver, CUresult)
+    documented: only the devices in CUDA_VISIBLE_DEVICES are visible, and they are numbered in its order (CUDA
+      Programming Guide, CUDA Environment Variables)
+    """
     VALID = """
 ## the first device [no-setup]
 cu.cuInit(0)

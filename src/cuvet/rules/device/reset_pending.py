@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Violation
 from cuvet.rules.unfinished import UnfinishedWork
 
@@ -37,19 +36,13 @@ class DeviceResetPending(UnfinishedWork):
     summary = "a device is reset while work on it is pending"
     help = "call cudaDeviceSynchronize and look at its status before the reset, or leave the reset out"
     entry_points = frozenset({"cuDevicePrimaryCtxReset"})
-    evidence = (
-        documented(
-            "Note that this function will reset the device immediately. It is the caller's responsibility to ensure that the "
-            "device is not being accessed by any other host threads from the process when this function is called.",
-            "CUDA Runtime API, Device Management, cudaDeviceReset",
-        ),
-        measured(
-            "a kernel running, also with cudaFreeAsync behind it, then cudaDeviceReset: no error, and the device works",
-            "freeasync_reset",
-            "reset_with_running_kernel",
-        ),
-    )
-    succeeds = evidence[1]
+    evidence = """
+    documented: Note that this function will reset the device immediately. It is the caller's responsibility to ensure
+      that the device is not being accessed by any other host threads from the process when this function is called.
+      (CUDA Runtime API, Device Management, cudaDeviceReset)
+    measured, succeeds: a kernel running, also with cudaFreeAsync behind it, then cudaDeviceReset: no error, and the
+      device works (freeasync_reset, reset_with_running_kernel)
+    """
     VALID = """
 ## waited for first
 memory = cu.cuMemAllocAsync(4096, 0)

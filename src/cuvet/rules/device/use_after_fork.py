@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.model.library import makes_handle
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -39,21 +38,15 @@ class DeviceUseAfterFork(Rule):
     libraries = True
     summary = "a forked child uses CUDA that its parent initialised"
     help = "fork before CUDA is initialised, or start the worker with exec (multiprocessing: spawn or forkserver)"
-    evidence = (
-        measured(
-            "in the child cudaMalloc, cuInit, cuStreamCreate, cuCtxGetCurrent, cuDeviceGet and cuCtxSynchronize, also with "
-            "inherited streams and events: CUDA_ERROR_NOT_INITIALIZED",
-            "fork_child_uses",
-            "fork_child_uses_handle",
-            "fork_after_cuinit_only",
-        ),
-        measured("forked before the parent's first call: the child works", "fork_before_init"),
-        documented(
-            "CUDA does not duplicate any of its internal data structures or threads to other processes upon a call to fork. "
-            "Any use of CUDA after a call to fork and before a subsequent call to exec has undefined behavior.",
-            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6",
-        ),
-    )
+    evidence = """
+    measured: in the child cudaMalloc, cuInit, cuStreamCreate, cuCtxGetCurrent, cuDeviceGet and cuCtxSynchronize, also
+      with inherited streams and events: CUDA_ERROR_NOT_INITIALIZED (fork_child_uses, fork_child_uses_handle,
+      fork_after_cuinit_only)
+    measured: forked before the parent's first call: the child works (fork_before_init)
+    documented: CUDA does not duplicate any of its internal data structures or threads to other processes upon a call to
+      fork. Any use of CUDA after a call to fork and before a subsequent call to exec has undefined behavior. (NVIDIA
+      CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6)
+    """
     VALID = """
 ## forked before initialisation [no-setup]
 def child():

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ENDS, NAMES, by_reset, chain, ending
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -63,53 +62,27 @@ class DeviceUseAfterReset(Rule):
     help = "free and destroy everything before the reset, or leave the reset out"
     verbs = NAMES
     libraries = True
-    evidence = (
-        measured(
-            "after cudaDeviceReset: cudaFree returns cudaErrorInvalidValue, cudaEventQuery 201, cudaStreamSynchronize 400 "
-            "(CUDA_ERROR_CONTEXT_IS_DESTROYED in the driver; SIGSEGV in 1 of 6 runs)",
-            "stream_use_after_reset",
-        ),
-        measured(
-            "cudaEventRecord: 201; cudaEventDestroy: 201 in one build, SIGSEGV in another",
-            "event_record_after_reset",
-            "event_use_after_reset",
-        ),
-        measured(
-            "cudaStreamDestroy: 400, 201 or SIGSEGV",
-            "stream_destroy_after_reset",
-            "freeasync_stream_reset_destroy",
-            "seed_example2_destroy_after_reset",
-        ),
-        measured(
-            "cudaFreeHost: CUDA_ERROR_INVALID_VALUE; cudaHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
-            "free_host_after_reset",
-            "register_after_reset",
-        ),
-        measured("launch of a function and unloading of a module: CUDA_ERROR_INVALID_HANDLE", "module_after_reset"),
-        measured("cudaFreeArray: CUDA_ERROR_INVALID_CONTEXT, SIGSEGV in 1 of 5 runs", "reset_then_array"),
-        measured("cudaArrayGetInfo: 201 or 709", "reset_then_array_asked"),
-        measured(
-            "cudaGetMipmappedArrayLevel, cudaFreeMipmappedArray: SIGSEGV",
-            "reset_then_mipmapped_level",
-            "reset_then_mipmapped_free",
-        ),
-        measured(
-            "cudaDestroyTextureObject, cudaDestroySurfaceObject: accepted without an error",
-            "reset_then_texture",
-            "reset_then_surface_destroy",
-        ),
-        measured(
-            "what a texture or surface object is made of: CUDA_ERROR_INVALID_VALUE",
-            "reset_then_texture_asked",
-            "reset_then_surface_asked",
-        ),
-        documented(
-            "It is the caller's responsibility to ensure that the resources are not accessed or passed in subsequent API "
-            "calls and doing so will result in undefined behavior.",
-            "CUDA Runtime API, Device Management, cudaDeviceReset",
-        ),
-    )
-    succeeds = dict.fromkeys(("cuTexObjectDestroy", "cuSurfObjectDestroy"), evidence[8])
+    evidence = """
+    measured: after cudaDeviceReset: cudaFree returns cudaErrorInvalidValue, cudaEventQuery 201, cudaStreamSynchronize
+      400 (CUDA_ERROR_CONTEXT_IS_DESTROYED in the driver; SIGSEGV in 1 of 6 runs) (stream_use_after_reset)
+    measured: cudaEventRecord: 201; cudaEventDestroy: 201 in one build, SIGSEGV in another (event_record_after_reset,
+      event_use_after_reset)
+    measured: cudaStreamDestroy: 400, 201 or SIGSEGV (stream_destroy_after_reset, freeasync_stream_reset_destroy,
+      seed_example2_destroy_after_reset)
+    measured: cudaFreeHost: CUDA_ERROR_INVALID_VALUE; cudaHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+      (free_host_after_reset, register_after_reset)
+    measured: launch of a function and unloading of a module: CUDA_ERROR_INVALID_HANDLE (module_after_reset)
+    measured: cudaFreeArray: CUDA_ERROR_INVALID_CONTEXT, SIGSEGV in 1 of 5 runs (reset_then_array)
+    measured: cudaArrayGetInfo: 201 or 709 (reset_then_array_asked)
+    measured: cudaGetMipmappedArrayLevel, cudaFreeMipmappedArray: SIGSEGV (reset_then_mipmapped_level,
+      reset_then_mipmapped_free)
+    measured, cuTexObjectDestroy and cuSurfObjectDestroy succeed: cudaDestroyTextureObject, cudaDestroySurfaceObject:
+      accepted without an error (reset_then_texture, reset_then_surface_destroy)
+    measured: what a texture or surface object is made of: CUDA_ERROR_INVALID_VALUE (reset_then_texture_asked,
+      reset_then_surface_asked)
+    documented: It is the caller's responsibility to ensure that the resources are not accessed or passed in subsequent
+      API calls and doing so will result in undefined behavior. (CUDA Runtime API, Device Management, cudaDeviceReset)
+    """
     VALID = """
 ## everything destroyed before the reset
 stream = cu.cuStreamCreate(0)

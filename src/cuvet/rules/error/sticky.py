@@ -7,7 +7,6 @@ from cuvet.catalog import status_name
 from cuvet.catalog.roles import Kind
 from cuvet.model import Context
 from cuvet.model.library import needs_cuda
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.launches import told
 from cuvet.rules.rule import Rule, Violation
 
@@ -66,23 +65,14 @@ class ErrorSticky(Rule):
         "its launch, and compute-sanitizer names the access; the calls that follow are not at fault"
     )
     entry_points = frozenset()
-    evidence = (
-        measured(
-            "after an illegal address every call in the context returns 700; after a trap every call returns 719",
-            "sticky_error",
-            "sticky_then_calls",
-            "sticky_with_objects",
-            "oob_write",
-            "trap_kernel",
-        ),
-        measured("after a device reset: CUDA_ERROR_DEVICE_UNAVAILABLE", "sticky_error", "sticky_with_objects"),
-        documented(
-            "CUDA_ERROR_ILLEGAL_ADDRESS leaves the process in an inconsistent state and any further CUDA work will "
-            "return the same error; to "
-            "continue using CUDA, the process must be terminated and relaunched",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: after an illegal address every call in the context returns 700; after a trap every call returns 719
+      (sticky_error, sticky_then_calls, sticky_with_objects, oob_write, trap_kernel)
+    measured: after a device reset: CUDA_ERROR_DEVICE_UNAVAILABLE (sticky_error, sticky_with_objects)
+    documented: CUDA_ERROR_ILLEGAL_ADDRESS leaves the process in an inconsistent state and any further CUDA work will
+      return the same error; to continue using CUDA, the process must be terminated and relaunched (CUDA Driver API,
+      Data types used by CUDA driver, CUresult)
+    """
     VALID = r"""
 ## an error that is over after the call
 note: most errors concern only the call that returns them

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.accesses import COPIES, SETS, accesses
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NAMES, place
 from cuvet.rules.rule import Rule, Violation
 
@@ -43,17 +42,13 @@ class ErrorUnchecked(Rule):
     severity = "warning"
     summary = "a call failed, and the program went on as if it had succeeded"
     help = "check the status of this call"
-    evidence = (
-        measured(
-            "the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error",
-            "peek_stale_error",
-        ),
-        measured("NULL handles of modules and functions: CUDA_ERROR_INVALID_HANDLE", "module_null"),
-        documented(
-            "this function may also return error codes from previous, asynchronous launches",
-            "CUDA Driver API, Memory Management, cuMemFree",
-        ),
-    )
+    evidence = """
+    measured: the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error
+      (peek_stale_error)
+    measured: NULL handles of modules and functions: CUDA_ERROR_INVALID_HANDLE (module_null)
+    documented: this function may also return error codes from previous, asynchronous launches (CUDA Driver API, Memory
+      Management, cuMemFree)
+    """
     VALID = """
 ## failed, and tried again
 memory, size = cu.cuModuleGetGlobal(cu.module(), "absent")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH
 
@@ -30,16 +29,11 @@ class EventDestroyTwice(DestroyTwice):
     help = "let one owner destroy the event, and clear its handle at that moment"
     kind = Kind.EVENT
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "SIGSEGV in the driver, no error code",
-            "event_destroy_twice",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Event Management, cudaEventDestroy",
-        ),
-    )
+    evidence = """
+    measured: SIGSEGV in the driver, no error code (event_destroy_twice)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Event Management,
+      cudaEventDestroy)
+    """
     VALID = """
 ## destroyed once
 event = cu.cuEventCreate(0)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Rule, Violation
 
@@ -33,13 +32,11 @@ class EventElapsedOtherDevice(Rule):
     summary = "the time between events of two devices is asked for"
     help = "measure with two events of the same device"
     entry_points = frozenset({"cuEventElapsedTime"})
-    evidence = (
-        measured("CUDA_ERROR_INVALID_HANDLE", "event_elapsed_two_devices"),
-        documented(
-            "cudaEventElapsedTime() will fail if the two input events are associated to different devices.",
-            "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_HANDLE (event_elapsed_two_devices)
+    documented: cudaEventElapsedTime() will fail if the two input events are associated to different devices. (CUDA C++
+      Programming Guide, Multi-Device System, Stream and Event Behavior)
+    """
     VALID = """
 ## events of one device [devices=2]
 note: which device is current does not matter

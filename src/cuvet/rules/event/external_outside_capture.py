@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -36,16 +35,13 @@ class EventExternalOutsideCapture(Rule):
     summary = "the external flag is given for an event outside of a capture"
     help = "give the flag only while the stream is capturing"
     entry_points = frozenset(_FLAGS)
-    evidence = (
-        recorded(
-            "cuStreamWaitEvent and cuEventRecordWithFlags with flags 1 on a stream that is not capturing: CUDA_ERROR_ILLEGAL_STATE"
-        ),
-        documented(
-            "CU_EVENT_WAIT_EXTERNAL and CU_EVENT_RECORD_EXTERNAL make an event node while a stream is captured, and are invalid outside "
-            "of a capture",
-            "CUDA Driver API, Stream Management, cuStreamWaitEvent, and Event Management, cuEventRecordWithFlags",
-        ),
-    )
+    evidence = """
+    recorded: cuStreamWaitEvent and cuEventRecordWithFlags with flags 1 on a stream that is not capturing:
+      CUDA_ERROR_ILLEGAL_STATE
+    documented: CU_EVENT_WAIT_EXTERNAL and CU_EVENT_RECORD_EXTERNAL make an event node while a stream is captured, and
+      are invalid outside of a capture (CUDA Driver API, Stream Management, cuStreamWaitEvent, and Event Management,
+      cuEventRecordWithFlags)
+    """
     VALID = """
 ## in a capture
 external = 1

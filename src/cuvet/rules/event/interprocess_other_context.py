@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import Event
-from cuvet.rules.evidence import recorded
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -38,16 +37,12 @@ class EventInterprocessOtherContext(Rule):
     help = "let the stream wait for an ordinary event, recorded beside the shared one"
     kinds = frozenset({Kind.EVENT})
     verbs = frozenset({Verb.WAITS})
-    evidence = (
-        recorded(
-            "all 9 waits for an interprocess event of another context, 5 of them of another device: SIGSEGV; waits for ordinary events of "
-            "other contexts, and for interprocess events of the stream's own: no error"
-        ),
-        recorded(
-            "cuCtxWaitEvent for an interprocess event of another device, 3 of 3: SIGSEGV; for ordinary events of other contexts, "
-            "16 of 16: no error"
-        ),
-    )
+    evidence = """
+    recorded: all 9 waits for an interprocess event of another context, 5 of them of another device: SIGSEGV; waits for
+      ordinary events of other contexts, and for interprocess events of the stream's own: no error
+    recorded: cuCtxWaitEvent for an interprocess event of another device, 3 of 3: SIGSEGV; for ordinary events of other
+      contexts, 16 of 16: no error
+    """
     VALID = """
 ## interprocess event of the same context
 disable_timing, interprocess = 2, 4

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH
 
@@ -31,21 +30,12 @@ class EventNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the event"
     kind = Kind.EVENT
     outcomes = (CRASH, 709, 400)
-    evidence = (
-        measured(
-            "cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "stream_handle_of_event",
-        ),
-        measured(
-            "cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver",
-            "event_garbage",
-        ),
-        documented(
-            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
-            "opaque types like CUstream and CUevent.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
-        ),
-    )
+    evidence = """
+    measured: cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED (stream_handle_of_event)
+    measured: cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver (event_garbage)
+    documented: This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque
+      types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+    """
     VALID = """
 ## created first
 event = cu.cuEventCreate(0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Rule, Violation
 
@@ -36,17 +35,13 @@ class EventNeverRecorded(Rule):
     summary = "the elapsed time of an event that was never recorded is asked for"
     help = "record both events before asking for the time between them"
     entry_points = frozenset({"cuEventElapsedTime"})
-    evidence = (
-        measured("CUDA_ERROR_INVALID_HANDLE", "event_elapsed_unrecorded"),
-        measured(
-            "querying, waiting for and destroying an event that was never recorded succeed",
-            "event_unrecorded_is_complete",
-        ),
-        documented(
-            "If cuEventRecord() has not been called on either event then CUDA_ERROR_INVALID_HANDLE is returned.",
-            "CUDA Driver API, Event Management, cuEventElapsedTime",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_HANDLE (event_elapsed_unrecorded)
+    measured: querying, waiting for and destroying an event that was never recorded succeed
+      (event_unrecorded_is_complete)
+    documented: If cuEventRecord() has not been called on either event then CUDA_ERROR_INVALID_HANDLE is returned. (CUDA
+      Driver API, Event Management, cuEventElapsedTime)
+    """
     VALID = """
 ## both recorded
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)

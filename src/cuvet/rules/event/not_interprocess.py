@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -34,13 +33,11 @@ class EventNotInterprocess(Rule):
     summary = "an event is shared that was not created for it"
     help = "create the event with CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING"
     entry_points = frozenset({"cuIpcGetEventHandle"})
-    evidence = (
-        recorded("of an event created without CU_EVENT_INTERPROCESS: CUDA_ERROR_INVALID_HANDLE"),
-        documented(
-            "the event must have been created with CU_EVENT_INTERPROCESS and CU_EVENT_DISABLE_TIMING",
-            "CUDA Driver API, Memory Management, cuIpcGetEventHandle",
-        ),
-    )
+    evidence = """
+    recorded: of an event created without CU_EVENT_INTERPROCESS: CUDA_ERROR_INVALID_HANDLE
+    documented: the event must have been created with CU_EVENT_INTERPROCESS and CU_EVENT_DISABLE_TIMING (CUDA Driver
+      API, Memory Management, cuIpcGetEventHandle)
+    """
     VALID = """
 ## created for it
 disable_timing, interprocess = 2, 4

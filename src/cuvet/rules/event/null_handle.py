@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured, recorded
 from cuvet.rules.lifecycle import NullHandle
 from cuvet.rules.rule import Violation
 
@@ -40,23 +39,12 @@ class EventNullHandle(NullHandle):
     help = "look at the status of the call that should have made the event, and skip the call when there is none"
     kind = Kind.EVENT
     outcomes = (400,)
-    evidence = (
-        recorded(
-            "cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle: CUDA_ERROR_INVALID_VALUE"
-        ),
-        measured(
-            "record, synchronise and query: CUDA_ERROR_INVALID_HANDLE",
-            "event_null_record",
-        ),
-        measured(
-            "destroy: CUDA_ERROR_INVALID_HANDLE",
-            "event_destroy_null",
-        ),
-        measured(
-            "elapsed time and wait: CUDA_ERROR_INVALID_HANDLE",
-            "event_elapsed_null",
-        ),
-    )
+    evidence = """
+    recorded: cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle: CUDA_ERROR_INVALID_VALUE
+    measured: record, synchronise and query: CUDA_ERROR_INVALID_HANDLE (event_null_record)
+    measured: destroy: CUDA_ERROR_INVALID_HANDLE (event_destroy_null)
+    measured: elapsed time and wait: CUDA_ERROR_INVALID_HANDLE (event_elapsed_null)
+    """
     VALID = """
 ## with a handle
 event = cu.cuEventCreate(0)

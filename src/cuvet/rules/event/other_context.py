@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
 from cuvet.rules.rule import Rule, Violation
 
@@ -39,28 +38,16 @@ class EventOtherContext(Rule):
     help = "create the event while the context (or device) of the stream is current"
     kinds = frozenset({Kind.EVENT})
     verbs = frozenset({Verb.RECORDS})
-    evidence = (
-        measured(
-            "cuEventRecord of an event and a stream of different contexts: CUDA_ERROR_INVALID_HANDLE",
-            "stream_other_ctx",
-        ),
-        recorded(
-            "events on streams of a green context: no error (30 of 30) if the event is of the primary context of its device, else "
-            "CUDA_ERROR_INVALID_HANDLE (5 of 5)"
-        ),
-        documented(
-            "hCtx and hEvent must be from the same context.",
-            "CUDA Driver API, Context Management, cuCtxRecordEvent",
-        ),
-        documented(
-            "hEvent and hStream must be from the same context otherwise CUDA_ERROR_INVALID_HANDLE is returned.",
-            "CUDA Driver API, Event Management, cuEventRecord",
-        ),
-        documented(
-            "cudaEventRecord() will fail if the input event and input stream are associated to different devices.",
-            "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
-        ),
-    )
+    evidence = """
+    measured: cuEventRecord of an event and a stream of different contexts: CUDA_ERROR_INVALID_HANDLE (stream_other_ctx)
+    recorded: events on streams of a green context: no error (30 of 30) if the event is of the primary context of its
+      device, else CUDA_ERROR_INVALID_HANDLE (5 of 5)
+    documented: hCtx and hEvent must be from the same context. (CUDA Driver API, Context Management, cuCtxRecordEvent)
+    documented: hEvent and hStream must be from the same context otherwise CUDA_ERROR_INVALID_HANDLE is returned. (CUDA
+      Driver API, Event Management, cuEventRecord)
+    documented: cudaEventRecord() will fail if the input event and input stream are associated to different devices.
+      (CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior)
+    """
     VALID = """
 ## same context
 note: which context is current does not matter for a stream that was created

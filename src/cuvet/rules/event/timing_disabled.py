@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Rule, Violation
 
@@ -35,18 +34,12 @@ class EventTimingDisabled(Rule):
     summary = "the elapsed time of an event without timing is asked for"
     help = "create the event without CU_EVENT_DISABLE_TIMING (cudaEventDisableTiming)"
     entry_points = frozenset({"cuEventElapsedTime"})
-    evidence = (
-        measured(
-            "one or both events without timing: CUDA_ERROR_INVALID_HANDLE",
-            "event_elapsed_timing_disabled",
-            "event_elapsed_one_timing_disabled",
-        ),
-        documented(
-            "If either event was created with the CU_EVENT_DISABLE_TIMING flag, then this function will return "
-            "CUDA_ERROR_INVALID_HANDLE.",
-            "CUDA Driver API, Event Management, cuEventElapsedTime",
-        ),
-    )
+    evidence = """
+    measured: one or both events without timing: CUDA_ERROR_INVALID_HANDLE (event_elapsed_timing_disabled,
+      event_elapsed_one_timing_disabled)
+    documented: If either event was created with the CU_EVENT_DISABLE_TIMING flag, then this function will return
+      CUDA_ERROR_INVALID_HANDLE. (CUDA Driver API, Event Management, cuEventElapsedTime)
+    """
     VALID = """
 ## events with timing
 start, end = cu.cuEventCreate(0), cu.cuEventCreate(0)

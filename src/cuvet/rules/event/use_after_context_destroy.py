@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import CRASH, Violation
 
@@ -40,23 +39,14 @@ class EventUseAfterContextDestroy(ParentGone):
     kind = Kind.EVENT
     roots = frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT})
     outcomes = (709,)
-    evidence = (
-        measured(
-            "querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "context_destroy_then_event_destroy",
-        ),
-        measured(
-            "made in a green context's context, where nothing else retains the primary context: cuEventSynchronize after "
-            "cuGreenCtxDestroy kills the process",
-            "green_gone_event",
-        ),
-        documented(
-            "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
-            "to ensure that the context or its resources are not accessed or passed in subsequent API calls and "
-            "doing so will result in undefined behavior.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-    )
+    evidence = """
+    measured: querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroy_then_event_destroy)
+    measured: made in a green context's context, where nothing else retains the primary context: cuEventSynchronize
+      after cuGreenCtxDestroy kills the process (green_gone_event)
+    documented: Destroys and cleans up all resources associated with the context. It is the caller's responsibility to
+      ensure that the context or its resources are not accessed or passed in subsequent API calls and doing so will
+      result in undefined behavior. (CUDA Driver API, Context Management, cuCtxDestroy)
+    """
     VALID = """
 ## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)

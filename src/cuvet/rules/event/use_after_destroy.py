@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH
 
@@ -30,21 +29,13 @@ class EventUseAfterDestroy(UseAfterDestroy):
     help = "destroy the event after its last use, or clear the variable that still holds it"
     kind = Kind.EVENT
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the "
-            "driver, no error code",
-            "event_record_after_destroy",
-            "event_query_after_destroy",
-            "event_sync_after_destroy",
-            "event_wait_after_destroy",
-            "event_elapsed_after_destroy",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Event Management, cudaEventDestroy",
-        ),
-    )
+    evidence = """
+    measured: recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the driver, no
+      error code (event_record_after_destroy, event_query_after_destroy, event_sync_after_destroy,
+      event_wait_after_destroy, event_elapsed_after_destroy)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Event Management,
+      cudaEventDestroy)
+    """
     VALID = """
 ## destroyed after its last use
 event = cu.cuEventCreate(0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.results import DEINITIALIZED
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -58,17 +57,12 @@ class ExitCallAfterShutdown(Rule):
     summary = "CUDA is called after the driver has shut down"
     help = "end CUDA objects before main returns, not in destructors of static objects"
     entry_points = frozenset()
-    evidence = (
-        measured(
-            "calls from a static destructor and from an early atexit function return CUDA_ERROR_DEINITIALIZED",
-            "exit_static_destructor",
-            "exit_atexit_registered_first",
-        ),
-        documented(
-            "CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: calls from a static destructor and from an early atexit function return CUDA_ERROR_DEINITIALIZED
+      (exit_static_destructor, exit_atexit_registered_first)
+    documented: CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down (CUDA Driver API, Data
+      types used by CUDA driver, CUresult)
+    """
     VALID = """
 ## nothing left to the end
 memory = cu.cuMemAlloc(64)

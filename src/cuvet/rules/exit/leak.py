@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import OWNED, Kind, Verb
 from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -37,17 +36,12 @@ class LeakedAtExit(Rule):
     summary = "an object was never freed or destroyed"
     help = "free it when its last user is done"
     entry_points = frozenset()
-    evidence = (
-        measured(
-            "compute-sanitizer --leak-check full reports the same allocations as leaked",
-            "ctx_destroy_then_use",
-            "free_interior",
-        ),
-        documented(
-            "cuMemFree, cuStreamDestroy, cuEventDestroy and their like end what the program made",
-            "CUDA Driver API, Memory Management, Stream Management, Event Management",
-        ),
-    )
+    evidence = """
+    measured: compute-sanitizer --leak-check full reports the same allocations as leaked (ctx_destroy_then_use,
+      free_interior)
+    documented: cuMemFree, cuStreamDestroy, cuEventDestroy and their like end what the program made (CUDA Driver API,
+      Memory Management, Stream Management, Event Management)
+    """
     VALID = """
 ## freed
 memory = cu.cuMemAlloc(64)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 
 
@@ -29,17 +28,11 @@ class FunctionNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the function"
     kind = Kind.FUNCTION
     outcomes = (400,)
-    evidence = (
-        documented(
-            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
-            "opaque types like CUstream and CUevent.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
-        ),
-        measured(
-            "a stale function is refused with CUDA_ERROR_INVALID_HANDLE",
-            "use_function_after_unload",
-        ),
-    )
+    evidence = """
+    documented: This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque
+      types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+    measured: a stale function is refused with CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
+    """
     VALID = """
 ## created first
 function = cu.kernel()

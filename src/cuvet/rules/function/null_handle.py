@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -32,12 +31,9 @@ class FunctionNullHandle(NullHandle):
     kind = Kind.FUNCTION
     outcomes = (400,)
     outcomes_of: ClassVar = {"cuFuncGetModule": (1, 400)}
-    evidence = (
-        measured(
-            "launch: CUDA_ERROR_INVALID_HANDLE; cuFuncGetModule(NULL, NULL): CUDA_ERROR_INVALID_VALUE",
-            "module_null",
-        ),
-    )
+    evidence = """
+    measured: launch: CUDA_ERROR_INVALID_HANDLE; cuFuncGetModule(NULL, NULL): CUDA_ERROR_INVALID_VALUE (module_null)
+    """
     VALID = """
 ## with a handle
 function = cu.kernel()

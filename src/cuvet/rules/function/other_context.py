@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
 from cuvet.rules.rule import Rule, Violation
 
@@ -37,17 +36,13 @@ class FunctionOtherContext(Rule):
     help = "load the module in each context, or use a library (cuLibraryLoadData), whose kernels run in all of them"
     kinds = FUNCTIONS
     verbs = frozenset({Verb.LAUNCHES})
-    evidence = (
-        recorded("while another context is current, on a stream of the module's own context: no error"),
-        measured(
-            "launch while another context of the same device is current: CUDA_ERROR_INVALID_HANDLE",
-            "context_function_of_other",
-        ),
-        documented(
-            "Takes a pointer image and loads the corresponding module module into the current context.",
-            "CUDA Driver API, Module Management, cuModuleLoadData",
-        ),
-    )
+    evidence = """
+    recorded: while another context is current, on a stream of the module's own context: no error
+    measured: launch while another context of the same device is current: CUDA_ERROR_INVALID_HANDLE
+      (context_function_of_other)
+    documented: Takes a pointer image and loads the corresponding module module into the current context. (CUDA Driver
+      API, Module Management, cuModuleLoadData)
+    """
     VALID = """
 ## launched on a stream of the module's context
 note: the launch runs in the stream's context, whichever is current

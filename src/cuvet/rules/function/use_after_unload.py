@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 
 
@@ -30,20 +29,12 @@ class FunctionUseAfterUnload(ParentGone):
     kinds = frozenset({Kind.FUNCTION, Kind.KERNEL})
     roots = frozenset({Kind.MODULE})
     outcomes = (400,)
-    evidence = (
-        measured(
-            "cuFuncGetAttribute: CUDA_ERROR_INVALID_HANDLE",
-            "function_asked_after_unload",
-        ),
-        measured(
-            "launching a function of an unloaded module: CUDA_ERROR_INVALID_HANDLE",
-            "use_function_after_unload",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Driver API, Module Management, cuModuleUnload",
-        ),
-    )
+    evidence = """
+    measured: cuFuncGetAttribute: CUDA_ERROR_INVALID_HANDLE (function_asked_after_unload)
+    measured: launching a function of an unloaded module: CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
+      cuModuleUnload)
+    """
     VALID = """
 ## unloaded after the last launch
 module = cu.module()

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
@@ -34,12 +33,10 @@ class GraphChildOfItself(Rule):
     summary = "a graph is added to itself as a child"
     help = "add a clone of the graph instead"
     entry_points = frozenset({"cuGraphAddChildGraphNode"})
-    evidence = (
-        recorded("SIGSEGV in the driver in all of 57 calls"),
-        documented(
-            "the child graph is cloned in this call", "CUDA Driver API, Graph Management, cuGraphAddChildGraphNode"
-        ),
-    )
+    evidence = """
+    recorded: SIGSEGV in the driver in all of 57 calls
+    documented: the child graph is cloned in this call (CUDA Driver API, Graph Management, cuGraphAddChildGraphNode)
+    """
     VALID = """
 ## clone of the graph
 graph = cu.cuGraphCreate(0)

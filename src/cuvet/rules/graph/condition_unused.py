@@ -7,7 +7,6 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
 from cuvet.model.nodes import CONDITIONAL, node_type
 from cuvet.model.objects import Graph
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -37,15 +36,11 @@ class GraphConditionUnused(Rule):
     summary = "a graph is instantiated with a condition that no conditional node has"
     help = "add a conditional node for each condition that was made"
     entry_points = frozenset({"cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams"})
-    evidence = (
-        recorded(
-            "3 of 3 graphs with a condition of which the node was destroyed or never added: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "handles not associated with a conditional node may cause graph instantiation to fail",
-            "CUDA Driver API, Graph Management, cuGraphConditionalHandleCreate",
-        ),
-    )
+    evidence = """
+    recorded: 3 of 3 graphs with a condition of which the node was destroyed or never added: CUDA_ERROR_INVALID_VALUE
+    documented: handles not associated with a conditional node may cause graph instantiation to fail (CUDA Driver API,
+      Graph Management, cuGraphConditionalHandleCreate)
+    """
     VALID = """
 ## condition of a node
 graph = cu.cuGraphCreate(0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -34,13 +33,11 @@ class GraphDependencyMissing(Rule):
     summary = "a dependency is removed that the graph does not have"
     help = "ask cuGraphNodeGetDependencies which there are"
     entry_points = frozenset({"cuGraphRemoveDependencies"})
-    evidence = (
-        recorded("edges between nodes that none was given for: CUDA_ERROR_INVALID_VALUE"),
-        documented(
-            "an error is returned for a dependency that does not exist",
-            "CUDA Driver API, Graph Management, cuGraphRemoveDependencies",
-        ),
-    )
+    evidence = """
+    recorded: edges between nodes that none was given for: CUDA_ERROR_INVALID_VALUE
+    documented: an error is returned for a dependency that does not exist (CUDA Driver API, Graph Management,
+      cuGraphRemoveDependencies)
+    """
     VALID = """
 ## edge removed that was added
 graph = cu.cuGraphCreate(0)

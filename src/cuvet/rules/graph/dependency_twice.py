@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -35,13 +34,11 @@ class GraphDependencyTwice(Rule):
     summary = "a dependency is added that the graph has"
     help = "add each dependency once"
     entry_points = frozenset({"cuGraphAddDependencies"})
-    evidence = (
-        recorded("edges that were given when the node was added, or to an earlier call: CUDA_ERROR_INVALID_VALUE"),
-        documented(
-            "an error is returned for a dependency that exists already",
-            "CUDA Driver API, Graph Management, cuGraphAddDependencies",
-        ),
-    )
+    evidence = """
+    recorded: edges that were given when the node was added, or to an earlier call: CUDA_ERROR_INVALID_VALUE
+    documented: an error is returned for a dependency that exists already (CUDA Driver API, Graph Management,
+      cuGraphAddDependencies)
+    """
     VALID = """
 ## edge added once
 graph = cu.cuGraphCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 
 
@@ -29,16 +28,11 @@ class GraphDestroyTwice(DestroyTwice):
     help = "let one owner destroy the graph, and clear its handle at that moment"
     kind = Kind.GRAPH
     outcomes = (1,)
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE",
-            "graph_destroy_twice",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Graph Management, cudaGraphDestroy",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE (graph_destroy_twice)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
+      cudaGraphDestroy)
+    """
     VALID = """
 ## destroyed once
 graph = cu.cuGraphCreate(0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Event, Graph, GraphExec
-from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -39,14 +38,11 @@ class GraphEventDestroyed(Rule):
     entry_points = frozenset(
         {"cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphLaunch"}
     )
-    evidence = (
-        recorded(
-            "instantiated: SIGSEGV in the driver in four of eight calls, no error in the others; instantiated before the event was "
-            "destroyed and launched after it: SIGSEGV",
-        ),
-        recorded("of 29 instantiations and launches of such graphs 16 died of SIGSEGV, 9 returned no error"),
-    )
-    succeeds = evidence[1]
+    evidence = """
+    recorded: instantiated: SIGSEGV in the driver in four of eight calls, no error in the others; instantiated before
+      the event was destroyed and launched after it: SIGSEGV
+    recorded, succeeds: of 29 instantiations and launches of such graphs 16 died of SIGSEGV, 9 returned no error
+    """
     VALID = """
 ## event destroyed last
 graph, event = cu.cuGraphCreate(0), cu.cuEventCreate(0)

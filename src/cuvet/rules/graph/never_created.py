@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
 
 
@@ -28,12 +27,10 @@ class GraphNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the graph"
     kind = Kind.GRAPH
     outcomes = (1,)
-    evidence = (
-        measured(
-            'NULL, which is no graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph"',
-            "event_destroy_null",
-        ),
-    )
+    evidence = """
+    measured: NULL, which is no graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph"
+      (event_destroy_null)
+    """
     VALID = """
 ## created first
 graph = cu.cuGraphCreate(0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph, GraphExec
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -46,28 +45,19 @@ class GraphNotCopyable(Rule):
     summary = "a graph with memory or conditional nodes is copied"
     help = "build the graph again, or destroy the first executable graph before making another"
     entry_points = frozenset(_PARAMETERS)
-    evidence = (
-        recorded(
-            "graphs with memory or conditional nodes, cloned, added as a child, instantiated a second time with "
-            "cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED; no error if the first time was before the memory nodes were added"
-        ),
-        recorded(
-            "cuGraphInstantiateWithParams a second time: CUDA_ERROR_NOT_SUPPORTED, 2 of 2; once it was a graph that was cloned before its "
-            "conditional node was added: CUDA_ERROR_NOT_SUPPORTED"
-        ),
-        documented(
-            "graphs with memory nodes or conditional nodes cannot be cloned, nor be copied into a child node",
-            "CUDA Driver API, Graph Management, cuGraphClone and cuGraphAddChildGraphNode",
-        ),
-        documented(
-            "of a graph with memory nodes, or with conditional nodes, one executable graph can exist at a time",
-            "CUDA Driver API, Graph Management, cuGraphInstantiate, and Data types used by CUDA driver, CUgraphNodeType",
-        ),
-        documented(
-            "with CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE a graph with memory nodes can be a child: it then belongs to the parent",
-            "CUDA Driver API, Data types used by CUDA driver, CUgraphChildGraphNodeOwnership",
-        ),
-    )
+    evidence = """
+    recorded: graphs with memory or conditional nodes, cloned, added as a child, instantiated a second time with
+      cuGraphInstantiateWithFlags: CUDA_ERROR_NOT_SUPPORTED; no error if the first time was before the memory nodes were
+      added
+    recorded: cuGraphInstantiateWithParams a second time: CUDA_ERROR_NOT_SUPPORTED, 2 of 2; once it was a graph that was
+      cloned before its conditional node was added: CUDA_ERROR_NOT_SUPPORTED
+    documented: graphs with memory nodes or conditional nodes cannot be cloned, nor be copied into a child node (CUDA
+      Driver API, Graph Management, cuGraphClone and cuGraphAddChildGraphNode)
+    documented: of a graph with memory nodes, or with conditional nodes, one executable graph can exist at a time (CUDA
+      Driver API, Graph Management, cuGraphInstantiate, and Data types used by CUDA driver, CUgraphNodeType)
+    documented: with CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE a graph with memory nodes can be a child: it then belongs to
+      the parent (CUDA Driver API, Data types used by CUDA driver, CUgraphChildGraphNodeOwnership)
+    """
     VALID = """
 ## instantiated again after the first was destroyed
 stream = cu.cuStreamCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -28,16 +27,10 @@ class GraphNullHandle(NullHandle):
     help = "look at the status of the call that should have made the graph, and skip the call when there is none"
     kind = Kind.GRAPH
     outcomes = (1,)
-    evidence = (
-        measured(
-            'destroy: CUDA_ERROR_INVALID_VALUE, "the source graph pointer is NULL"',
-            "event_destroy_null",
-        ),
-        measured(
-            "instantiate and add a node: CUDA_ERROR_INVALID_VALUE",
-            "graph_null",
-        ),
-    )
+    evidence = """
+    measured: destroy: CUDA_ERROR_INVALID_VALUE, "the source graph pointer is NULL" (event_destroy_null)
+    measured: instantiate and add a node: CUDA_ERROR_INVALID_VALUE (graph_null)
+    """
     VALID = """
 ## with a handle
 graph = cu.cuGraphCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -29,21 +28,14 @@ class GraphUseAfterDestroy(UseAfterDestroy):
     help = "destroy the graph after its last use, or clear the variable that still holds it"
     kind = Kind.GRAPH
     outcomes = (1,)
-    evidence = (
-        measured(
-            "adding a node and instantiating: CUDA_ERROR_INVALID_VALUE",
-            "graph_use_after_destroy",
-            "graph_instantiate_after_destroy",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Graph Management, cudaGraphDestroy",
-        ),
-        documented(
-            "Destroys the graph specified by hGraph, as well as all of its nodes.",
-            "CUDA Driver API, Graph Management, cuGraphDestroy",
-        ),
-    )
+    evidence = """
+    measured: adding a node and instantiating: CUDA_ERROR_INVALID_VALUE (graph_use_after_destroy,
+      graph_instantiate_after_destroy)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
+      cudaGraphDestroy)
+    documented: Destroys the graph specified by hGraph, as well as all of its nodes. (CUDA Driver API, Graph Management,
+      cuGraphDestroy)
+    """
     VALID = """
 ## destroyed after its last use
 graph = cu.cuGraphCreate(0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import GraphExec
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -37,16 +36,13 @@ class GraphExecLaunchedBeforeFreed(Rule):
     summary = "an executable graph is launched again while the memory of its last launch is allocated"
     help = "free the memory between the launches, or instantiate with AUTO_FREE_ON_LAUNCH"
     entry_points = frozenset({"cuGraphLaunch"})
-    evidence = (
-        recorded(
-            "second launches of graphs with allocation nodes, 3 of 3, and of graphs that were captured, 2 of 2: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "a graph with memory that its launch leaves allocated cannot be launched again before that is freed; with "
-            "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH it is freed by the launch",
-            "CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes",
-        ),
-    )
+    evidence = """
+    recorded: second launches of graphs with allocation nodes, 3 of 3, and of graphs that were captured, 2 of 2:
+      CUDA_ERROR_INVALID_VALUE
+    documented: a graph with memory that its launch leaves allocated cannot be launched again before that is freed; with
+      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH it is freed by the launch (CUDA Programming Guide, CUDA Graphs,
+      Graph Memory Nodes)
+    """
     VALID = """
 ## freed by each launch
 graph, auto_free = cu.cuGraphCreate(0), 1

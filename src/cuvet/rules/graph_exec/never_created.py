@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH
 
@@ -31,17 +30,11 @@ class GraphExecNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the executable graph"
     kind = Kind.GRAPH_EXEC
     outcomes = (CRASH, 1)
-    evidence = (
-        measured(
-            "a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver",
-            "graph_exec_from_nowhere",
-        ),
-        measured(
-            'NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid '
-            'executable graph"',
-            "event_destroy_null",
-        ),
-    )
+    evidence = """
+    measured: a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver (graph_exec_from_nowhere)
+    measured: NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable
+      graph" (event_destroy_null)
+    """
     VALID = """
 ## created first
 executable = cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import refusal
 from cuvet.model.objects import GraphExec
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -37,13 +36,11 @@ class GraphExecNodeElsewhere(Rule):
     summary = "a node is named that the executable graph does not have"
     help = "name a node of the graph that the executable graph was made from"
     kinds = frozenset({Kind.GRAPH_NODE})
-    evidence = (
-        recorded("nodes of other graphs, and nodes that were added after the instantiation: CUDA_ERROR_INVALID_VALUE"),
-        documented(
-            "hNode is the node of the graph from which the executable graph was instantiated, and must not have been removed there",
-            "CUDA Driver API, Graph Management, cuGraphExecKernelNodeSetParams and cuGraphNodeSetEnabled",
-        ),
-    )
+    evidence = """
+    recorded: nodes of other graphs, and nodes that were added after the instantiation: CUDA_ERROR_INVALID_VALUE
+    documented: hNode is the node of the graph from which the executable graph was instantiated, and must not have been
+      removed there (CUDA Driver API, Graph Management, cuGraphExecKernelNodeSetParams and cuGraphNodeSetEnabled)
+    """
     VALID = """
 ## node of the graph
 graph, other, memory = cu.cuGraphCreate(0), cu.cuGraphCreate(0), cu.cuMemAlloc(64)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -32,16 +31,10 @@ class GraphExecNullHandle(NullHandle):
     )
     kind = Kind.GRAPH_EXEC
     outcomes = (1,)
-    evidence = (
-        measured(
-            'destroy: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph"',
-            "event_destroy_null",
-        ),
-        measured(
-            "launch: CUDA_ERROR_INVALID_VALUE",
-            "graph_null",
-        ),
-    )
+    evidence = """
+    measured: destroy: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph" (event_destroy_null)
+    measured: launch: CUDA_ERROR_INVALID_VALUE (graph_null)
+    """
     VALID = """
 ## with a handle
 graph = cu.cuGraphCreate(0)

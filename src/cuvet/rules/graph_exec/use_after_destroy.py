@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -29,16 +28,11 @@ class GraphExecUseAfterDestroy(UseAfterDestroy):
     help = "destroy the executable graph after its last use, or clear the variable that still holds it"
     kind = Kind.GRAPH_EXEC
     outcomes = (1,)
-    evidence = (
-        measured(
-            "launching it: CUDA_ERROR_INVALID_VALUE",
-            "graph_exec_launch_after_destroy",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Graph Management, cudaGraphExecDestroy",
-        ),
-    )
+    evidence = """
+    measured: launching it: CUDA_ERROR_INVALID_VALUE (graph_exec_launch_after_destroy)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
+      cudaGraphExecDestroy)
+    """
     VALID = """
 ## destroyed after its last use
 graph = cu.cuGraphCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH
 
@@ -29,7 +28,9 @@ class GraphNodeDestroyTwice(DestroyTwice):
     help = "let one owner destroy the node, or leave it to the graph"
     kind = Kind.GRAPH_NODE
     outcomes = (CRASH,)
-    evidence = (measured("SIGSEGV in the driver, no error code", "graph_node_destroy_twice"),)
+    evidence = """
+    measured: SIGSEGV in the driver, no error code (graph_node_destroy_twice)
+    """
     VALID = """
 ## destroyed once
 graph = cu.cuGraphCreate(0)

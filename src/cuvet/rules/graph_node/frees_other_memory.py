@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -37,16 +36,12 @@ class GraphNodeFreesOtherMemory(Rule):
     summary = "a graph node is to free memory that is not a graph's, or is freed already"
     help = "free the address that cuGraphAddMemAllocNode tells, once"
     entry_points = frozenset({"cuGraphAddMemFreeNode"})
-    evidence = (
-        recorded(
-            "memory of cuMemAlloc, cuMemAllocPitch and cuMemAllocAsync, addresses that nobody allocated, and such as a node of the "
-            "graph frees: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "CUDA_ERROR_INVALID_VALUE for an allocation freed twice in the graph, and for an address that no allocation node returned",
-            "CUDA Driver API, Graph Management, cuGraphAddMemFreeNode",
-        ),
-    )
+    evidence = """
+    recorded: memory of cuMemAlloc, cuMemAllocPitch and cuMemAllocAsync, addresses that nobody allocated, and such as a
+      node of the graph frees: CUDA_ERROR_INVALID_VALUE
+    documented: CUDA_ERROR_INVALID_VALUE for an allocation freed twice in the graph, and for an address that no
+      allocation node returned (CUDA Driver API, Graph Management, cuGraphAddMemFreeNode)
+    """
     VALID = """
 ## memory of cuMemAlloc, freed outside of the graph
 graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(4096)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -34,13 +33,11 @@ class GraphNodeNotCloned(Rule):
     summary = "a node is looked for in a graph that is no clone of its graph"
     help = "give the graph that cuGraphClone made of the node's graph"
     entry_points = frozenset({"cuGraphNodeFindInClone"})
-    evidence = (
-        recorded("in graphs that are no clones, or clones of another graph: CUDA_ERROR_INVALID_VALUE"),
-        documented(
-            "hClonedGraph must have been made by cuGraphClone, of the graph that hOriginalNode was in at that time",
-            "CUDA Driver API, Graph Management, cuGraphNodeFindInClone",
-        ),
-    )
+    evidence = """
+    recorded: in graphs that are no clones, or clones of another graph: CUDA_ERROR_INVALID_VALUE
+    documented: hClonedGraph must have been made by cuGraphClone, of the graph that hOriginalNode was in at that time
+      (CUDA Driver API, Graph Management, cuGraphNodeFindInClone)
+    """
     VALID = """
 ## clone of the node's graph
 graph = cu.cuGraphCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -28,7 +27,9 @@ class GraphNodeNullHandle(NullHandle):
     help = "look at the status of the call that should have added the node"
     kind = Kind.GRAPH_NODE
     outcomes = (1,)
-    evidence = (measured("cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE", "graph_null"),)
+    evidence = """
+    measured: cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE (graph_null)
+    """
     VALID = """
 ## destroyed once
 graph = cu.cuGraphCreate(0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Graph
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -37,21 +36,15 @@ class GraphNodeOfMemoryGraph(Rule):
     summary = "a node or dependency is taken out of a graph that allocates or frees memory"
     help = "build the graph anew without the node or dependency"
     entry_points = frozenset({"cuGraphDestroyNode", "cuGraphRemoveDependencies"})
-    evidence = (
-        recorded(
-            "nodes of every type in graphs with memory nodes, their dependencies, and a node of a graph that was captured "
-            "with a cuMemFreeAsync, which failed: CUDA_ERROR_NOT_SUPPORTED",
-        ),
-        recorded("nodes of graphs with memory nodes, destroyed: in six programs the driver died of SIGSEGV"),
-        documented(
-            "nodes of a graph with allocation or free nodes cannot be destroyed, nor dependencies in it removed",
-            "CUDA Driver API, Graph Management, cuGraphDestroyNode and cuGraphRemoveDependencies",
-        ),
-        documented(
-            "kernel, memset and memcpy nodes can be disabled in an executable graph",
-            "CUDA Driver API, Graph Management, cuGraphNodeSetEnabled",
-        ),
-    )
+    evidence = """
+    recorded: nodes of every type in graphs with memory nodes, their dependencies, and a node of a graph that was
+      captured with a cuMemFreeAsync, which failed: CUDA_ERROR_NOT_SUPPORTED
+    recorded: nodes of graphs with memory nodes, destroyed: in six programs the driver died of SIGSEGV
+    documented: nodes of a graph with allocation or free nodes cannot be destroyed, nor dependencies in it removed (CUDA
+      Driver API, Graph Management, cuGraphDestroyNode and cuGraphRemoveDependencies)
+    documented: kernel, memset and memcpy nodes can be disabled in an executable graph (CUDA Driver API, Graph
+      Management, cuGraphNodeSetEnabled)
+    """
     VALID = """
 ## graph without memory nodes
 graph = cu.cuGraphCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import CRASH
 
@@ -31,17 +30,13 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
     kind = Kind.GRAPH_NODE
     roots = frozenset({Kind.GRAPH})
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "destroying a node of a destroyed graph: SIGSEGV in the driver, no error code",
-            "graph_node_after_graph_destroy",
-        ),
-        measured(
-            "made a dependency of another graph's node: CUDA_ERROR_INVALID_VALUE", "graph_node_dependency_after_destroy"
-        ),
-        measured("its type asked for: no error", "graph_node_asked_after_destroy"),
-        measured("captured nodes get the handles of nodes of destroyed graphs", "captured_nodes_reissued"),
-    )
+    evidence = """
+    measured: destroying a node of a destroyed graph: SIGSEGV in the driver, no error code
+      (graph_node_after_graph_destroy)
+    measured: made a dependency of another graph's node: CUDA_ERROR_INVALID_VALUE (graph_node_dependency_after_destroy)
+    measured: its type asked for: no error (graph_node_asked_after_destroy)
+    measured: captured nodes get the handles of nodes of destroyed graphs (captured_nodes_reissued)
+    """
     VALID = """
 ## destroyed once
 graph = cu.cuGraphCreate(0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
 from cuvet.model.nodes import node_type, refusal, type_in_name, was_added
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -43,20 +42,14 @@ class GraphNodeWrongType(Rule):
     severity = "error"
     summary = "a call is given a graph node of another type than it is for"
     help = "ask cuGraphNodeGetType for the node's type"
-    evidence = (
-        recorded(
-            "cuGraphNodeSetEnabled and cuGraphNodeGetEnabled of empty, host, event wait, child graph and batch memory operation nodes, "
-            "cuGraphKernelNodeGetParams of host and allocation nodes: CUDA_ERROR_INVALID_VALUE"
-        ),
-        recorded(
-            "cuGraphExecChildGraphNodeSetParams of nodes that are not child graphs: CUDA_ERROR_INVALID_VALUE (8 of 8), but with a graph "
-            "that allocates memory CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (3 of 3)"
-        ),
-        documented(
-            "supported for kernel, memset and memcpy nodes only",
-            "CUDA Driver API, Graph Management, cuGraphNodeSetEnabled",
-        ),
-    )
+    evidence = """
+    recorded: cuGraphNodeSetEnabled and cuGraphNodeGetEnabled of empty, host, event wait, child graph and batch memory
+      operation nodes, cuGraphKernelNodeGetParams of host and allocation nodes: CUDA_ERROR_INVALID_VALUE
+    recorded: cuGraphExecChildGraphNodeSetParams of nodes that are not child graphs: CUDA_ERROR_INVALID_VALUE (8 of 8),
+      but with a graph that allocates memory CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (3 of 3)
+    documented: supported for kernel, memset and memcpy nodes only (CUDA Driver API, Graph Management,
+      cuGraphNodeSetEnabled)
+    """
     VALID = """
 ## memset node switched off
 graph, memory = cu.cuGraphCreate(0), cu.cuMemAlloc(64)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 
 
@@ -28,7 +27,9 @@ class GreenContextDestroyTwice(DestroyTwice):
     help = "let one owner destroy the green context, and clear its handle at that moment"
     kind = Kind.GREEN_CONTEXT
     outcomes = (709,)
-    evidence = (measured("CUDA_ERROR_CONTEXT_IS_DESTROYED", "green_destroy_twice"),)
+    evidence = """
+    measured: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_destroy_twice)
+    """
     VALID = """
 ## destroyed once
 green = cu.green_context()

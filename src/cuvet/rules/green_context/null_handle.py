@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -28,12 +27,10 @@ class GreenContextNullHandle(NullHandle):
     help = "look at the status of cuGreenCtxCreate, and skip the call when there is no green context"
     kind = Kind.GREEN_CONTEXT
     outcomes = (201,)
-    evidence = (
-        measured(
-            "destroying it, and making a context or a stream of it or asking for its resources: CUDA_ERROR_INVALID_CONTEXT",
-            "green_null",
-        ),
-    )
+    evidence = """
+    measured: destroying it, and making a context or a stream of it or asking for its resources:
+      CUDA_ERROR_INVALID_CONTEXT (green_null)
+    """
     VALID = """
 ## with a handle
 green = cu.green_context()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -29,18 +28,11 @@ class GreenContextUseAfterDestroy(UseAfterDestroy):
     help = "destroy the green context after its last use, or clear the variable that still holds it"
     kind = Kind.GREEN_CONTEXT
     outcomes = (709,)
-    evidence = (
-        measured(
-            "making a stream or a context of it, recording or awaiting an event, asking for its resources and its id: "
-            "CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "green_gone_stream_create",
-            "green_gone_from",
-            "green_gone_record",
-            "green_gone_wait",
-            "green_gone_resource",
-            "green_gone_id",
-        ),
-    )
+    evidence = """
+    measured: making a stream or a context of it, recording or awaiting an event, asking for its resources and its id:
+      CUDA_ERROR_CONTEXT_IS_DESTROYED (green_gone_stream_create, green_gone_from, green_gone_record, green_gone_wait,
+      green_gone_resource, green_gone_id)
+    """
     VALID = """
 ## destroyed after its last use
 green = cu.green_context()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import accesses
-from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -35,12 +34,10 @@ class HostMemoryCopyPastRegistration(Rule):
     summary = "a copy starts in registered host memory and reaches past its end"
     help = "register the whole buffer at once, or end the copy where the registration ends"
     entry_points = frozenset({"cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"})
-    evidence = (
-        recorded(
-            "cuMemcpyHtoD and cuMemcpyDtoH that start in a registration and reach past it: CUDA_ERROR_INVALID_VALUE, also where the "
-            "next pages are registered too; that start before it: success"
-        ),
-    )
+    evidence = """
+    recorded: cuMemcpyHtoD and cuMemcpyDtoH that start in a registration and reach past it: CUDA_ERROR_INVALID_VALUE,
+      also where the next pages are registered too; that start before it: success
+    """
     VALID = """
 ## inside of the registration
 memory, buffer = cu.cuMemAlloc(8192), cu.host(16384)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
@@ -35,18 +34,13 @@ class HostMemoryNotPinned(Rule):
     help = "allocate the memory as pinned or register it first, and look at the status of that call"
     stage = Stage.HANDLE
     entry_points = frozenset({"cuMemHostGetDevicePointer"})
-    evidence = (
-        measured(
-            "cudaHostGetDevicePointer of malloc memory: cudaErrorInvalidValue", "hostgetdevicepointer_unregistered"
-        ),
-        recorded(
-            "cuMemHostGetDevicePointer of NULL, of ordinary and of freed or unregistered memory: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "gives the device pointer of pinned memory of cuMemHostAlloc, and of memory registered with cuMemHostRegister",
-            "CUDA Driver API, Memory Management, cuMemHostGetDevicePointer and cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: cudaHostGetDevicePointer of malloc memory: cudaErrorInvalidValue (hostgetdevicepointer_unregistered)
+    recorded: cuMemHostGetDevicePointer of NULL, of ordinary and of freed or unregistered memory:
+      CUDA_ERROR_INVALID_VALUE
+    documented: gives the device pointer of pinned memory of cuMemHostAlloc, and of memory registered with
+      cuMemHostRegister (CUDA Driver API, Memory Management, cuMemHostGetDevicePointer and cuMemHostRegister)
+    """
     VALID = """
 ## allocated as pinned
 note: any address inside will do

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -26,17 +25,11 @@ class HostMemoryRegisterBadFlags(RegistrationRule):
     summary = "a host registration is given flags that do not fit"
     help = "pass flags of the registration (CU_MEMHOSTREGISTER_…), and IOMEMORY only for memory of a device"
     case = Case.BAD_FLAGS
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE, for unknown bits and for IOMEMORY on malloc memory",
-            "register_badflags",
-        ),
-        documented(
-            "CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI "
-            "Express resource of a 3rd party device",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE, for unknown bits and for IOMEMORY on malloc memory (register_badflags)
+    documented: CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI
+      Express resource of a 3rd party device (CUDA Driver API, Memory Management, cuMemHostRegister)
+    """
     VALID = """
 ## portable and mapped
 buffer = cu.host(4096)

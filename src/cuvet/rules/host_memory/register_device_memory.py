@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -25,17 +24,10 @@ class HostMemoryRegisterDeviceMemory(RegistrationRule):
     summary = "device or managed memory is registered as host memory"
     help = "register host memory; device and managed memory need no registration"
     case = Case.DEVICE
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE",
-            "register_device_pointer",
-            "register_managed",
-        ),
-        documented(
-            "registers an existing host memory range",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE (register_device_pointer, register_managed)
+    documented: registers an existing host memory range (CUDA Driver API, Memory Management, cuMemHostRegister)
+    """
     VALID = """
 ## ordinary host memory
 note: memory of malloc can be registered

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -29,25 +28,14 @@ class HostMemoryRegisterFile(RegistrationRule):
     summary = "a shared mapping of a file, or a mapping of a device file, is registered"
     help = "map the file privately or read-only (with CU_MEMHOSTREGISTER_READ_ONLY), or copy it to ordinary memory"
     case = Case.FILE
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE for a shared writable mapping; success for a shared read-only mapping with the "
-            "flag, and for a private one",
-            "register_file_mmap",
-        ),
-        measured(
-            "shared memory and /dev/zero are registered without an error",
-            "register_shm",
-            "register_memfd",
-            "register_anonymous_shared",
-            "register_device_file",
-        ),
-        documented(
-            "CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI "
-            "Express resource of a 3rd party device",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE for a shared writable mapping; success for a shared read-only mapping with the
+      flag, and for a private one (register_file_mmap)
+    measured: shared memory and /dev/zero are registered without an error (register_shm, register_memfd,
+      register_anonymous_shared, register_device_file)
+    documented: CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI
+      Express resource of a 3rd party device (CUDA Driver API, Memory Management, cuMemHostRegister)
+    """
     VALID = """
 ## private mapping of a file
 import ctypes

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -25,16 +24,10 @@ class HostMemoryRegisterNull(RegistrationRule):
     summary = "NULL is registered as host memory"
     help = "check that the allocation of the buffer succeeded"
     case = Case.NULL
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE",
-            "register_null",
-        ),
-        documented(
-            "p is the host pointer to the memory to page-lock",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE (register_null)
+    documented: p is the host pointer to the memory to page-lock (CUDA Driver API, Memory Management, cuMemHostRegister)
+    """
     VALID = """
 ## ordinary host memory
 note: memory of malloc can be registered

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -26,19 +25,12 @@ class HostMemoryRegisterPinned(RegistrationRule):
     summary = "pinned memory is registered"
     help = "leave the registration out: the memory is pinned already"
     case = Case.PINNED
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE; the memory stays usable",
-            "register_mallochost",
-            "seed_correct_example3",
-            "register_inside_mallochost",
-        ),
-        documented(
-            "registers an existing host memory range; the range is added to the same tracking mechanism as "
-            "cuMemHostAlloc",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE; the memory stays usable (register_mallochost, seed_correct_example3,
+      register_inside_mallochost)
+    documented: registers an existing host memory range; the range is added to the same tracking mechanism as
+      cuMemHostAlloc (CUDA Driver API, Memory Management, cuMemHostRegister)
+    """
     VALID = """
 ## ordinary host memory
 note: memory of malloc can be registered

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -27,18 +26,12 @@ class HostMemoryRegisterReadOnly(RegistrationRule):
     summary = "memory that is mapped read-only is registered without the read-only flag"
     help = "pass CU_MEMHOSTREGISTER_READ_ONLY (cudaHostRegisterReadOnly)"
     case = Case.READ_ONLY
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE without the flag, success with it",
-            "register_readonly_mmap",
-            "register_rodata",
-        ),
-        documented(
-            "CU_MEMHOSTREGISTER_READ_ONLY is required in order to register memory mapped to the CPU as read-only, on "
-            "platforms without CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE without the flag, success with it (register_readonly_mmap, register_rodata)
+    documented: CU_MEMHOSTREGISTER_READ_ONLY is required in order to register memory mapped to the CPU as read-only, on
+      platforms without CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES (CUDA Driver API, Memory
+      Management, cuMemHostRegister)
+    """
     VALID = """
 ## read-only mapping with the flag
 import ctypes

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -25,16 +24,11 @@ class HostMemoryRegisterSizeZero(RegistrationRule):
     summary = "a host registration of zero bytes"
     help = "skip the registration when there is nothing to register"
     case = Case.SIZE_ZERO
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE",
-            "register_zero",
-        ),
-        documented(
-            "bytesize is the size in bytes of the address range to page-lock",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE (register_zero)
+    documented: bytesize is the size in bytes of the address range to page-lock (CUDA Driver API, Memory Management,
+      cuMemHostRegister)
+    """
     VALID = """
 ## one byte
 buffer = cu.host(64)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import measured, reported
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -28,22 +27,14 @@ class HostMemoryRegisterTooLarge(RegistrationRule):
     summary = "more host memory is registered in one call than the driver takes"
     help = "check the size, or register in pieces, of 64 GiB for example"
     case = Case.TOO_LARGE
-    evidence = (
-        measured(
-            "1, 2, 4 and 64 TiB in one call: CUDA_ERROR_OUT_OF_MEMORY at once",
-            "register_over_512_gib",
-            "register_wraps",
-        ),
-        reported(
-            "the threshold is 549,755,813,888 bytes, irrespective of free memory",
-            "https://github.com/vllm-project/vllm/issues/51080",
-        ),
-        reported("registering in pieces of 64 GiB works", "https://github.com/xcena-dev/maru/pull/64"),
-        reported(
-            "in the kernel module: the table's size is above INT_MAX",
-            "https://github.com/NVIDIA/open-gpu-kernel-modules/pull/1234",
-        ),
-    )
+    evidence = """
+    measured: 1, 2, 4 and 64 TiB in one call: CUDA_ERROR_OUT_OF_MEMORY at once (register_over_512_gib, register_wraps)
+    reported: the threshold is 549,755,813,888 bytes, irrespective of free memory
+      (https://github.com/vllm-project/vllm/issues/51080)
+    reported: registering in pieces of 64 GiB works (https://github.com/xcena-dev/maru/pull/64)
+    reported: in the kernel module: the table's size is above INT_MAX
+      (https://github.com/NVIDIA/open-gpu-kernel-modules/pull/1234)
+    """
     VALID = """
 ## ordinary host memory
 buffer = cu.host(1 << 20)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -27,23 +26,11 @@ class HostMemoryRegisterUnmapped(RegistrationRule):
     summary = "a range is registered that is not mapped, or only in part"
     help = "check the address, the size and that the memory was not freed"
     case = Case.UNMAPPED
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE",
-            "register_unmapped",
-            "register_past_mapping",
-            "register_prot_none",
-            "register_wraps",
-        ),
-        measured(
-            "a range whose addresses were mapped again by somebody else is registered without an error",
-            "register_freed",
-        ),
-        documented(
-            "registers an existing host memory range",
-            "CUDA Driver API, Memory Management, cuMemHostRegister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE (register_unmapped, register_past_mapping, register_prot_none, register_wraps)
+    measured: a range whose addresses were mapped again by somebody else is registered without an error (register_freed)
+    documented: registers an existing host memory range (CUDA Driver API, Memory Management, cuMemHostRegister)
+    """
     VALID = """
 ## whole mapping
 import ctypes

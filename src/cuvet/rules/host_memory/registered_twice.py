@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -28,22 +27,13 @@ class HostMemoryRegisteredTwice(RegistrationRule):
     summary = "host memory is registered while it is registered already"
     help = "register each range once, and unregister it before it is freed"
     case = Case.REGISTERED
-    evidence = (
-        measured(
-            "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, for the same range and for partial overlap",
-            "register_twice",
-            "register_overlap",
-        ),
-        measured(
-            "also when the memory was unmapped and mapped again in between",
-            "register_freed_then_again",
-        ),
-        documented(
-            "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: the memory range passed to cuMemHostRegister() has already "
-            "been registered",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, for the same range and for partial overlap (register_twice,
+      register_overlap)
+    measured: also when the memory was unmapped and mapped again in between (register_freed_then_again)
+    documented: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: the memory range passed to cuMemHostRegister() has already
+      been registered (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    """
     VALID = """
 ## again after being unregistered
 buffer = cu.host(4096)

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import measured
 from cuvet.rules.registrations import Case, RegistrationRule, unmapped_since
 from cuvet.rules.rule import Violation
 
@@ -36,18 +35,12 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     help = "unregister memory before it is freed or unmapped"
     case = Case.UNMAPPED_SINCE
     entry_points = frozenset({"cuMemHostRegister", "cuMemHostUnregister"})
-    evidence = (
-        measured(
-            "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED when the addresses are registered again",
-            "register_freed_then_again",
-        ),
-        measured(
-            "unregistering after munmap, and copying from the range, succeed",
-            "free_then_unregister",
-            "register_freed_then_copy",
-        ),
-    )
-    succeeds: ClassVar = {"cuMemHostUnregister": evidence[1]}
+    evidence = """
+    measured: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED when the addresses are registered again
+      (register_freed_then_again)
+    measured, cuMemHostUnregister succeeds: unregistering after munmap, and copying from the range, succeed
+      (free_then_unregister, register_freed_then_copy)
+    """
     VALID = """
 ## unregistered before it is unmapped
 import ctypes

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -27,17 +26,12 @@ class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
     help = "unregister it before the context is destroyed"
     entry_points = frozenset({"cuMemHostUnregister"})
     case = Case.CONTEXT_GONE
-    evidence = (
-        measured(
-            "after a reset, which destroys the context as well: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; registering again succeeds",
-            "register_after_reset",
-        ),
-        documented(
-            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond "
-            "to any currently registered memory region",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: after a reset, which destroys the context as well: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; registering
+      again succeeds (register_after_reset)
+    documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
+      to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    """
     VALID = """
 ## unregistered before the context is destroyed
 other = cu.cuCtxCreate(0, 0, device)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -26,16 +25,11 @@ class HostMemoryUnregisterInterior(RegistrationRule):
     help = "unregister the address that was registered"
     entry_points = frozenset({"cuMemHostUnregister"})
     case = Case.INTERIOR
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE",
-            "unregister_interior",
-        ),
-        documented(
-            "The base address must be the same one specified to cuMemHostRegister().",
-            "CUDA Driver API, Memory Management, cuMemHostUnregister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE (unregister_interior)
+    documented: The base address must be the same one specified to cuMemHostRegister(). (CUDA Driver API, Memory
+      Management, cuMemHostUnregister)
+    """
     VALID = """
 ## neither start nor size aligned
 note: registrations need no alignment

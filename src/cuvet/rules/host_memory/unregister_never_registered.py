@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -30,24 +29,14 @@ class HostMemoryUnregisterNeverRegistered(RegistrationRule):
     help = "unregister exactly what was registered, and only if the registration succeeded"
     entry_points = frozenset({"cuMemHostUnregister"})
     case = Case.NEVER
-    evidence = (
-        measured(
-            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; for NULL and for device memory CUDA_ERROR_INVALID_VALUE",
-            "unregister_never",
-            "unregister_size_zero_after_zero",
-            "register_device_pointer",
-        ),
-        measured(
-            "a vector that grew, mremap and realloc: unregistering the new address returns CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, the old "
-            "one CUDA_SUCCESS",
-            "register_then_moved",
-        ),
-        documented(
-            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond "
-            "to any currently registered memory region",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; for NULL and for device memory CUDA_ERROR_INVALID_VALUE
+      (unregister_never, unregister_size_zero_after_zero, register_device_pointer)
+    measured: a vector that grew, mremap and realloc: unregistering the new address returns
+      CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, the old one CUDA_SUCCESS (register_then_moved)
+    documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
+      to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    """
     VALID = """
 ## ordinary host memory
 note: memory of malloc can be registered

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -26,18 +25,12 @@ class HostMemoryUnregisterPinned(RegistrationRule):
     help = "free it with cuMemFreeHost (cudaFreeHost)"
     entry_points = frozenset({"cuMemHostUnregister"})
     case = Case.PINNED
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE; the memory can still be freed",
-            "unregister_mallochost",
-            "register_mallochost",
-            "seed_correct_example3",
-        ),
-        documented(
-            "unregisters a memory range that was registered with cuMemHostRegister",
-            "CUDA Driver API, Memory Management, cuMemHostUnregister",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE; the memory can still be freed (unregister_mallochost, register_mallochost,
+      seed_correct_example3)
+    documented: unregisters a memory range that was registered with cuMemHostRegister (CUDA Driver API, Memory
+      Management, cuMemHostUnregister)
+    """
     VALID = """
 ## ordinary host memory
 note: memory of malloc can be registered

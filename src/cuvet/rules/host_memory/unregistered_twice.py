@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.registrations import Case, RegistrationRule
 
 
@@ -26,18 +25,11 @@ class HostMemoryUnregisteredTwice(RegistrationRule):
     help = "unregister it once"
     entry_points = frozenset({"cuMemHostUnregister"})
     case = Case.UNREGISTERED
-    evidence = (
-        measured(
-            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
-            "register_twice",
-            "unregister_size_zero_after_zero",
-        ),
-        documented(
-            "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond "
-            "to any currently registered memory region",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED (register_twice, unregister_size_zero_after_zero)
+    documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
+      to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    """
     VALID = """
 ## ordinary host memory
 note: memory of malloc can be registered

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import FILES
 from cuvet.rules.rule import Rule, Violation
 
@@ -33,16 +32,11 @@ class ImageFileNotFound(Rule):
     summary = "a module is loaded from a file that cannot be opened"
     help = "check the path: relative paths start at the working directory of the process"
     entry_points = frozenset(FILES)
-    evidence = (
-        measured(
-            "CUDA_ERROR_FILE_NOT_FOUND",
-            "module_load_missing_file",
-        ),
-        documented(
-            "CUDA_ERROR_FILE_NOT_FOUND: the file specified was not found",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_FILE_NOT_FOUND (module_load_missing_file)
+    documented: CUDA_ERROR_FILE_NOT_FOUND: the file specified was not found (CUDA Driver API, Data types used by CUDA
+      driver, CUresult)
+    """
     VALID = r"""
 ## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.code import code_of
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -39,16 +38,11 @@ class ImageNoSuchFunction(Rule):
     summary = "a function is asked for that the image does not have"
     help = 'check the name: C++ names are mangled unless the kernel is extern "C"'
     entry_points = frozenset(_OWNERS)
-    evidence = (
-        measured(
-            "CUDA_ERROR_NOT_FOUND",
-            "module_garbage",
-        ),
-        documented(
-            "If no function of that name exists, cuModuleGetFunction() returns CUDA_ERROR_NOT_FOUND.",
-            "CUDA Driver API, Module Management, cuModuleGetFunction",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_NOT_FOUND (module_garbage)
+    documented: If no function of that name exists, cuModuleGetFunction() returns CUDA_ERROR_NOT_FOUND. (CUDA Driver
+      API, Module Management, cuModuleGetFunction)
+    """
     VALID = """
 ## function of the image
 module = cu.module()

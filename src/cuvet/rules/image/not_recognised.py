@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
 
@@ -35,26 +34,15 @@ class ImageNotRecognised(Rule):
     summary = "a module is loaded from bytes that are no device code"
     help = "check where the bytes come from: a cubin, a fatbin or PTX is wanted"
     entry_points = frozenset({*BYTES, *FILES})
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_IMAGE for letters, for zeros, for other text, and for text and empty files",
-            "module_garbage",
-            "module_load_missing_file",
-        ),
-        measured(
-            "CUDA_ERROR_INVALID_IMAGE for a host ELF file, a big-endian cubin, a fatbin of another version, source code, LLVM "
-            "bitcode, gzip, and PTX behind a byte order mark",
-            "image_host_elf",
-            "image_cubin_big_endian",
-            "image_fatbin_version_2",
-            "image_source",
-            "image_ptx_byte_order_mark",
-        ),
-        documented(
-            "the image may be a cubin or fatbin as output by nvcc, or a NULL-terminated PTX",
-            "CUDA Driver API, Module Management, cuModuleLoadData",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_IMAGE for letters, for zeros, for other text, and for text and empty files
+      (module_garbage, module_load_missing_file)
+    measured: CUDA_ERROR_INVALID_IMAGE for a host ELF file, a big-endian cubin, a fatbin of another version, source
+      code, LLVM bitcode, gzip, and PTX behind a byte order mark (image_host_elf, image_cubin_big_endian,
+      image_fatbin_version_2, image_source, image_ptx_byte_order_mark)
+    documented: the image may be a cubin or fatbin as output by nvcc, or a NULL-terminated PTX (CUDA Driver API, Module
+      Management, cuModuleLoadData)
+    """
     VALID = """
 ## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.model.code import text_of
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
 
@@ -34,25 +33,15 @@ class ImagePtxNotCompiled(Rule):
     summary = "PTX is loaded that the driver cannot compile"
     help = "ask for the compiler's log: pass CU_JIT_ERROR_LOG_BUFFER to cuModuleLoadDataEx"
     entry_points = frozenset({*BYTES, *FILES})
-    evidence = (
-        measured(
-            "an unknown instruction, a target that does not exist and a target above the GPU (sm_100 on sm_90): "
-            "CUDA_ERROR_INVALID_PTX",
-            "module_garbage",
-        ),
-        measured(
-            "CUDA_ERROR_INVALID_PTX too for a target newer than its PTX version, a character that is not ASCII, 32-bit addresses "
-            "(driver of CUDA 13.0), and PTX that is cut off",
-            "image_ptx_version_7_0_sm_90",
-            "image_ptx_not_ascii",
-            "image_ptx_address_size_32",
-            "image_ptx_cut_50",
-        ),
-        documented(
-            "CUDA_ERROR_INVALID_PTX indicates that a PTX JIT compilation failed",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: an unknown instruction, a target that does not exist and a target above the GPU (sm_100 on sm_90):
+      CUDA_ERROR_INVALID_PTX (module_garbage)
+    measured: CUDA_ERROR_INVALID_PTX too for a target newer than its PTX version, a character that is not ASCII, 32-bit
+      addresses (driver of CUDA 13.0), and PTX that is cut off (image_ptx_version_7_0_sm_90, image_ptx_not_ascii,
+      image_ptx_address_size_32, image_ptx_cut_50)
+    documented: CUDA_ERROR_INVALID_PTX indicates that a PTX JIT compilation failed (CUDA Driver API, Data types used by
+      CUDA driver, CUresult)
+    """
     VALID = r"""
 ## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)

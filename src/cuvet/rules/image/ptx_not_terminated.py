@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.findings import Evidence
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -34,23 +32,14 @@ class ImagePtxNotTerminated(Rule):
     summary = "PTX is loaded that has no NUL at its end"
     help = "append a NUL byte to the PTX"
     entry_points = frozenset({*BYTES, *FILES})
-    evidence = (
-        measured(
-            "text that ends at an unreadable page: SIGSEGV in the load; other bytes behind it: CUDA_ERROR_INVALID_PTX",
-            "ptx_unterminated_before_unreadable_page",
-            "image_ptx_not_terminated",
-            "image_ptx_control_characters_behind",
-        ),
-        documented(
-            "a NULL-terminated PTX, either as output by nvcc or hand-written",
-            "CUDA Driver API, Module Management, cuModuleLoadData",
-        ),
-        Evidence(
-            kind="reported",
-            text="PTX embedded by xxd: a segmentation fault in cuModuleLoadData with newer drivers, and none with a zero byte added",
-            source="https://github.com/Netflix/vmaf/pull/1397",
-        ),
-    )
+    evidence = """
+    measured: text that ends at an unreadable page: SIGSEGV in the load; other bytes behind it: CUDA_ERROR_INVALID_PTX
+      (ptx_unterminated_before_unreadable_page, image_ptx_not_terminated, image_ptx_control_characters_behind)
+    documented: a NULL-terminated PTX, either as output by nvcc or hand-written (CUDA Driver API, Module Management,
+      cuModuleLoadData)
+    reported: PTX embedded by xxd: a segmentation fault in cuModuleLoadData with newer drivers, and none with a zero
+      byte added (https://github.com/Netflix/vmaf/pull/1397)
+    """
     VALID = r"""
 ## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)

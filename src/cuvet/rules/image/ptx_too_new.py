@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.image.compatibility import driver_of_number, newest_ptx, version
 from cuvet.image.verdicts import ptx_too_new
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal
 from cuvet.rules.rule import Rule, Violation
 
@@ -36,26 +35,16 @@ class ImagePtxTooNew(Rule):
     summary = "PTX is newer than the driver takes"
     help = "install a newer driver, or compile with an older toolkit or for the GPU itself (-gencode arch=…,code=sm_…)"
     entry_points = frozenset({*BYTES, *FILES})
-    evidence = (
-        measured(
-            "PTX 9.1 and newer: CUDA_ERROR_UNSUPPORTED_PTX_VERSION from a driver of CUDA 13.0, also where a fatbin has older PTX "
-            "besides; PTX 1.4 to 9.0 compiles, and machine code runs beside newer PTX",
-            "module_garbage",
-            "image_ptx_version_9_1_sm_80",
-            "image_fatbin_ptx_80_ptx_newer",
-            "image_ptx_version_1_4_sm_10",
-            "image_fatbin_90_ptx_newer",
-        ),
-        documented(
-            "CUDA_ERROR_UNSUPPORTED_PTX_VERSION indicates that the provided PTX was compiled with an unsupported "
-            "toolchain",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-        documented(
-            "PTX ISA versions and the CUDA releases and drivers that support them",
-            "PTX ISA, Release Notes, PTX Release History",
-        ),
-    )
+    evidence = """
+    measured: PTX 9.1 and newer: CUDA_ERROR_UNSUPPORTED_PTX_VERSION from a driver of CUDA 13.0, also where a fatbin has
+      older PTX besides; PTX 1.4 to 9.0 compiles, and machine code runs beside newer PTX (module_garbage,
+      image_ptx_version_9_1_sm_80, image_fatbin_ptx_80_ptx_newer, image_ptx_version_1_4_sm_10,
+      image_fatbin_90_ptx_newer)
+    documented: CUDA_ERROR_UNSUPPORTED_PTX_VERSION indicates that the provided PTX was compiled with an unsupported
+      toolchain (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    documented: PTX ISA versions and the CUDA releases and drivers that support them (PTX ISA, Release Notes, PTX
+      Release History)
+    """
     VALID = r"""
 ## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
 
@@ -35,28 +34,15 @@ class ImageTruncated(Rule):
     summary = "a module is loaded from an image that is not whole"
     help = "load the whole image, and check how much of the file was read"
     entry_points = frozenset({*BYTES, *FILES})
-    evidence = (
-        measured(
-            "an ELF header alone: CUDA_ERROR_INVALID_IMAGE",
-            "module_garbage",
-        ),
-        measured(
-            "cubins and fatbins cut at 30 places: CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_UNKNOWN or CUDA_ERROR_NO_BINARY_FOR_GPU; "
-            "loads of seven fatbins and a cubin did not return, a cubin's crashed, and some that lack their last bytes only "
-            "were loaded",
-            "image_cubin_cut_32",
-            "image_cubin_cut_860",
-            "image_cubin_cut_2580",
-            "image_cubin_cut_3240",
-            "image_fatbin_cut_8",
-            "image_fatbin_cut_16",
-            "image_packed_cut_576",
-        ),
-        documented(
-            "CUDA_ERROR_INVALID_IMAGE indicates that the device kernel image is invalid",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: an ELF header alone: CUDA_ERROR_INVALID_IMAGE (module_garbage)
+    measured: cubins and fatbins cut at 30 places: CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_UNKNOWN or
+      CUDA_ERROR_NO_BINARY_FOR_GPU; loads of seven fatbins and a cubin did not return, a cubin's crashed, and some that
+      lack their last bytes only were loaded (image_cubin_cut_32, image_cubin_cut_860, image_cubin_cut_2580,
+      image_cubin_cut_3240, image_fatbin_cut_8, image_fatbin_cut_16, image_packed_cut_576)
+    documented: CUDA_ERROR_INVALID_IMAGE indicates that the device kernel image is invalid (CUDA Driver API, Data types
+      used by CUDA driver, CUresult)
+    """
     VALID = """
 ## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
 
@@ -36,29 +35,17 @@ class ImageWrongGpu(Rule):
     summary = "an image has no code for this GPU"
     help = "compile for this GPU as well, or add PTX of an architecture that is not newer than it"
     entry_points = frozenset({*BYTES, *FILES})
-    evidence = (
-        measured(
-            "CUDA_ERROR_NO_BINARY_FOR_GPU on sm_90 for cubins of 21 other targets, and for fatbins of LTO-IR or of PTX for newer "
-            "GPUs; cubins for sm_90 and sm_90a run, and PTX for every older GPU compiles",
-            "image_cubin_80",
-            "image_cubin_100f",
-            "image_fatbin_80_ptx_100",
-            "image_fatbin_lto",
-            "image_cubin_90a",
-            "image_fatbin_80_ptx_80",
-        ),
-        documented(
-            "a cubin runs on GPUs of the same major compute capability and the same or a higher minor one; PTX can be compiled for "
-            "the compute capability that it was made for and all higher ones",
-            "CUDA Programming Guide, The CUDA platform, Binary Compatibility and PTX Compatibility",
-        ),
-        documented(
-            "CUDA_ERROR_NO_BINARY_FOR_GPU: there is no kernel image available that is suitable for the device; this "
-            "can occur when a user specifies code generation options for a particular CUDA source file that do not "
-            "include the corresponding device configuration",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_NO_BINARY_FOR_GPU on sm_90 for cubins of 21 other targets, and for fatbins of LTO-IR or of PTX
+      for newer GPUs; cubins for sm_90 and sm_90a run, and PTX for every older GPU compiles (image_cubin_80,
+      image_cubin_100f, image_fatbin_80_ptx_100, image_fatbin_lto, image_cubin_90a, image_fatbin_80_ptx_80)
+    documented: a cubin runs on GPUs of the same major compute capability and the same or a higher minor one; PTX can be
+      compiled for the compute capability that it was made for and all higher ones (CUDA Programming Guide, The CUDA
+      platform, Binary Compatibility and PTX Compatibility)
+    documented: CUDA_ERROR_NO_BINARY_FOR_GPU: there is no kernel image available that is suitable for the device; this
+      can occur when a user specifies code generation options for a particular CUDA source file that do not include the
+      corresponding device configuration (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    """
     VALID = """
 ## PTX with its terminator
 module = cu.cuModuleLoadData(cu.ptx)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import CRASH
 
@@ -31,16 +30,10 @@ class KernelUseAfterUnload(ParentGone):
     kinds = frozenset({Kind.FUNCTION, Kind.KERNEL})
     roots = frozenset({Kind.LIBRARY})
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "cuKernelGetFunction: SIGSEGV in the driver",
-            "kernel_asked_after_unload",
-        ),
-        measured(
-            "launching it: SIGSEGV in the driver, no error code",
-            "library_kernel_after_unload",
-        ),
-    )
+    evidence = """
+    measured: cuKernelGetFunction: SIGSEGV in the driver (kernel_asked_after_unload)
+    measured: launching it: SIGSEGV in the driver, no error code (library_kernel_after_unload)
+    """
     VALID = """
 ## unloaded after the last launch
 library = cu.library()

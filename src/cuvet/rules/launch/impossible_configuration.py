@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -47,25 +46,15 @@ class LaunchImpossibleConfiguration(Rule):
         "allow it with cudaFuncSetAttribute (cuFuncSetAttribute)"
     )
     entry_points = frozenset({"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"})
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE for too many threads, dimensions above 1024 x 1024 x 64 or of zero, grids above"
-            " 65535 in y, and more than 49152 bytes of dynamic shared memory",
-            "launch_bad_config",
-            "launch_too_many_threads",
-        ),
-        measured("200 KiB of dynamic shared memory after setting the attribute: success", "launch_shared_opt_in"),
-        documented(
-            "maximum x-, y- and z-dimension of a grid 2^31-1, 65535, 65535; of a block 1024, 1024, 64; 1024 threads "
-            "per block",
-            "CUDA Programming Guide, Compute Capabilities, Technical Specifications",
-        ),
-        documented(
-            "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: the maximum size of dynamically-allocated shared memory"
-            " of a function",
-            "CUDA Driver API, Execution Control, cuFuncSetAttribute",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE for too many threads, dimensions above 1024 x 1024 x 64 or of zero, grids above
+      65535 in y, and more than 49152 bytes of dynamic shared memory (launch_bad_config, launch_too_many_threads)
+    measured: 200 KiB of dynamic shared memory after setting the attribute: success (launch_shared_opt_in)
+    documented: maximum x-, y- and z-dimension of a grid 2^31-1, 65535, 65535; of a block 1024, 1024, 64; 1024 threads
+      per block (CUDA Programming Guide, Compute Capabilities, Technical Specifications)
+    documented: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: the maximum size of dynamically-allocated shared memory
+      of a function (CUDA Driver API, Execution Control, cuFuncSetAttribute)
+    """
     VALID = """
 ## largest block
 kernel = cu.kernel()

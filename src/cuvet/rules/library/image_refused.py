@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.images import image_of, verdict_on
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
@@ -42,22 +41,15 @@ class LibraryImageRefused(Rule):
     summary = "something is asked for of a library whose image the driver cannot use"
     help = "look at the image that the library was loaded from, with cuvet inspect"
     entry_points = frozenset({"cuLibraryGetKernel", "cuLibraryGetGlobal", "cuLibraryGetManaged", "cuLibraryGetModule"})
-    evidence = (
-        recorded(
-            "cuLibraryLoadData of text, of an ELF header alone and of PTX for sm_999: success; cuLibraryGetKernel then returns "
-            "CUDA_ERROR_INVALID_IMAGE, and for the PTX CUDA_ERROR_INVALID_PTX"
-        ),
-        measured(
-            "attributes, occupancy, the runtime's other questions and the launch of a kernel without code for the GPU: "
-            "CUDA_ERROR_NO_BINARY_FOR_GPU, each time",
-            "kernel_without_code_asked",
-        ),
-        documented(
-            "with EAGER module loading the library is loaded in this call; with LAZY when a function of it is needed",
-            "CUDA Driver API, Library Management, cuLibraryLoadData",
-        ),
-        documented("lazy loading is the default: on Linux since CUDA 12.2", "CUDA Programming Guide, Lazy Loading"),
-    )
+    evidence = """
+    recorded: cuLibraryLoadData of text, of an ELF header alone and of PTX for sm_999: success; cuLibraryGetKernel then
+      returns CUDA_ERROR_INVALID_IMAGE, and for the PTX CUDA_ERROR_INVALID_PTX
+    measured: attributes, occupancy, the runtime's other questions and the launch of a kernel without code for the GPU:
+      CUDA_ERROR_NO_BINARY_FOR_GPU, each time (kernel_without_code_asked)
+    documented: with EAGER module loading the library is loaded in this call; with LAZY when a function of it is needed
+      (CUDA Driver API, Library Management, cuLibraryLoadData)
+    documented: lazy loading is the default: on Linux since CUDA 12.2 (CUDA Programming Guide, Lazy Loading)
+    """
     VALID = """
 ## an image for this GPU
 library = cu.library()

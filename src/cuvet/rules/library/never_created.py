@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented
 from cuvet.rules.lifecycle import NeverCreated
 
 
@@ -29,13 +28,10 @@ class LibraryNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the library"
     kind = Kind.LIBRARY
     outcomes = (400, 1)
-    evidence = (
-        documented(
-            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
-            "opaque types like CUstream and CUevent.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
-        ),
-    )
+    evidence = """
+    documented: This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque
+      types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+    """
     VALID = """
 ## created first
 library = cu.library()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -28,12 +27,9 @@ class LibraryNullHandle(NullHandle):
     help = "look at the status of the call that should have made the library, and skip the call when there is none"
     kind = Kind.LIBRARY
     outcomes = (400,)
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_HANDLE",
-            "module_null",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_HANDLE (module_null)
+    """
     VALID = """
 ## with a handle
 library = cu.library()

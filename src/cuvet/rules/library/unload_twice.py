@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH
 
@@ -30,12 +29,9 @@ class LibraryUnloadTwice(DestroyTwice):
     help = "let one owner unload the library, and clear its handle at that moment"
     kind = Kind.LIBRARY
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "SIGSEGV in the driver, no error code",
-            "library_unload_twice",
-        ),
-    )
+    evidence = """
+    measured: SIGSEGV in the driver, no error code (library_unload_twice)
+    """
     VALID = """
 ## unloaded once
 library = cu.library()

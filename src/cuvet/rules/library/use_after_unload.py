@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -29,12 +28,9 @@ class LibraryUseAfterUnload(UseAfterDestroy):
     help = "unload the library after its last use, or clear the variable that still holds it"
     kind = Kind.LIBRARY
     outcomes = (500,)
-    evidence = (
-        measured(
-            "asking it for a kernel: CUDA_ERROR_NOT_FOUND",
-            "library_use_after_unload",
-        ),
-    )
+    evidence = """
+    measured: asking it for a kernel: CUDA_ERROR_NOT_FOUND (library_use_after_unload)
+    """
     VALID = """
 ## unloaded after its last use
 library = cu.library()

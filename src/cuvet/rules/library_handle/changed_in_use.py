@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.library import stream_named
 from cuvet.model.objects import LibraryObject
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.lifecycle import ENDS, named_among
 from cuvet.rules.rule import Rule, Violation
 
@@ -39,22 +38,15 @@ class LibraryHandleChangedInUse(Rule):
     help = "give each thread a handle of its own, or hold a lock from setting the stream to the last call that uses it"
     kinds = _KINDS
     libraries = True
-    evidence = (
-        documented(
-            "cuBLAS may be called from many threads with the same handle; extreme care is needed when its configuration is changed, and "
-            "even more when it is destroyed",
-            "cuBLAS, Using the cuBLAS API, Thread Safety, https://docs.nvidia.com/cuda/cublas/#thread-safety",
-        ),
-        documented(
-            "a cuSPARSE handle may be shared, but setting its stream or destroying it affects all threads",
-            "cuSPARSE, Using the cuSPARSE API, Thread Safety, https://docs.nvidia.com/cuda/cusparse/#thread-safety",
-        ),
-        reported(
-            "a stream set by one thread is overwritten by the next before the library is called",
-            "https://github.com/cupy/cupy/issues/1109",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    documented, succeeds: cuBLAS may be called from many threads with the same handle; extreme care is needed when its
+      configuration is changed, and even more when it is destroyed (cuBLAS, Using the cuBLAS API, Thread Safety,
+      https://docs.nvidia.com/cuda/cublas/#thread-safety)
+    documented: a cuSPARSE handle may be shared, but setting its stream or destroying it affects all threads (cuSPARSE,
+      Using the cuSPARSE API, Thread Safety, https://docs.nvidia.com/cuda/cusparse/#thread-safety)
+    reported: a stream set by one thread is overwritten by the next before the library is called
+      (https://github.com/cupy/cupy/issues/1109)
+    """
     VALID = """
 ## shared, and not changed
 note: cuBLAS allows it

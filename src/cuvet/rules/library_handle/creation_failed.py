@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import LIBRARY_HANDLES, Kind, Verb
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.library_handles import returned
 from cuvet.rules.lifecycle import place
 from cuvet.rules.memory.exhausted import explain_exhausted
@@ -52,22 +51,16 @@ class LibraryHandleCreationFailed(Rule):
     help = "mend the reason that is named; if no driver call failed, run cuvet doctor: it looks at the library's files"
     libraries = True
     entry_points = frozenset()
-    evidence = (
-        measured("no visible device: cudnnCreate returned CUDNN_STATUS_NOT_INITIALIZED", "cudnn_no_visible_device"),
-        measured(
-            "after an illegal address: cudnnCreate returned CUDNN_STATUS_INTERNAL_ERROR",
-            "cudnn_sticky_error_then_create",
-        ),
-        documented(
-            "cublasCreate() returns CUBLAS_STATUS_NOT_INITIALIZED if the CUDA runtime could not be initialised, "
-            "CUBLAS_STATUS_ALLOC_FAILED if the resources could not be allocated",
-            "cuBLAS, cublasCreate(), https://docs.nvidia.com/cuda/cublas/#cublascreate",
-        ),
-        reported(
-            "too little memory left: cudnnCreate returns CUDNN_STATUS_NOT_INITIALIZED",
-            "https://github.com/tensorflow/tensorflow/issues/27144",
-        ),
-    )
+    evidence = """
+    measured: no visible device: cudnnCreate returned CUDNN_STATUS_NOT_INITIALIZED (cudnn_no_visible_device)
+    measured: after an illegal address: cudnnCreate returned CUDNN_STATUS_INTERNAL_ERROR
+      (cudnn_sticky_error_then_create)
+    documented: cublasCreate() returns CUBLAS_STATUS_NOT_INITIALIZED if the CUDA runtime could not be initialised,
+      CUBLAS_STATUS_ALLOC_FAILED if the resources could not be allocated (cuBLAS, cublasCreate(),
+      https://docs.nvidia.com/cuda/cublas/#cublascreate)
+    reported: too little memory left: cudnnCreate returns CUDNN_STATUS_NOT_INITIALIZED
+      (https://github.com/tensorflow/tensorflow/issues/27144)
+    """
     VALID = """
 ## made without CUDA having been started [no-setup]
 note: the library starts it

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import ENDS, DestroyTwice, a
 from cuvet.rules.rule import ABORT, Violation
@@ -37,17 +36,11 @@ class LibraryHandleDestroyTwice(DestroyTwice):
     help = "let one owner destroy the handle, and clear the variable afterwards"
     kinds = LIBRARY_OBJECTS
     libraries = True
-    evidence = (
-        measured(
-            "the second cudnnDestroy: SIGABRT, double free or corruption (cuDNN 9.19)",
-            "cudnn_destroy_twice",
-        ),
-        documented(
-            "cublasDestroy() is usually the last call with a particular handle",
-            "cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy",
-        ),
-    )
-    succeeds = evidence[1]
+    evidence = """
+    measured: the second cudnnDestroy: SIGABRT, double free or corruption (cuDNN 9.19) (cudnn_destroy_twice)
+    documented, succeeds: cublasDestroy() is usually the last call with a particular handle (cuBLAS, cublasDestroy(),
+      https://docs.nvidia.com/cuda/cublas/#cublasdestroy)
+    """
     VALID = """
 ## each handle once
 first, second = cu.cudnn.cudnnCreate(), cu.cudnn.cudnnCreate()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES
 from cuvet.rules.lifecycle import a, named_among
 from cuvet.rules.rule import Rule, Violation
@@ -45,17 +44,12 @@ class LibraryHandleNeverCreated(Rule):
     libraries = True
     only_for_dead = True
     stage = Stage.HANDLE
-    evidence = (
-        measured(
-            "memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
-            "cudnn_garbage_handle",
-        ),
-        documented(
-            "the handle that cublasCreate() made is explicitly passed to every subsequent library function call",
-            "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)
+      (cudnn_garbage_handle)
+    documented: the handle that cublasCreate() made is explicitly passed to every subsequent library function call
+      (cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
+    """
     VALID = """
 ## handle that was made
 handle = cu.cudnn.cudnnCreate()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Verb
 from cuvet.model.library import NULL_STATUS, not_made
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, is_null, returned
 from cuvet.rules.lifecycle import named, place, was_seen_made
 from cuvet.rules.rule import Rule, Violation
@@ -44,26 +43,17 @@ class LibraryHandleNotMade(Rule):
     libraries = True
     only_for_dead = True
     stage = Stage.HANDLE
-    evidence = (
-        measured(
-            "an arbitrary value as cuDNN handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
-            "cudnn_garbage_handle",
-        ),
-        measured("NULL: CUDNN_STATUS_BAD_PARAM", "cudnn_null_handle_use"),
-        documented(
-            "CUBLAS_STATUS_NOT_INITIALIZED: usually no prior cublasCreate()",
-            "cuBLAS, cublasStatus_t, https://docs.nvidia.com/cuda/cublas/#cublasstatus-t",
-        ),
-        documented(
-            "CUSPARSE_STATUS_NOT_INITIALIZED: also for a matrix or vector descriptor that is not initialized",
-            "cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t",
-        ),
-        documented(
-            "CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle",
-            "cuFFT API Reference, cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: an arbitrary value as cuDNN handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)
+      (cudnn_garbage_handle)
+    measured: NULL: CUDNN_STATUS_BAD_PARAM (cudnn_null_handle_use)
+    documented: CUBLAS_STATUS_NOT_INITIALIZED: usually no prior cublasCreate() (cuBLAS, cublasStatus_t,
+      https://docs.nvidia.com/cuda/cublas/#cublasstatus-t)
+    documented: CUSPARSE_STATUS_NOT_INITIALIZED: also for a matrix or vector descriptor that is not initialized
+      (cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t)
+    documented: CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle (cuFFT API Reference, cufftResult,
+      https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult)
+    """
     VALID = """
 ## made, and then used
 handle = cu.cudnn.cudnnCreate()

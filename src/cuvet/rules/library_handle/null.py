@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.library import NULL_STATUS, not_made
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, is_null
 from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Rule, Violation
@@ -44,24 +43,16 @@ class LibraryHandleNull(Rule):
     libraries = True
     only_for_dead = True
     stage = Stage.HANDLE
-    evidence = (
-        measured(
-            "cudnnSetStream and cudnnGetStream of NULL: CUDNN_STATUS_BAD_PARAM; cudnnDestroy of NULL: CUDNN_STATUS_SUCCESS",
-            "cudnn_null_handle_use",
-        ),
-        documented(
-            "CUBLAS_STATUS_NOT_INITIALIZED: the library was not initialized, usually for want of a prior cublasCreate()",
-            "cuBLAS, cublasStatus_t, https://docs.nvidia.com/cuda/cublas/#cublasstatus-t",
-        ),
-        documented(
-            "CUSPARSE_STATUS_NOT_INITIALIZED: usually caused by the lack of a prior call that makes the handle",
-            "cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t",
-        ),
-        documented(
-            "CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle",
-            "cuFFT API Reference, cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult",
-        ),
-    )
+    evidence = """
+    measured: cudnnSetStream and cudnnGetStream of NULL: CUDNN_STATUS_BAD_PARAM; cudnnDestroy of NULL:
+      CUDNN_STATUS_SUCCESS (cudnn_null_handle_use)
+    documented: CUBLAS_STATUS_NOT_INITIALIZED: the library was not initialized, usually for want of a prior
+      cublasCreate() (cuBLAS, cublasStatus_t, https://docs.nvidia.com/cuda/cublas/#cublasstatus-t)
+    documented: CUSPARSE_STATUS_NOT_INITIALIZED: usually caused by the lack of a prior call that makes the handle
+      (cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t)
+    documented: CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle (cuFFT API Reference, cufftResult,
+      https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult)
+    """
     VALID = """
 ## made before
 handle = cu.cudnn.cudnnCreate()

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.library import owner
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.library_handles import handles_used, is_of_one_context, works
 from cuvet.rules.rule import Rule, Violation
 
@@ -45,38 +44,23 @@ class LibraryHandleOfOtherDevice(Rule):
     help = "make one handle or plan for each device (and thread), with that device current; key caches by device"
     kinds = _KINDS
     libraries = True
-    evidence = (
-        documented(
-            "a cuBLAS library context is tightly coupled with the CUDA context that is current at cublasCreate(); its device must be "
-            "current when cuBLAS functions are called with it",
-            "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
-        ),
-        documented(
-            "the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own",
-            "NVIDIA cuDNN 8.9.7 API Reference, cudnnCreate",
-        ),
-        documented(
-            "CUDNN_STATUS_MAPPING_ERROR: mismatch between the user's stream and the context of the handle",
-            "NVIDIA cuDNN 8.9.7 API Reference, cudnnSetStream",
-        ),
-        documented(
-            "CUFFT_INVALID_DEVICE: a plan was executed on another GPU than it was created on",
-            "cuFFT API Reference, cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult",
-        ),
-        reported(
-            "the plan cache did not know of devices: CUFFT_EXEC_FAILED",
-            "https://github.com/pytorch/pytorch/issues/19224",
-        ),
-        reported(
-            "one layer in several contexts: CUDNN_STATUS_MAPPING_ERROR",
-            "https://github.com/pytorch/pytorch/issues/84309",
-        ),
-        reported(
-            "a module used from another thread: CUDNN_STATUS_MAPPING_ERROR",
-            "https://github.com/flashlight/flashlight/issues/73",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    documented, succeeds: a cuBLAS library context is tightly coupled with the CUDA context that is current at
+      cublasCreate(); its device must be current when cuBLAS functions are called with it (cuBLAS, Using the cuBLAS API,
+      cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
+    documented: the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own
+      (NVIDIA cuDNN 8.9.7 API Reference, cudnnCreate)
+    documented: CUDNN_STATUS_MAPPING_ERROR: mismatch between the user's stream and the context of the handle (NVIDIA
+      cuDNN 8.9.7 API Reference, cudnnSetStream)
+    documented: CUFFT_INVALID_DEVICE: a plan was executed on another GPU than it was created on (cuFFT API Reference,
+      cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult)
+    reported: the plan cache did not know of devices: CUFFT_EXEC_FAILED
+      (https://github.com/pytorch/pytorch/issues/19224)
+    reported: one layer in several contexts: CUDNN_STATUS_MAPPING_ERROR
+      (https://github.com/pytorch/pytorch/issues/84309)
+    reported: a module used from another thread: CUDNN_STATUS_MAPPING_ERROR
+      (https://github.com/flashlight/flashlight/issues/73)
+    """
     VALID = """
 ## its device made current [devices=2]
 handle = cu.cublas.cublasCreate()

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import LibraryObject
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.library_handles import is_of_one_context, works
 from cuvet.rules.lifecycle import chain, ending, named_among
 from cuvet.rules.rule import Rule, Violation
@@ -54,22 +53,15 @@ class LibraryHandleOutlivesContext(Rule):
     kinds = _KINDS
     verbs = _VERBS
     libraries = True
-    evidence = (
-        documented(
-            "one cuBLAS context for each CUDA context, and the former must never outlive the latter",
-            "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
-        ),
-        documented(
-            "cudaDeviceReset() destroys all resources of the device; that none is used afterwards is the caller's responsibility",
-            "CUDA Runtime API, Device Management, cudaDeviceReset",
-        ),
-        reported("a framework makes its cuBLAS handle anew after a reset", "https://github.com/torch/cutorch/pull/121"),
-        reported(
-            "cached cuBLAS and cuSOLVER handles go stale with their context",
-            "https://github.com/Cytnx-dev/Cytnx/issues/1161",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    documented, succeeds: one cuBLAS context for each CUDA context, and the former must never outlive the latter
+      (cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
+    documented: cudaDeviceReset() destroys all resources of the device; that none is used afterwards is the caller's
+      responsibility (CUDA Runtime API, Device Management, cudaDeviceReset)
+    reported: a framework makes its cuBLAS handle anew after a reset (https://github.com/torch/cutorch/pull/121)
+    reported: cached cuBLAS and cuSOLVER handles go stale with their context
+      (https://github.com/Cytnx-dev/Cytnx/issues/1161)
+    """
     VALID = """
 ## destroyed before the reset
 handle = cu.cublas.cublasCreate()

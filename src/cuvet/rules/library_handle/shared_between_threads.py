@@ -6,7 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Rule, Violation
 
@@ -45,35 +44,24 @@ class LibraryHandleSharedBetweenThreads(Rule):
     help = "give each thread a handle of its own, or lend one to a thread at a time"
     kinds = _KINDS
     libraries = True
-    evidence = (
-        documented(
-            "cuDNN may be called from many threads so long as they do not share the same handle simultaneously",
-            "NVIDIA cuDNN, Thread Safety, https://docs.nvidia.com/deeplearning/cudnn/frontend/latest/developer/misc.html",
-        ),
-        documented(
-            "cuFFT is thread safe as long as different threads execute different plans and their output is disjoint",
-            "cuFFT API Reference, Thread Safety, https://docs.nvidia.com/cuda/cufft/#thread-safety",
-        ),
-        documented(
-            "the host API of cuRAND is thread safe as long as different threads use different generators and their output is disjoint",
-            "cuRAND Library Programming Guide, Host API Overview, Thread Safety",
-        ),
-        documented(
-            "it is not allowed to issue NCCL operations to a single communicator in parallel with multiple threads",
-            "NCCL User Guide, Thread Safety, https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/threadsafety.html",
-        ),
-        measured(
-            "a cuDNN handle made in one thread and used in another, one after the other: no error",
-            "cudnn_other_thread_use",
-        ),
-        reported("the same cuFFT plan in two threads throws", "https://github.com/NVIDIA/MatX/issues/1039"),
-        reported(
-            "convolutions of several threads with one cuDNN state crash at random",
-            "https://github.com/microsoft/onnxruntime/issues/3828",
-        ),
-        reported("a race on one cuDNN handle, mended by a pool", "https://github.com/pytorch/pytorch/pull/14861"),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    documented, succeeds: cuDNN may be called from many threads so long as they do not share the same handle
+      simultaneously (NVIDIA cuDNN, Thread Safety,
+      https://docs.nvidia.com/deeplearning/cudnn/frontend/latest/developer/misc.html)
+    documented: cuFFT is thread safe as long as different threads execute different plans and their output is disjoint
+      (cuFFT API Reference, Thread Safety, https://docs.nvidia.com/cuda/cufft/#thread-safety)
+    documented: the host API of cuRAND is thread safe as long as different threads use different generators and their
+      output is disjoint (cuRAND Library Programming Guide, Host API Overview, Thread Safety)
+    documented: it is not allowed to issue NCCL operations to a single communicator in parallel with multiple threads
+      (NCCL User Guide, Thread Safety,
+      https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/threadsafety.html)
+    measured: a cuDNN handle made in one thread and used in another, one after the other: no error
+      (cudnn_other_thread_use)
+    reported: the same cuFFT plan in two threads throws (https://github.com/NVIDIA/MatX/issues/1039)
+    reported: convolutions of several threads with one cuDNN state crash at random
+      (https://github.com/microsoft/onnxruntime/issues/3828)
+    reported: a race on one cuDNN handle, mended by a pool (https://github.com/pytorch/pytorch/pull/14861)
+    """
     VALID = """
 ## one thread after the other
 handle = cu.cudnn.cudnnCreate()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES, handles_used, works
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
@@ -38,25 +37,15 @@ class LibraryHandleStreamDestroyed(Rule):
     help = "give the handle another stream before its stream is destroyed"
     kinds = HANDLES
     libraries = True
-    evidence = (
-        measured(
-            "a launch on a destroyed stream: SIGSEGV in the driver, no error code",
-            "launch_on_destroyed_stream",
-        ),
-        documented(
-            "cublasSetStream() sets the stream that all subsequent calls use",
-            "cuBLAS, cublasSetStream(), https://docs.nvidia.com/cuda/cublas/#cublassetstream",
-        ),
-        documented(
-            "the association with a stream remains until the plan is destroyed or cufftSetStream() changes it",
-            "cuFFT API Reference, cufftSetStream(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetstream",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Stream Management, cudaStreamDestroy",
-        ),
-    )
-    succeeds = evidence[3]
+    evidence = """
+    measured: a launch on a destroyed stream: SIGSEGV in the driver, no error code (launch_on_destroyed_stream)
+    documented: cublasSetStream() sets the stream that all subsequent calls use (cuBLAS, cublasSetStream(),
+      https://docs.nvidia.com/cuda/cublas/#cublassetstream)
+    documented: the association with a stream remains until the plan is destroyed or cufftSetStream() changes it (cuFFT
+      API Reference, cufftSetStream(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetstream)
+    documented, succeeds: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
+      cudaStreamDestroy)
+    """
     VALID = """
 ## stream set back before
 handle = cu.cublas.cublasCreate()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import LIBRARY_OBJECTS
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
 from cuvet.rules.rule import Violation
@@ -37,21 +36,13 @@ class LibraryHandleUseAfterDestroy(UseAfterDestroy):
     help = "destroy the handle after its last use, or clear the variable that still holds it"
     kinds = LIBRARY_OBJECTS
     libraries = True
-    evidence = (
-        measured(
-            "cudnnSetStream on a destroyed handle: CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
-            "cudnn_destroy_then_use",
-        ),
-        documented(
-            "cublasDestroy() releases the library's resources and is usually the last call with a particular handle",
-            "cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy",
-        ),
-        documented(
-            "cufftDestroy() frees the GPU resources of a plan and destroys its internal data structure",
-            "cuFFT API Reference, cufftDestroy(), https://docs.nvidia.com/cuda/cufft/#function-cufftdestroy",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: cudnnSetStream on a destroyed handle: CUDNN_STATUS_SUCCESS (cuDNN 9.19) (cudnn_destroy_then_use)
+    documented: cublasDestroy() releases the library's resources and is usually the last call with a particular handle
+      (cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy)
+    documented: cufftDestroy() frees the GPU resources of a plan and destroys its internal data structure (cuFFT API
+      Reference, cufftDestroy(), https://docs.nvidia.com/cuda/cufft/#function-cufftdestroy)
+    """
     VALID = """
 ## destroyed after the last use
 handle = cu.cudnn.cudnnCreate()

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind, Verb
-from cuvet.rules.evidence import documented
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
@@ -44,17 +43,12 @@ class LibraryHandleWorkspaceFreed(Rule):
     help = "free the workspace after its last use by the library, or give the handle another one before"
     libraries = True
     kinds = LIBRARY_OBJECTS
-    evidence = (
-        documented(
-            "cublasSetWorkspace() sets a buffer of the user's that all subsequent calls use; cublasSetStream() sets it back",
-            "cuBLAS, cublasSetWorkspace(), https://docs.nvidia.com/cuda/cublas/#cublassetworkspace",
-        ),
-        documented(
-            "execution assumes that the work area pointer is valid; if it is not, results are indeterminate",
-            "cuFFT API Reference, cufftSetWorkArea(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetworkarea",
-        ),
-    )
-    succeeds = evidence[1]
+    evidence = """
+    documented: cublasSetWorkspace() sets a buffer of the user's that all subsequent calls use; cublasSetStream() sets
+      it back (cuBLAS, cublasSetWorkspace(), https://docs.nvidia.com/cuda/cublas/#cublassetworkspace)
+    documented, succeeds: execution assumes that the work area pointer is valid; if it is not, results are indeterminate
+      (cuFFT API Reference, cufftSetWorkArea(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetworkarea)
+    """
     VALID = """
 ## freed after the handle
 handle = cu.cublas.cublasCreate()

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.library_handles import HANDLES
 from cuvet.rules.lifecycle import a, named_among, was_seen_made
 from cuvet.rules.rule import Rule, Violation
@@ -44,21 +43,14 @@ class LibraryHandleWrongKind(Rule):
     libraries = True
     only_for_dead = True
     stage = Stage.HANDLE
-    evidence = (
-        measured(
-            "memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)",
-            "cudnn_garbage_handle",
-        ),
-        documented(
-            "the handle is explicitly passed to every library function call: the one that cublasCreate() made",
-            "cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context",
-        ),
-        documented(
-            "any valid cublasHandle_t can be used in place of cublasLtHandle_t",
-            "cuBLAS, cublasLtHandle_t, https://docs.nvidia.com/cuda/cublas/#cublaslthandle-t",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: memory that is no handle: cudnnSetStream returned CUDNN_STATUS_SUCCESS (cuDNN 9.19)
+      (cudnn_garbage_handle)
+    documented: the handle is explicitly passed to every library function call: the one that cublasCreate() made
+      (cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
+    documented: any valid cublasHandle_t can be used in place of cublasLtHandle_t (cuBLAS, cublasLtHandle_t,
+      https://docs.nvidia.com/cuda/cublas/#cublaslthandle-t)
+    """
     VALID = """
 ## cuBLAS handle for cuBLASLt
 handle = cu.cublas.cublasCreate()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH
 
@@ -29,13 +28,10 @@ class LinkerDestroyTwice(DestroyTwice):
     help = "let one owner destroy the linker, and clear its handle at that moment"
     kind = Kind.LINKER
     outcomes = (CRASH,)
-    evidence = (
-        recorded("a second cuLinkDestroy of a linker, the one time: SIGSEGV"),
-        documented(
-            "cuLinkDestroy destroys the state of the linker",
-            "CUDA Driver API, Module Management, cuLinkDestroy",
-        ),
-    )
+    evidence = """
+    recorded: a second cuLinkDestroy of a linker, the one time: SIGSEGV
+    documented: cuLinkDestroy destroys the state of the linker (CUDA Driver API, Module Management, cuLinkDestroy)
+    """
     VALID = """
 ## destroyed once
 cu.cuLinkDestroy(cu.cuLinkCreate(0, 0, 0))

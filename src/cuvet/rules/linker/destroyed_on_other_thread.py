@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -35,13 +34,11 @@ class LinkerDestroyedOnOtherThread(Rule):
     summary = "a linker was destroyed on another thread than created it, which then goes on linking"
     help = "destroy a linker on the thread that created it"
     entry_points = frozenset({"cuLinkCreate", "cuLinkAddData", "cuLinkAddFile", "cuLinkComplete", "cuLinkDestroy"})
-    evidence = (
-        recorded(
-            "15 of 21 calls of such threads: SIGSEGV, 11 in cuLinkCreate, 3 in cuLinkDestroy, 1 in cuLinkComplete, 2 of them of another "
-            "thread's linker; of more than 1000 other calls 1, and 1 that destroyed a linker twice"
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    recorded, succeeds: 15 of 21 calls of such threads: SIGSEGV, 11 in cuLinkCreate, 3 in cuLinkDestroy, 1 in
+      cuLinkComplete, 2 of them of another thread's linker; of more than 1000 other calls 1, and 1 that destroyed a
+      linker twice
+    """
     VALID = """
 ## destroyed where it was created
 linker = cu.cuLinkCreate(0, 0, 0)

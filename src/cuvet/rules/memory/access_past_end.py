@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -39,21 +38,13 @@ class MemoryAccessPastEnd(Rule):
     summary = "a copy or set goes past the end of its allocation"
     help = "check the size: it is in bytes, and starts at the address given, not at the start of the allocation"
     entry_points = COPIES | SETS
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly",
-            "memcpy_past_end",
-            "memset_past_end",
-            "memcpy_past_end_into_neighbour",
-            "memcpy_past_end_2mb",
-            "memcpy_past_end_stream_ordered",
-            "memcpy2d_past_end",
-        ),
-        documented(
-            "the starting address is srcDevice+srcY*srcPitch+srcXInBytes; rows are a pitch apart",
-            "CUDA Driver API, Memory Management, cuMemcpy2D",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly
+      (memcpy_past_end, memset_past_end, memcpy_past_end_into_neighbour, memcpy_past_end_2mb,
+      memcpy_past_end_stream_ordered, memcpy2d_past_end)
+    documented: the starting address is srcDevice+srcY*srcPitch+srcXInBytes; rows are a pitch apart (CUDA Driver API,
+      Memory Management, cuMemcpy2D)
+    """
     VALID = """
 ## up to the last byte
 note: cuMemsetD32 counts elements of four bytes

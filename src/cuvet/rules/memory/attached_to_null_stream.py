@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
@@ -37,17 +36,13 @@ class MemoryAttachedToNullStream(Rule):
     summary = "managed memory is attached to the NULL stream alone"
     help = "attach it to a stream that cuStreamCreate made"
     entry_points = frozenset({"cuStreamAttachMemAsync"})
-    evidence = (
-        recorded("CU_MEM_ATTACH_SINGLE and stream NULL: CUDA_ERROR_INVALID_VALUE; with another stream it succeeds"),
-        recorded(
-            "flags 0 and stream NULL, of memory of cuMemAllocManaged with CU_MEM_ATTACH_GLOBAL: SIGSEGV, 3 of 3; with CU_MEM_ATTACH_HOST: "
-            "no error, once"
-        ),
-        documented(
-            "CU_MEM_ATTACH_SINGLE with the NULL stream is illegal, since that is no specific stream: an error is returned",
-            "CUDA Driver API, Stream Management, cuStreamAttachMemAsync",
-        ),
-    )
+    evidence = """
+    recorded: CU_MEM_ATTACH_SINGLE and stream NULL: CUDA_ERROR_INVALID_VALUE; with another stream it succeeds
+    recorded: flags 0 and stream NULL, of memory of cuMemAllocManaged with CU_MEM_ATTACH_GLOBAL: SIGSEGV, 3 of 3; with
+      CU_MEM_ATTACH_HOST: no error, once
+    documented: CU_MEM_ATTACH_SINGLE with the NULL stream is illegal, since that is no specific stream: an error is
+      returned (CUDA Driver API, Stream Management, cuStreamAttachMemAsync)
+    """
     VALID = """
 ## to a stream, and to all
 stream, memory = cu.cuStreamCreate(0), cu.cuMemAllocManaged(4096, 1)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -35,13 +34,11 @@ class MemoryDereferencedOnHost(Rule):
     summary = "host code reads or writes memory that only the device reaches"
     help = "copy the data to a host buffer, or allocate managed or pinned memory"
     entry_points = frozenset()
-    evidence = (
-        measured("SIGSEGV, for living and for freed device memory", "host_deref_live", "host_deref_freed"),
-        documented(
-            "managed memory: the pointer is valid on the CPU and on all GPUs in the system that support managed memory",
-            "CUDA Driver API, Memory Management, cuMemAllocManaged",
-        ),
-    )
+    evidence = """
+    measured: SIGSEGV, for living and for freed device memory (host_deref_live, host_deref_freed)
+    documented: managed memory: the pointer is valid on the CPU and on all GPUs in the system that support managed
+      memory (CUDA Driver API, Memory Management, cuMemAllocManaged)
+    """
     VALID = """
 ## copied to the host first
 memory = cu.cuMemAlloc(4096)

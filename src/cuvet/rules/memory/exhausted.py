@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.ledger import HOST, MANAGED, Heap, Total, backing
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 from cuvet.sizes import binary_size
 
@@ -43,16 +42,12 @@ class MemoryExhausted(Rule):
     summary = "a call failed for want of memory"
     help = "hold less at once: smaller batches, memory freed earlier, caches given back"
     entry_points = frozenset()
-    evidence = (
-        documented(
-            "CUDA_ERROR_OUT_OF_MEMORY: the call could not get enough memory, or enough of other resources",
-            "CUDA Driver API, Data types used by CUDA driver, CUresult",
-        ),
-        measured(
-            "more than the device has, and more pinned memory than the host has: CUDA_ERROR_OUT_OF_MEMORY",
-            "malloc_too_large",
-        ),
-    )
+    evidence = """
+    documented: CUDA_ERROR_OUT_OF_MEMORY: the call could not get enough memory, or enough of other resources (CUDA
+      Driver API, Data types used by CUDA driver, CUresult)
+    measured: more than the device has, and more pinned memory than the host has: CUDA_ERROR_OUT_OF_MEMORY
+      (malloc_too_large)
+    """
     VALID = """
 ## there is enough
 memory = cu.cuMemAlloc(1 << 30)

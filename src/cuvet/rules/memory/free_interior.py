@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
@@ -34,18 +33,12 @@ class MemoryFreeInterior(Rule):
     summary = "a pointer into the middle of an allocation is freed"
     help = "free the address that the allocation returned"
     entry_points = ENTRY_POINTS
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE from every free function; the memory stays allocated",
-            "free_interior",
-            "freeasync_interior",
-            "freehost_interior",
-        ),
-        documented(
-            "cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs",
-            "CUDA Driver API, Memory Management, cuMemFree",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE from every free function; the memory stays allocated (free_interior,
+      freeasync_interior, freehost_interior)
+    documented: cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs (CUDA
+      Driver API, Memory Management, cuMemFree)
+    """
     VALID = """
 ## the pointer that was returned
 memory = cu.cuMemAlloc(1 << 20)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.rule import Rule, Violation
 
@@ -34,18 +33,12 @@ class MemoryFreeNeverAllocated(Rule):
     summary = "memory that CUDA did not allocate is freed"
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE for malloc memory from every free function",
-            "free_host_ptr",
-            "freeasync_host",
-            "freehost_malloc",
-        ),
-        documented(
-            "cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs",
-            "CUDA Driver API, Memory Management, cuMemFree",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE for malloc memory from every free function (free_host_ptr, freeasync_host,
+      freehost_malloc)
+    documented: cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs (CUDA
+      Driver API, Memory Management, cuMemFree)
+    """
     VALID = """
 ## device memory
 memory = cu.cuMemAlloc(1024)

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from cuvet.model import Allocation
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
@@ -38,25 +37,15 @@ class MemoryFreeTwice(Rule):
     help = "free it once; set the pointer to NULL after the free, because freeing NULL does nothing"
     entry_points = ENTRY_POINTS
     fix = "remove-call"
-    evidence = (
-        measured(
-            "a second free returns CUDA_ERROR_INVALID_VALUE",
-            "free_twice",
-            "freeasync_twice",
-            "free_of_mallocasync",
-            "freehost_interior",
-        ),
-        measured(
-            "cuMemFree after cuMemFreeAsync of cuMemAlloc memory returns CUDA_SUCCESS", "freeasync_of_malloc_then_free"
-        ),
-        recorded("a second cuMemFreeAsync of cuMemAlloc memory: no error"),
-        documented(
-            "cudaFree: if it has already been called for the pointer before, an error is returned; "
-            "if the pointer is 0, no operation is performed",
-            "CUDA Runtime API, Memory Management, cudaFree",
-        ),
-    )
-    succeeds: ClassVar = {"cuMemFree": evidence[1], "cuMemFreeAsync": evidence[2]}
+    evidence = """
+    measured: a second free returns CUDA_ERROR_INVALID_VALUE (free_twice, freeasync_twice, free_of_mallocasync,
+      freehost_interior)
+    measured, cuMemFree succeeds: cuMemFree after cuMemFreeAsync of cuMemAlloc memory returns CUDA_SUCCESS
+      (freeasync_of_malloc_then_free)
+    recorded, cuMemFreeAsync succeeds: a second cuMemFreeAsync of cuMemAlloc memory: no error
+    documented: cudaFree: if it has already been called for the pointer before, an error is returned; if the pointer is
+      0, no operation is performed (CUDA Runtime API, Memory Management, cudaFree)
+    """
     VALID = """
 ## freed once, the pointer cleared
 note: freeing NULL does nothing

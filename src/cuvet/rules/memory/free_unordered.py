@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.model import Allocation
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
@@ -40,27 +39,16 @@ class MemoryFreeUnordered(Rule):
     summary = "stream-ordered memory is freed without waiting for its last use"
     help = "free it on the stream of its last use, or wait for that use first"
     entry_points = frozenset({"cuMemFree", "cuMemFreeAsync"})
-    evidence = (
-        measured(
-            "cuMemFreeAsync on another stream while a kernel uses the memory: no error",
-            "free_from_other_stream_unordered",
-        ),
-        measured(
-            "cuMemFree while a kernel that uses the memory is queued: the kernel dies with CUDA_ERROR_ILLEGAL_ADDRESS",
-            "destroy_default_stream_memory_pending",
-        ),
-        documented(
-            "no implicit synchronization when the pointer was allocated with cuMemAllocAsync; callers must ensure "
-            "that all accesses have "
-            "completed before invoking cuMemFree",
-            "CUDA Driver API, Memory Management, cuMemFree",
-        ),
-        documented(
-            "the allocation must not be accessed after stream execution reaches the free",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: cuMemFreeAsync on another stream while a kernel uses the memory: no error
+      (free_from_other_stream_unordered)
+    measured: cuMemFree while a kernel that uses the memory is queued: the kernel dies with CUDA_ERROR_ILLEGAL_ADDRESS
+      (destroy_default_stream_memory_pending)
+    documented: no implicit synchronization when the pointer was allocated with cuMemAllocAsync; callers must ensure
+      that all accesses have completed before invoking cuMemFree (CUDA Driver API, Memory Management, cuMemFree)
+    documented: the allocation must not be accessed after stream execution reaches the free (CUDA Driver API, Stream
+      Ordered Memory Allocator, cuMemFreeAsync)
+    """
     VALID = """
 ## freed on the stream of the last use
 a = cu.cuStreamCreate(1)

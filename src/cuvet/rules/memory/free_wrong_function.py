@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, HostMemory
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
 from cuvet.rules.rule import Rule, Violation
 
@@ -44,24 +43,14 @@ class MemoryFreeWrongFunction(Rule):
     summary = "memory is freed by a function for another kind of memory"
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE, and the right function still frees the memory afterwards",
-            "free_pinned_with_cudafree",
-            "free_device_with_freehost",
-            "free_array_with_free",
-            "freehost_registered",
-            "freehost_managed",
-            "freehost_async",
-            "freeasync_pinned",
-            "freeasync_registered",
-        ),
-        measured("cuMemFreeAsync of managed memory: CUDA_ERROR_NOT_SUPPORTED", "free_managed_with_freeasync"),
-        documented(
-            "cuMemHostAlloc: the memory must be freed with cuMemFreeHost",
-            "CUDA Driver API, Memory Management, cuMemHostAlloc",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE, and the right function still frees the memory afterwards
+      (free_pinned_with_cudafree, free_device_with_freehost, free_array_with_free, freehost_registered,
+      freehost_managed, freehost_async, freeasync_pinned, freeasync_registered)
+    measured: cuMemFreeAsync of managed memory: CUDA_ERROR_NOT_SUPPORTED (free_managed_with_freeasync)
+    documented: cuMemHostAlloc: the memory must be freed with cuMemFreeHost (CUDA Driver API, Memory Management,
+      cuMemHostAlloc)
+    """
     VALID = """
 ## each with its counterpart
 memory = cu.cuMemAlloc(4096)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
 from cuvet.rules.accesses import pinned_at
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
@@ -38,19 +37,13 @@ class MemoryFreedInKernel(Rule):
     summary = "a kernel is launched with the address of freed memory"
     help = "free the memory after the last launch that names it"
     verbs = frozenset({Verb.LAUNCHES})
-    evidence = (
-        measured(
-            "after cuMemFree: the launch succeeds and the next synchronisation returns CUDA_ERROR_ILLEGAL_ADDRESS",
-            "launch_freed_malloc",
-        ),
-        measured("after cuMemFreeAsync: no error at all", "use_after_freeasync"),
-        documented(
-            "accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results "
-            "in undefined behavior",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: after cuMemFree: the launch succeeds and the next synchronisation returns
+      CUDA_ERROR_ILLEGAL_ADDRESS (launch_freed_malloc)
+    measured: after cuMemFreeAsync: no error at all (use_after_freeasync)
+    documented: accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results
+      in undefined behavior (CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync)
+    """
     VALID = """
 ## freed in stream order after the launch
 note: the kernel need not have run when the free is enqueued

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.model import MORE_THAN_ANY_GPU
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -35,14 +34,12 @@ class MemoryLargerThanDevice(Rule):
     summary = "an allocation asks for more memory than a device has"
     help = "check the computation of the size, and the status of the allocation"
     entry_points = frozenset({"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"})
-    evidence = (
-        measured("CUDA_ERROR_OUT_OF_MEMORY", "peek_stale_error", "malloc_too_large"),
-        measured(
-            "cudaGetLastError after a successful launch still returns the status of the failed cudaMalloc",
-            "peek_stale_error",
-        ),
-        documented("CUDA_ERROR_OUT_OF_MEMORY is among the results", "CUDA Driver API, Memory Management, cuMemAlloc"),
-    )
+    evidence = """
+    measured: CUDA_ERROR_OUT_OF_MEMORY (peek_stale_error, malloc_too_large)
+    measured: cudaGetLastError after a successful launch still returns the status of the failed cudaMalloc
+      (peek_stale_error)
+    documented: CUDA_ERROR_OUT_OF_MEMORY is among the results (CUDA Driver API, Memory Management, cuMemAlloc)
+    """
     VALID = """
 ## fits
 memory = cu.cuMemAlloc(1 << 20)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -34,19 +33,13 @@ class MemoryMappedTwice(Rule):
     summary = "addresses are mapped or given back where memory is mapped"
     help = "unmap what is mapped there first"
     entry_points = frozenset({"cuMemMap", "cuMemAddressFree"})
-    evidence = (
-        recorded(
-            "cuMemMap where memory is mapped, and cuMemAddressFree of a range with a mapping: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "cuMemMap maps only into reserved addresses that are not mapped",
-            "CUDA Driver API, Virtual Memory Management, cuMemMap",
-        ),
-        documented(
-            "the whole mapped range must be unmapped, not a part of it; then its addresses can be mapped again",
-            "CUDA Driver API, Virtual Memory Management, cuMemUnmap",
-        ),
-    )
+    evidence = """
+    recorded: cuMemMap where memory is mapped, and cuMemAddressFree of a range with a mapping: CUDA_ERROR_INVALID_VALUE
+    documented: cuMemMap maps only into reserved addresses that are not mapped (CUDA Driver API, Virtual Memory
+      Management, cuMemMap)
+    documented: the whole mapped range must be unmapped, not a part of it; then its addresses can be mapped again (CUDA
+      Driver API, Virtual Memory Management, cuMemUnmap)
+    """
     VALID = """
 ## unmapped between
 size = 2 << 20

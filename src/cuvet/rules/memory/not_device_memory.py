@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -35,18 +34,13 @@ class MemoryNotDeviceMemory(Rule):
     summary = "a copy or set is given a host address where device memory is needed"
     help = "check the order of the arguments, the direction of the copy, and that the allocation succeeded"
     entry_points = COPIES | SETS
-    evidence = (
-        measured(
-            "a host address as the device side of a copy: CUDA_ERROR_INVALID_VALUE; cudaMemcpyDefault between host "
-            "buffers succeeds",
-            "memcpy_host_as_device",
-        ),
-        measured("NULL: CUDA_ERROR_INVALID_VALUE, unless no bytes are copied", "memcpy_null"),
-        documented(
-            "dstDevice and srcHost are the base addresses of the destination and source, respectively",
-            "CUDA Driver API, Memory Management, cuMemcpyHtoD",
-        ),
-    )
+    evidence = """
+    measured: a host address as the device side of a copy: CUDA_ERROR_INVALID_VALUE; cudaMemcpyDefault between host
+      buffers succeeds (memcpy_host_as_device)
+    measured: NULL: CUDA_ERROR_INVALID_VALUE, unless no bytes are copied (memcpy_null)
+    documented: dstDevice and srcHost are the base addresses of the destination and source, respectively (CUDA Driver
+      API, Memory Management, cuMemcpyHtoD)
+    """
     VALID = """
 ## no bytes
 note: NULL is accepted when nothing is copied

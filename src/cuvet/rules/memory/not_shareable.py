@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.naming import member
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -42,16 +41,13 @@ class MemoryNotShareable(Rule):
     summary = "memory is exported that was not made for that"
     help = "ask for the kind of handle when the memory or the pool is made"
     entry_points = frozenset({*_OWNERS, "cuMemPoolExportPointer"})
-    evidence = (
-        recorded(
-            "cuMemExportToShareableHandle and cuMemPoolExportToShareableHandle of what was made without that kind of handle, and "
-            "cuMemPoolExportPointer of memory of such a pool or of a device's default pool: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "a pool that can be exported is made with handle types other than CU_MEM_HANDLE_TYPE_NONE",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolExportToShareableHandle",
-        ),
-    )
+    evidence = """
+    recorded: cuMemExportToShareableHandle and cuMemPoolExportToShareableHandle of what was made without that kind of
+      handle, and cuMemPoolExportPointer of memory of such a pool or of a device's default pool:
+      CUDA_ERROR_INVALID_VALUE
+    documented: a pool that can be exported is made with handle types other than CU_MEM_HANDLE_TYPE_NONE (CUDA Driver
+      API, Stream Ordered Memory Allocator, cuMemPoolExportToShareableHandle)
+    """
     VALID = """
 ## pool made for export
 descriptor = 1

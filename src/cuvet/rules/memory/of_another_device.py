@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, accesses
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -45,32 +44,22 @@ class MemoryOfAnotherDevice(Rule):
     summary = "memory of one device is set or copied on another that cannot reach it"
     help = "use a stream of the memory's device, or enable peer access"
     entry_points = SETS | COPIES | WRITES
-    evidence = (
-        measured(
-            "cudaMemsetAsync of another device's memory: CUDA_ERROR_INVALID_VALUE; copies between the devices succeed",
-            "stream_of_other_device",
-        ),
-        recorded(
-            "stream-ordered memory of a pool of another device, set and copied: CUDA_ERROR_INVALID_VALUE, also if it was allocated on a "
-            "stream of the device that copies; no error after cuMemPoolSetAccess. 20 copies on a stream of the memory's device, another "
-            "current: the same; 5 on a stream of another device, the memory's current: no error. cuMemcpyPeer of memory of the device of "
-            "the context that is passed with it: 28 of 28 without error; of another device: 5 of 5 CUDA_ERROR_INVALID_VALUE"
-        ),
-        recorded(
-            "mapped memory copied or set, 41 of 41 times with access from the device: no error; without: CUDA_ERROR_INVALID_VALUE, 3 of 3"
-        ),
-        recorded(
-            "cuStreamWriteValue32 and cuStreamWriteValue64 into memory of cuMemAlloc of another device than the stream's, 8 of 8, and "
-            "cuStreamBatchMemOp, 3 of 3: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess or cuCtxEnablePeerAccess",
-            "CUDA C++ Programming Guide, Stream Ordered Memory Allocator, Device Accessibility for Multi-GPU Support",
-        ),
-        measured(
-            "a kernel that uses another device's memory: CUDA_ERROR_ILLEGAL_ADDRESS", "launch_memory_of_other_device"
-        ),
-    )
+    evidence = """
+    measured: cudaMemsetAsync of another device's memory: CUDA_ERROR_INVALID_VALUE; copies between the devices succeed
+      (stream_of_other_device)
+    recorded: stream-ordered memory of a pool of another device, set and copied: CUDA_ERROR_INVALID_VALUE, also if it
+      was allocated on a stream of the device that copies; no error after cuMemPoolSetAccess. 20 copies on a stream of
+      the memory's device, another current: the same; 5 on a stream of another device, the memory's current: no error.
+      cuMemcpyPeer of memory of the device of the context that is passed with it: 28 of 28 without error; of another
+      device: 5 of 5 CUDA_ERROR_INVALID_VALUE
+    recorded: mapped memory copied or set, 41 of 41 times with access from the device: no error; without:
+      CUDA_ERROR_INVALID_VALUE, 3 of 3
+    recorded: cuStreamWriteValue32 and cuStreamWriteValue64 into memory of cuMemAlloc of another device than the
+      stream's, 8 of 8, and cuStreamBatchMemOp, 3 of 3: CUDA_ERROR_INVALID_VALUE
+    documented: memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess or cuCtxEnablePeerAccess
+      (CUDA C++ Programming Guide, Stream Ordered Memory Allocator, Device Accessibility for Multi-GPU Support)
+    measured: a kernel that uses another device's memory: CUDA_ERROR_ILLEGAL_ADDRESS (launch_memory_of_other_device)
+    """
     VALID = """
 ## set on its own device
 memory = cu.cuMemAlloc(64)

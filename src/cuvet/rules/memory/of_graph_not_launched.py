@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import GraphExec
 from cuvet.rules.accesses import COPIES, SETS, accesses
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -40,16 +39,12 @@ class MemoryOfGraphNotLaunched(Rule):
     summary = "memory that a graph allocates is used before the graph was launched"
     help = "launch the graph first, or use the memory inside of the capture"
     entry_points = COPIES | SETS | {"cuMemFree"}
-    evidence = (
-        recorded(
-            "cuMemsetD8, cuMemcpyHtoD, cuMemcpyDtoD and cuMemFree of memory allocated in a capture: CUDA_ERROR_INVALID_VALUE; "
-            "cuMemcpy: SIGSEGV"
-        ),
-        documented(
-            "the address is fixed when the node is made; the allocation lives from when the GPU reaches the node, anew in each launch",
-            "CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes",
-        ),
-    )
+    evidence = """
+    recorded: cuMemsetD8, cuMemcpyHtoD, cuMemcpyDtoD and cuMemFree of memory allocated in a capture:
+      CUDA_ERROR_INVALID_VALUE; cuMemcpy: SIGSEGV
+    documented: the address is fixed when the node is made; the allocation lives from when the GPU reaches the node,
+      anew in each launch (CUDA Programming Guide, CUDA Graphs, Graph Memory Nodes)
+    """
     VALID = """
 ## used inside of the capture
 stream = cu.cuStreamCreate(1)

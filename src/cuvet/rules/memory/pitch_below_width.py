@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.model.precedence import Stage
 from cuvet.rules.accesses import Rows, rows
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -42,17 +41,12 @@ class MemoryPitchBelowWidth(Rule):
     summary = "the pitch of a copy or set is smaller than its rows"
     help = "pass the pitch in bytes, as cudaMallocPitch handed it out, or the bytes of a row"
     entry_points = _MEASURED
-    evidence = (
-        measured(
-            "sets of several rows, and copies of one or more, with a pitch smaller than the row: CUDA_ERROR_INVALID_VALUE; "
-            "sets of one row, and copies with pitch 0: no error",
-            "pitch_below_width",
-        ),
-        documented(
-            "the pitch must be at least the width plus the offset in the row; the height of a plane at least the rows plus the offset",
-            "CUDA Driver API, Memory Management, cuMemcpy2D and cuMemcpy3D",
-        ),
-    )
+    evidence = """
+    measured: sets of several rows, and copies of one or more, with a pitch smaller than the row:
+      CUDA_ERROR_INVALID_VALUE; sets of one row, and copies with pitch 0: no error (pitch_below_width)
+    documented: the pitch must be at least the width plus the offset in the row; the height of a plane at least the rows
+      plus the offset (CUDA Driver API, Memory Management, cuMemcpy2D and cuMemcpy3D)
+    """
     VALID = """
 ## the pitch of the allocation
 memory, pitch = cu.cuMemAllocPitch(100, 10, 4)

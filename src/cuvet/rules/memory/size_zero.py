@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -33,20 +32,14 @@ class MemorySizeZero(Rule):
     summary = "an allocation of zero bytes"
     help = "skip the allocation when the size is zero"
     entry_points = frozenset({"cuMemAlloc", "cuMemAllocManaged"})
-    evidence = (
-        measured(
-            "cuMemAlloc and cuMemAllocManaged: CUDA_ERROR_INVALID_VALUE; cuMemAllocAsync, cuMemHostAlloc and cuMemAllocHost succeed",
-            "size_zero_driver",
-        ),
-        documented(
-            "If bytesize is 0, cuMemAlloc() returns CUDA_ERROR_INVALID_VALUE.",
-            "CUDA Driver API, Memory Management, cuMemAlloc",
-        ),
-        documented(
-            "If bytesize is 0, cuMemAllocManaged returns CUDA_ERROR_INVALID_VALUE.",
-            "CUDA Driver API, Memory Management, cuMemAllocManaged",
-        ),
-    )
+    evidence = """
+    measured: cuMemAlloc and cuMemAllocManaged: CUDA_ERROR_INVALID_VALUE; cuMemAllocAsync, cuMemHostAlloc and
+      cuMemAllocHost succeed (size_zero_driver)
+    documented: If bytesize is 0, cuMemAlloc() returns CUDA_ERROR_INVALID_VALUE. (CUDA Driver API, Memory Management,
+      cuMemAlloc)
+    documented: If bytesize is 0, cuMemAllocManaged returns CUDA_ERROR_INVALID_VALUE. (CUDA Driver API, Memory
+      Management, cuMemAllocManaged)
+    """
     VALID = """
 ## one byte
 memory = cu.cuMemAlloc(1)

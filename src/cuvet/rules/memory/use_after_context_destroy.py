@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
 from cuvet.rules.rule import CRASH, Rule, Violation
@@ -36,19 +35,14 @@ class MemoryUseAfterContextDestroy(Rule):
     summary = "memory is used or freed after its context was destroyed"
     help = "free the memory before its context is destroyed"
     entry_points = ENTRY_POINTS | COPIES | SETS
-    evidence = (
-        measured("cuMemFree after cuCtxDestroy returns CUDA_ERROR_INVALID_VALUE", "ctx_destroy_then_use"),
-        measured(
-            "memory of a green context's context after cuGreenCtxDestroy, where nothing else retains the primary context: cuMemsetD8 and "
-            "cuMemFree return CUDA_ERROR_INVALID_VALUE",
-            "green_gone_memory",
-        ),
-        recorded("where a destroyed context is current: CUDA_ERROR_CONTEXT_IS_DESTROYED"),
-        documented(
-            "Destroys and cleans up all resources associated with the context.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-    )
+    evidence = """
+    measured: cuMemFree after cuCtxDestroy returns CUDA_ERROR_INVALID_VALUE (ctx_destroy_then_use)
+    measured: memory of a green context's context after cuGreenCtxDestroy, where nothing else retains the primary
+      context: cuMemsetD8 and cuMemFree return CUDA_ERROR_INVALID_VALUE (green_gone_memory)
+    recorded: where a destroyed context is current: CUDA_ERROR_CONTEXT_IS_DESTROYED
+    documented: Destroys and cleans up all resources associated with the context. (CUDA Driver API, Context Management,
+      cuCtxDestroy)
+    """
     VALID = """
 ## freed before the context ends
 other = cu.cuCtxCreate(0, 0, device)

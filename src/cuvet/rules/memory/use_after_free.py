@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Rule, Violation
 
@@ -35,19 +34,11 @@ class MemoryUseAfterFree(Rule):
     summary = "a copy or set names freed memory"
     help = "free the memory after the last copy or set that names it"
     entry_points = COPIES | SETS
-    evidence = (
-        measured(
-            "copies and sets return CUDA_ERROR_INVALID_VALUE",
-            "memset_freed",
-            "memcpy_freed",
-            "memcpy_freed_async_memory",
-        ),
-        documented(
-            "accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results "
-            "in undefined behavior",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync",
-        ),
-    )
+    evidence = """
+    measured: copies and sets return CUDA_ERROR_INVALID_VALUE (memset_freed, memcpy_freed, memcpy_freed_async_memory)
+    documented: accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results
+      in undefined behavior (CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync)
+    """
     VALID = """
 ## freed after the copy
 memory = cu.cuMemAlloc(4096)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Verb
 from cuvet.rules.accesses import COPIES, SETS, accesses
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
@@ -38,16 +37,12 @@ class MemoryUseUnordered(Rule):
     severity = "warning"
     summary = "stream-ordered memory is used on a stream that does not wait for its allocation"
     help = "record an event after the allocation and make the other stream wait for it"
-    evidence = (
-        measured("no error, and the kernel usually finds the memory in place", "mallocasync_other_stream_nosync"),
-        documented(
-            "the allocation must not be accessed until the allocation operation completes; stream query, stream "
-            "synchronize, and CUDA events "
-            "can be used to guarantee that before work submitted in a separate stream runs",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemAllocAsync",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: no error, and the kernel usually finds the memory in place (mallocasync_other_stream_nosync)
+    documented: the allocation must not be accessed until the allocation operation completes; stream query, stream
+      synchronize, and CUDA events can be used to guarantee that before work submitted in a separate stream runs (CUDA
+      Driver API, Stream Ordered Memory Allocator, cuMemAllocAsync)
+    """
     VALID = """
 ## ordered by an event
 a = cu.cuStreamCreate(1)

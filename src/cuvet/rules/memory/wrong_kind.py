@@ -8,7 +8,6 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
 
@@ -67,33 +66,17 @@ class MemoryWrongKind(Rule):
     summary = "a call is given memory of another kind than it takes"
     help = "allocate the memory with the function that this call is for"
     entry_points = frozenset(_TABLE)
-    evidence = (
-        recorded(
-            "cuIpcGetMemHandle of stream-ordered and managed memory, cuStreamWriteValue32 and cuStreamBatchMemOp into such, "
-            "cuMemSetAccess where nothing is "
-            "mapped, cuMemAdvise of memory of cuMemAlloc: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "takes the base of an allocation of cuMemAlloc",
-            "CUDA Driver API, Memory Management, cuIpcGetMemHandle",
-        ),
-        documented(
-            "the whole range must be mapped",
-            "CUDA Driver API, Virtual Memory Management, cuMemSetAccess",
-        ),
-        documented(
-            "the range must be managed memory, or, where the device can access pageable memory, the system's",
-            "CUDA Driver API, Unified Addressing, cuMemAdvise",
-        ),
-        documented(
-            "memory from a managed memory pool is managed memory",
-            "CUDA Driver API, Unified Addressing, cuMemPrefetchAsync (CUDA 13)",
-        ),
-        documented(
-            "cannot be used with managed memory",
-            "CUDA Driver API, Stream Memory Operations, cuStreamWriteValue32",
-        ),
-    )
+    evidence = """
+    recorded: cuIpcGetMemHandle of stream-ordered and managed memory, cuStreamWriteValue32 and cuStreamBatchMemOp into
+      such, cuMemSetAccess where nothing is mapped, cuMemAdvise of memory of cuMemAlloc: CUDA_ERROR_INVALID_VALUE
+    documented: takes the base of an allocation of cuMemAlloc (CUDA Driver API, Memory Management, cuIpcGetMemHandle)
+    documented: the whole range must be mapped (CUDA Driver API, Virtual Memory Management, cuMemSetAccess)
+    documented: the range must be managed memory, or, where the device can access pageable memory, the system's (CUDA
+      Driver API, Unified Addressing, cuMemAdvise)
+    documented: memory from a managed memory pool is managed memory (CUDA Driver API, Unified Addressing,
+      cuMemPrefetchAsync (CUDA 13))
+    documented: cannot be used with managed memory (CUDA Driver API, Stream Memory Operations, cuStreamWriteValue32)
+    """
     VALID = """
 ## advice for managed memory
 memory = cu.cuMemAllocManaged(4096, 1)

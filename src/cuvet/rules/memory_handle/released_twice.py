@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.lifecycle import LifeRule, named, place
 from cuvet.rules.rule import Violation
 
@@ -40,18 +39,14 @@ class MemoryHandleReleasedTwice(LifeRule):
     undefined = False
     only_if_failed = True
     only_for_dead = False
-    evidence = (
-        recorded("cuMemRelease after the last release: CUDA_ERROR_INVALID_VALUE"),
-        documented(
-            "each import is paired with a release; the memory is freed when all its mappings are unmapped and all references to the "
-            "handle released; releasing what is no valid handle is undefined",
-            "CUDA Driver API, Virtual Memory Management, cuMemRelease",
-        ),
-        documented(
-            "each retained handle must be released too",
-            "CUDA Driver API, Virtual Memory Management, cuMemRetainAllocationHandle",
-        ),
-    )
+    evidence = """
+    recorded: cuMemRelease after the last release: CUDA_ERROR_INVALID_VALUE
+    documented: each import is paired with a release; the memory is freed when all its mappings are unmapped and all
+      references to the handle released; releasing what is no valid handle is undefined (CUDA Driver API, Virtual Memory
+      Management, cuMemRelease)
+    documented: each retained handle must be released too (CUDA Driver API, Virtual Memory Management,
+      cuMemRetainAllocationHandle)
+    """
     VALID = """
 ## released once
 size = 2 << 20

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH
 
@@ -30,12 +29,9 @@ class MipmappedArrayDestroyTwice(DestroyTwice):
     help = "let one owner destroy the mipmapped array, and clear its handle at that moment"
     kind = Kind.MIPMAPPED_ARRAY
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "SIGSEGV in the driver, no error code",
-            "mipmapped_destroy_twice",
-        ),
-    )
+    evidence = """
+    measured: SIGSEGV in the driver, no error code (mipmapped_destroy_twice)
+    """
     VALID = """
 ## destroyed once
 array = cu.mipmapped_array()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import MipmappedArray
 from cuvet.rules.arguments import passed
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -35,19 +34,14 @@ class MipmappedArrayLevelOutOfRange(Rule):
     summary = "a level is asked for that a mipmapped array does not have"
     help = "number levels from 0, and make the array with as many as are used"
     entry_points = frozenset({"cuMipmappedArrayGetLevel"})
-    evidence = (
-        recorded(
-            "level 1 of a mipmapped array created with 0 levels or with 1, and level 9 of one with 3: CUDA_ERROR_INVALID_VALUE"
-        ),
-        documented(
-            "the number of levels is clamped to [1, 1 + floor(log2(max(width, height, depth)))]",
-            "CUDA Driver API, Memory Management, cuMipmappedArrayCreate",
-        ),
-        documented(
-            "CUDA_ERROR_INVALID_VALUE if the array does not have that many levels",
-            "CUDA Driver API, Memory Management, cuMipmappedArrayGetLevel",
-        ),
-    )
+    evidence = """
+    recorded: level 1 of a mipmapped array created with 0 levels or with 1, and level 9 of one with 3:
+      CUDA_ERROR_INVALID_VALUE
+    documented: the number of levels is clamped to [1, 1 + floor(log2(max(width, height, depth)))] (CUDA Driver API,
+      Memory Management, cuMipmappedArrayCreate)
+    documented: CUDA_ERROR_INVALID_VALUE if the array does not have that many levels (CUDA Driver API, Memory
+      Management, cuMipmappedArrayGetLevel)
+    """
     VALID = """
 ## all levels
 mipmapped = cu.mipmapped_array()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -33,17 +32,11 @@ class MipmappedArrayNullHandle(NullHandle):
     outcomes = (400, 1)
     undefined = True
     only_if_failed = True
-    evidence = (
-        measured(
-            "cuMipmappedArrayGetLevel and cuMipmappedArrayDestroy of NULL: CUDA_ERROR_INVALID_HANDLE",
-            "mipmapped_null",
-        ),
-        documented(
-            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
-            "opaque types like CUstream and CUevent.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
-        ),
-    )
+    evidence = """
+    measured: cuMipmappedArrayGetLevel and cuMipmappedArrayDestroy of NULL: CUDA_ERROR_INVALID_HANDLE (mipmapped_null)
+    documented: This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque
+      types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+    """
     VALID = """
 ## with a handle
 array = cu.mipmapped_array()

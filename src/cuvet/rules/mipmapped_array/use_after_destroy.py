@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH
 
@@ -30,12 +29,9 @@ class MipmappedArrayUseAfterDestroy(UseAfterDestroy):
     help = "destroy the mipmapped array after its last use, or clear the variable that still holds it"
     kind = Kind.MIPMAPPED_ARRAY
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "asking for a level: SIGSEGV in the driver, no error code",
-            "mipmapped_use_after_destroy",
-        ),
-    )
+    evidence = """
+    measured: asking for a level: SIGSEGV in the driver, no error code (mipmapped_use_after_destroy)
+    """
     VALID = """
 ## destroyed after its last use
 array = cu.mipmapped_array()

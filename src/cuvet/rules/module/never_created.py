@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH
 
@@ -30,21 +29,13 @@ class ModuleNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the module"
     kind = Kind.MODULE
     outcomes = (CRASH, 400)
-    evidence = (
-        measured(
-            "a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver",
-            "module_from_nowhere",
-        ),
-        documented(
-            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
-            "opaque types like CUstream and CUevent.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
-        ),
-        measured(
-            'a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected CUmodule"',
-            "module_garbage",
-        ),
-    )
+    evidence = """
+    measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
+    documented: This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque
+      types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+    measured: a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected CUmodule"
+      (module_garbage)
+    """
     VALID = """
 ## created first
 module = cu.module()

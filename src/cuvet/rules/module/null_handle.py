@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -28,12 +27,9 @@ class ModuleNullHandle(NullHandle):
     help = "look at the status of the call that should have made the module, and skip the call when there is none"
     kind = Kind.MODULE
     outcomes = (400,)
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_HANDLE",
-            "module_null",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_HANDLE (module_null)
+    """
     VALID = """
 ## with a handle
 module = cu.module()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -32,17 +31,11 @@ class ModuleUnloadOfLibrary(Rule):
     summary = "a module that belongs to a library is unloaded"
     help = "call cuLibraryUnload for its library instead"
     entry_points = frozenset({"cuModuleUnload"})
-    evidence = (
-        measured(
-            "CUDA_ERROR_NOT_PERMITTED; the library can be unloaded afterwards",
-            "module_of_library_unloaded",
-        ),
-        documented(
-            "Attempting to unload a module which was obtained from the Library Management API such as cuLibraryGetModule will "
-            "return CUDA_ERROR_NOT_PERMITTED.",
-            "CUDA Driver API, Module Management, cuModuleUnload",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_NOT_PERMITTED; the library can be unloaded afterwards (module_of_library_unloaded)
+    documented: Attempting to unload a module which was obtained from the Library Management API such as
+      cuLibraryGetModule will return CUDA_ERROR_NOT_PERMITTED. (CUDA Driver API, Module Management, cuModuleUnload)
+    """
     VALID = """
 ## library unloaded
 library = cu.library()

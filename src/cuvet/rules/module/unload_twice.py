@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 
 
@@ -29,16 +28,11 @@ class ModuleUnloadTwice(DestroyTwice):
     help = "let one owner unload the module, and clear its handle at that moment"
     kind = Kind.MODULE
     outcomes = (400,)
-    evidence = (
-        measured(
-            'CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule"',
-            "module_garbage",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Driver API, Module Management, cuModuleUnload",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule" (module_garbage)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
+      cuModuleUnload)
+    """
     VALID = """
 ## unloaded once
 module = cu.module()

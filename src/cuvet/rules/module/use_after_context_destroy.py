@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 
 
@@ -30,18 +29,12 @@ class ModuleUseAfterContextDestroy(ParentGone):
     help = "unload the module before its context, and the context last"
     kind = Kind.MODULE
     outcomes = (400,)
-    evidence = (
-        measured(
-            "unloading it: CUDA_ERROR_INVALID_HANDLE",
-            "context_destroy_then_event_destroy",
-        ),
-        documented(
-            "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
-            "to ensure that the context or its resources are not accessed or passed in subsequent API calls and "
-            "doing so will result in undefined behavior.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-    )
+    evidence = """
+    measured: unloading it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
+    documented: Destroys and cleans up all resources associated with the context. It is the caller's responsibility to
+      ensure that the context or its resources are not accessed or passed in subsequent API calls and doing so will
+      result in undefined behavior. (CUDA Driver API, Context Management, cuCtxDestroy)
+    """
     VALID = """
 ## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -29,16 +28,11 @@ class ModuleUseAfterUnload(UseAfterDestroy):
     help = "unload the module after its last use, or clear the variable that still holds it"
     kind = Kind.MODULE
     outcomes = (400,)
-    evidence = (
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Driver API, Module Management, cuModuleUnload",
-        ),
-        measured(
-            "asking it for a function: CUDA_ERROR_INVALID_HANDLE",
-            "module_use_after_unload",
-        ),
-    )
+    evidence = """
+    documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
+      cuModuleUnload)
+    measured: asking it for a function: CUDA_ERROR_INVALID_HANDLE (module_use_after_unload)
+    """
     VALID = """
 ## unloaded after its last use
 module = cu.module()

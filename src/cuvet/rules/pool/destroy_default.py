@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
 from cuvet.model.objects import MemoryPool
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -33,13 +32,11 @@ class PoolDestroyDefault(Rule):
     summary = "the default memory pool of a device is destroyed"
     help = "use cuMemPoolTrimTo to give memory back, or create a pool of your own"
     entry_points = frozenset({"cuMemPoolDestroy"})
-    evidence = (
-        measured("CUDA_ERROR_INVALID_VALUE", "pool_default_destroy"),
-        documented(
-            "A device's default memory pool cannot be destroyed.",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
+    documented: A device's default memory pool cannot be destroyed. (CUDA Driver API, Stream Ordered Memory Allocator,
+      cuMemPoolDestroy)
+    """
     VALID = """
 ## default pool trimmed
 pool = cu.cuDeviceGetDefaultMemPool(device)

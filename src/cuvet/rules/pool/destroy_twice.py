@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import DestroyTwice
 
 
@@ -29,13 +28,10 @@ class PoolDestroyTwice(DestroyTwice):
     help = "let one owner destroy the memory pool, and clear its handle at that moment"
     kind = Kind.MEMORY_POOL
     outcomes = (1,)
-    evidence = (
-        measured(
-            "CUDA_ERROR_INVALID_VALUE; the driver logs that the handle is already marked for destruction",
-            "pool_destroy_twice",
-            "pool_destroy_outstanding",
-        ),
-    )
+    evidence = """
+    measured: CUDA_ERROR_INVALID_VALUE; the driver logs that the handle is already marked for destruction
+      (pool_destroy_twice, pool_destroy_outstanding)
+    """
     VALID = """
 ## destroyed once
 pool = cu.pool()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH
 
@@ -31,17 +30,11 @@ class PoolNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the memory pool"
     kind = Kind.MEMORY_POOL
     outcomes = (CRASH, 1, 400)
-    evidence = (
-        measured(
-            "a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver",
-            "pool_from_nowhere",
-        ),
-        documented(
-            "This indicates that a resource handle passed to the API call was not valid. Resource handles are "
-            "opaque types like CUstream and CUevent.",
-            "CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE",
-        ),
-    )
+    evidence = """
+    measured: a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver (pool_from_nowhere)
+    documented: This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque
+      types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+    """
     VALID = """
 ## created first
 pool = cu.pool()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -28,12 +27,9 @@ class PoolNullHandle(NullHandle):
     help = "look at the status of the call that should have made the memory pool, and skip the call when there is none"
     kind = Kind.MEMORY_POOL
     outcomes = (1,)
-    evidence = (
-        measured(
-            "destroy and trim: CUDA_ERROR_INVALID_VALUE",
-            "pool_default_destroy",
-        ),
-    )
+    evidence = """
+    measured: destroy and trim: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
+    """
     VALID = """
 ## with a handle
 pool = cu.pool()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -29,19 +28,13 @@ class PoolUseAfterDestroy(UseAfterDestroy):
     help = "destroy the memory pool after its last use, or clear the variable that still holds it"
     kind = Kind.MEMORY_POOL
     outcomes = (1,)
-    evidence = (
-        measured(
-            "allocating from it and trimming it: CUDA_ERROR_INVALID_VALUE",
-            "pool_use_after_destroy",
-            "pool_trim_after_destroy",
-        ),
-        documented(
-            "If any pointers obtained from this pool have not been freed when cuMemPoolDestroy is invoked, the "
-            "function returns immediately and the resources are released automatically once there are no more "
-            "outstanding allocations.",
-            "CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy",
-        ),
-    )
+    evidence = """
+    measured: allocating from it and trimming it: CUDA_ERROR_INVALID_VALUE (pool_use_after_destroy,
+      pool_trim_after_destroy)
+    documented: If any pointers obtained from this pool have not been freed when cuMemPoolDestroy is invoked, the
+      function returns immediately and the resources are released automatically once there are no more outstanding
+      allocations. (CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy)
+    """
     VALID = """
 ## destroyed after its last use
 pool = cu.pool()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,16 +26,12 @@ class SourceAddressOfPointer(SourceRule):
     severity = "warning"
     summary = "the address of a pointer is given instead of the pointer"
     help = "leave out the &"
-    evidence = (
-        documented(
-            "page-locks the memory range specified by ptr and size",
-            "CUDA Runtime API, Memory Management, cudaHostRegister",
-        ),
-        reported(
-            "cudawrappers registered the address of a member, and unregistered the memory",
-            "https://github.com/nlesc-recruit/cudawrappers/commit/8900ce6cea57a1b002ce25bc3436e96b351425bf",
-        ),
-    )
+    evidence = """
+    documented: page-locks the memory range specified by ptr and size (CUDA Runtime API, Memory Management,
+      cudaHostRegister)
+    reported: cudawrappers registered the address of a member, and unregistered the memory
+      (https://github.com/nlesc-recruit/cudawrappers/commit/8900ce6cea57a1b002ce25bc3436e96b351425bf)
+    """
     VALID = """
 ## the pointer [cuda]
 void pin(void *memory, size_t size) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,20 +24,14 @@ class SourceCaptureLeftOpen(SourceRule):
     severity = "note"
     summary = "an exception leaves a capture open"
     help = "end the capture in a destructor"
-    evidence = (
-        measured(
-            "while a capture in the global mode is open, cudaMalloc of another thread returns cudaErrorStreamCaptureUnsupported",
-            "capture_other_thread_global",
-        ),
-        documented(
-            "the capture must be ended in the stream in which it was begun",
-            "CUDA Runtime API, Stream Management, cudaStreamBeginCapture",
-        ),
-        reported(
-            "an exception of the captured function left TVM's stream and its capture behind",
-            "https://github.com/apache/tvm/commit/a84adaf0ff39a40ab4cd0867972b805c4733ca10",
-        ),
-    )
+    evidence = """
+    measured: while a capture in the global mode is open, cudaMalloc of another thread returns
+      cudaErrorStreamCaptureUnsupported (capture_other_thread_global)
+    documented: the capture must be ended in the stream in which it was begun (CUDA Runtime API, Stream Management,
+      cudaStreamBeginCapture)
+    reported: an exception of the captured function left TVM's stream and its capture behind
+      (https://github.com/apache/tvm/commit/a84adaf0ff39a40ab4cd0867972b805c4733ca10)
+    """
     VALID = """
 ## ended by a destructor [cuda]
 void capture(const std::function<void(cudaStream_t)> &work, cudaStream_t stream, cudaGraph_t *graph) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,16 +26,12 @@ class SourceCopiedOwner(SourceRule):
     severity = "note"
     summary = "a class that owns a handle can be copied"
     help = "delete the copy constructor and the copy assignment, or hold the handle in an owner"
-    evidence = (
-        documented(
-            "if a class has a user-declared destructor, it almost surely needs a copy constructor and a copy assignment",
-            "cppreference, The rule of three/five/zero; C++ Core Guidelines, C.21",
-        ),
-        reported(
-            "a class that destroyed its pool in the destructor had defaulted copies",
-            "https://github.com/rapidsai/rmm/commit/12384bcbab9171f95092b65bd66bbc91fc9e39ff",
-        ),
-    )
+    evidence = """
+    documented: if a class has a user-declared destructor, it almost surely needs a copy constructor and a copy
+      assignment (cppreference, The rule of three/five/zero; C++ Core Guidelines, C.21)
+    reported: a class that destroyed its pool in the destructor had defaulted copies
+      (https://github.com/rapidsai/rmm/commit/12384bcbab9171f95092b65bd66bbc91fc9e39ff)
+    """
     VALID = """
 ## copies deleted [cuda]
 class Timer {

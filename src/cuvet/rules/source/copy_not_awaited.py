@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,16 +26,12 @@ class SourceCopyNotAwaited(SourceRule):
     severity = "warning"
     summary = "the host uses a pinned buffer while it is copied"
     help = "synchronize with the stream before the host uses the buffer"
-    evidence = (
-        documented(
-            "for transfers between device memory and pageable host memory, the function might be synchronous with respect to host",
-            "CUDA Runtime API, API synchronization behavior, Memcpy, Asynchronous",
-        ),
-        documented(
-            "cudaMemcpyAsync is asynchronous with respect to the host, so the call may return before the copy is complete",
-            "CUDA Runtime API, Memory Management, cudaMemcpyAsync",
-        ),
-    )
+    evidence = """
+    documented: for transfers between device memory and pageable host memory, the function might be synchronous with
+      respect to host (CUDA Runtime API, API synchronization behavior, Memcpy, Asynchronous)
+    documented: cudaMemcpyAsync is asynchronous with respect to the host, so the call may return before the copy is
+      complete (CUDA Runtime API, Memory Management, cudaMemcpyAsync)
+    """
     VALID = """
 ## awaited [cuda]
 float first(const float *values, int n, cudaStream_t stream) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,20 +26,14 @@ class SourceDestroyAfterContext(SourceRule):
     severity = "warning"
     summary = "a context is destroyed before the objects in it"
     help = "destroy the objects first, and their context last"
-    evidence = (
-        measured(
-            "destroying an event of the context afterwards returns CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "context_destroy_then_event_destroy",
-        ),
-        documented(
-            "it is the caller's responsibility that the context or its resources are not accessed or passed in subsequent API calls",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-        reported(
-            "Halide destroyed its context, then its events and its module",
-            "https://github.com/halide/Halide/commit/31ceed01d635c0f8c9a8d307884fd7ccc7f12150",
-        ),
-    )
+    evidence = """
+    measured: destroying an event of the context afterwards returns CUDA_ERROR_CONTEXT_IS_DESTROYED
+      (context_destroy_then_event_destroy)
+    documented: it is the caller's responsibility that the context or its resources are not accessed or passed in
+      subsequent API calls (CUDA Driver API, Context Management, cuCtxDestroy)
+    reported: Halide destroyed its context, then its events and its module
+      (https://github.com/halide/Halide/commit/31ceed01d635c0f8c9a8d307884fd7ccc7f12150)
+    """
     VALID = """
 ## the context last [cuda]
 static CUcontext context;

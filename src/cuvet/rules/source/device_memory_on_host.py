@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,13 +24,11 @@ class SourceDeviceMemoryOnHost(SourceRule):
     severity = "error"
     summary = "the host reads or writes device memory"
     help = "copy with cudaMemcpy, set with cudaMemset, or allocate with cudaMallocManaged"
-    evidence = (
-        measured("the host reads memory of cudaMalloc: SIGSEGV", "host_deref_live"),
-        documented(
-            "Only use objects in the execution space they are associated with",
-            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 3.3",
-        ),
-    )
+    evidence = """
+    measured: the host reads memory of cudaMalloc: SIGSEGV (host_deref_live)
+    documented: Only use objects in the execution space they are associated with (NVIDIA CUDA C++ Guidelines for Robust
+      and Safety-Critical Programming, CUDA 3.3)
+    """
     VALID = """
 ## an address, a size, a kernel's argument [cuda]
 void fill(const float *host, int n) {

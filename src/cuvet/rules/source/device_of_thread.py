@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -26,24 +25,16 @@ class SourceDeviceOfThread(SourceRule):
     severity = "note"
     summary = "a thread_local object stays on whatever device was current at its first use"
     help = "keep one object for each device, or remember the device and make it current when the object goes"
-    evidence = (
-        measured(
-            "cudaEventRecord in a stream of another device returns cudaErrorInvalidResourceHandle",
-            "stream_of_other_device",
-        ),
-        documented(
-            "the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own",
-            "NVIDIA cuDNN 8.9.7 API Reference, cudnnCreate",
-        ),
-        reported(
-            "one event of each thread was recorded in streams of other devices",
-            "https://github.com/rapidsai/rmm/commit/2ff1bd0aca76afda5daaa2f01faa76fa4cb2612d",
-        ),
-        reported(
-            "a handle of each thread was destroyed while another device was current",
-            "https://github.com/OpenNMT/CTranslate2/commit/c3fa0dbd0aa4a1d976366a75293f1ea662e36271",
-        ),
-    )
+    evidence = """
+    measured: cudaEventRecord in a stream of another device returns cudaErrorInvalidResourceHandle
+      (stream_of_other_device)
+    documented: the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own
+      (NVIDIA cuDNN 8.9.7 API Reference, cudnnCreate)
+    reported: one event of each thread was recorded in streams of other devices
+      (https://github.com/rapidsai/rmm/commit/2ff1bd0aca76afda5daaa2f01faa76fa4cb2612d)
+    reported: a handle of each thread was destroyed while another device was current
+      (https://github.com/OpenNMT/CTranslate2/commit/c3fa0dbd0aa4a1d976366a75293f1ea662e36271)
+    """
     VALID = """
 ## one for each device [cuda]
 struct Event {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,16 +24,12 @@ class SourceDevicePointerUnregistered(SourceRule):
     severity = "warning"
     summary = "the device's pointer to host memory is unregistered or freed"
     help = "give it the host's pointer"
-    evidence = (
-        documented(
-            "the base address must be the same one specified to cudaHostRegister",
-            "CUDA Runtime API, Memory Management, cudaHostUnregister",
-        ),
-        reported(
-            "NCCL's tests unregistered the device's pointer of a buffer",
-            "https://github.com/NVIDIA/nccl/commit/680a35c6b76bb73ce1161f6ddaa02a8e3df96221",
-        ),
-    )
+    evidence = """
+    documented: the base address must be the same one specified to cudaHostRegister (CUDA Runtime API, Memory
+      Management, cudaHostUnregister)
+    reported: NCCL's tests unregistered the device's pointer of a buffer
+      (https://github.com/NVIDIA/nccl/commit/680a35c6b76bb73ce1161f6ddaa02a8e3df96221)
+    """
     VALID = """
 ## the host's pointer [cuda]
 void add(float *host, int n) {

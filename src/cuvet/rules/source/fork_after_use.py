@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,18 +26,14 @@ class SourceForkAfterUse(SourceRule):
     severity = "error"
     summary = "a child uses CUDA that was forked after its parent had used it"
     help = "fork before the first call of CUDA, or start the child with exec"
-    evidence = (
-        measured("in the child cudaMalloc returns cudaErrorInitializationError", "fork_child_uses"),
-        measured("forked before the parent's first call: the child works", "fork_before_init"),
-        documented(
-            "A call to fork must be immediately followed to a call to exec",
-            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6",
-        ),
-        documented(
-            "the default start method of multiprocessing on Linux changed from fork to forkserver in Python 3.14",
-            "What's New In Python 3.14, multiprocessing",
-        ),
-    )
+    evidence = """
+    measured: in the child cudaMalloc returns cudaErrorInitializationError (fork_child_uses)
+    measured: forked before the parent's first call: the child works (fork_before_init)
+    documented: A call to fork must be immediately followed to a call to exec (NVIDIA CUDA C++ Guidelines for Robust and
+      Safety-Critical Programming, CUDA 1.6)
+    documented: the default start method of multiprocessing on Linux changed from fork to forkserver in Python 3.14
+      (What's New In Python 3.14, multiprocessing)
+    """
     VALID = """
 ## forked first [cuda]
 int main() {

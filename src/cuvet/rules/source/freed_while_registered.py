@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.sources import SourceRule
 
 
@@ -26,16 +25,12 @@ class SourceFreedWhileRegistered(SourceRule):
     severity = "error"
     summary = "host memory is freed before it is unregistered"
     help = "call cudaHostUnregister before the memory is freed"
-    evidence = (
-        measured(
-            "registering the addresses again fails when the memory was unmapped and mapped again in between",
-            "register_freed_then_again",
-        ),
-        documented(
-            "cuMemHostUnregister: unmaps the memory range and makes it pageable again",
-            "CUDA Driver API, Memory Management, cuMemHostUnregister",
-        ),
-    )
+    evidence = """
+    measured: registering the addresses again fails when the memory was unmapped and mapped again in between
+      (register_freed_then_again)
+    documented: cuMemHostUnregister: unmaps the memory range and makes it pageable again (CUDA Driver API, Memory
+      Management, cuMemHostUnregister)
+    """
     VALID = """
 ## unregistered first [cuda]
 void send(int n) {

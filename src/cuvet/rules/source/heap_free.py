@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -24,20 +23,14 @@ class SourceHeapFree(SourceRule):
     severity = "error"
     summary = "memory of CUDA is given to free or delete"
     help = "free it with the counterpart of the function that allocated it"
-    evidence = (
-        documented(
-            "cudaMallocHost: the memory is freed with cudaFreeHost; cudaMalloc: with cudaFree",
-            "CUDA Runtime API, Memory Management, cudaFreeHost, cudaFree",
-        ),
-        documented(
-            "free: ptr must have been returned by a previous call to malloc or related functions, otherwise undefined behavior occurs",
-            "Linux man-pages, malloc(3)",
-        ),
-        reported(
-            "a pinned buffer was given to free",
-            "https://github.com/wilicc/gpu-burn/commit/73d13cbba6cc959b3214343cb3cc83ec5354a9d2",
-        ),
-    )
+    evidence = """
+    documented: cudaMallocHost: the memory is freed with cudaFreeHost; cudaMalloc: with cudaFree (CUDA Runtime API,
+      Memory Management, cudaFreeHost, cudaFree)
+    documented: free: ptr must have been returned by a previous call to malloc or related functions, otherwise undefined
+      behavior occurs (Linux man-pages, malloc(3))
+    reported: a pinned buffer was given to free
+      (https://github.com/wilicc/gpu-burn/commit/73d13cbba6cc959b3214343cb3cc83ec5354a9d2)
+    """
     VALID = """
 ## each with its counterpart [cuda]
 void both(int n) {

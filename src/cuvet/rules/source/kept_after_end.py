@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -26,18 +25,13 @@ class SourceKeptAfterEnd(SourceRule):
     severity = "warning"
     summary = "a global keeps what was ended, and is made only where it is NULL"
     help = "set the variable to NULL after the end"
-    evidence = (
-        measured("a second free returns CUDA_ERROR_INVALID_VALUE", "free_twice"),
-        documented(
-            "cudaFree: if it has already been called for the pointer before, an error is returned; "
-            "if the pointer is 0, no operation is performed",
-            "CUDA Runtime API, Memory Management, cudaFree",
-        ),
-        reported(
-            "buffers were freed twice when the library was shut down twice",
-            "https://github.com/lattice/quda/commit/981e1bfee7",
-        ),
-    )
+    evidence = """
+    measured: a second free returns CUDA_ERROR_INVALID_VALUE (free_twice)
+    documented: cudaFree: if it has already been called for the pointer before, an error is returned; if the pointer is
+      0, no operation is performed (CUDA Runtime API, Memory Management, cudaFree)
+    reported: buffers were freed twice when the library was shut down twice
+      (https://github.com/lattice/quda/commit/981e1bfee7)
+    """
     VALID = """
 ## set to NULL [cuda]
 static float *buffer;

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,17 +26,12 @@ class SourceLaunchUnchecked(SourceRule):
     severity = "note"
     summary = "nobody asks whether a launch was accepted"
     help = "check cudaGetLastError() after the launch"
-    evidence = (
-        documented(
-            "Check for errors after launching a kernel by calling cudaGetLastError",
-            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.4",
-        ),
-        measured(
-            "after a launch with too many threads, blocks or too much shared memory cudaGetLastError returns cudaErrorInvalidValue",
-            "launch_bad_config",
-            "launch_too_many_threads",
-        ),
-    )
+    evidence = """
+    documented: Check for errors after launching a kernel by calling cudaGetLastError (NVIDIA CUDA C++ Guidelines for
+      Robust and Safety-Critical Programming, CUDA 1.4)
+    measured: after a launch with too many threads, blocks or too much shared memory cudaGetLastError returns
+      cudaErrorInvalidValue (launch_bad_config, launch_too_many_threads)
+    """
     VALID = """
 ## asked [cuda]
 void scale(float *values, int n, cudaStream_t stream) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -29,17 +28,13 @@ class SourceLeak(SourceRule):
     severity = "warning"
     summary = "a function makes an object and loses it"
     help = "end the object before the function returns, or give it to an owner"
-    evidence = (
-        measured("compute-sanitizer reports such memory as leaked", "ctx_destroy_then_use", "free_interior"),
-        documented(
-            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
-            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
-        ),
-        reported(
-            "two events of a function that is called in a loop were never destroyed",
-            "https://github.com/lattice/quda/commit/187e2ba1b901b0031410fb3b9eceb7d6cd8d994c",
-        ),
-    )
+    evidence = """
+    measured: compute-sanitizer reports such memory as leaked (ctx_destroy_then_use, free_interior)
+    documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
+      API, Memory Management, Stream Management, Event Management)
+    reported: two events of a function that is called in a loop were never destroyed
+      (https://github.com/lattice/quda/commit/187e2ba1b901b0031410fb3b9eceb7d6cd8d994c)
+    """
     VALID = """
 ## addresses in it are kept [cuda]
 void divide(float **parts, int n, size_t each) {

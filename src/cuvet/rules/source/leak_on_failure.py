@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,12 +24,10 @@ class SourceLeakOnFailure(SourceRule):
     severity = "note"
     summary = "an object is lost when a later call fails"
     help = "end the object before returning, or give it to an owner whose destructor does"
-    evidence = (
-        documented(
-            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
-            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
-        ),
-    )
+    evidence = """
+    documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
+      API, Memory Management, Stream Management, Event Management)
+    """
     VALID = """
 ## freed before returning [cuda]
 int make(float **out, int n) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,12 +26,10 @@ class SourceLeakOnReturn(SourceRule):
     severity = "warning"
     summary = "an object is lost on one way out of the function"
     help = "end the object on this way out too, or give it to an owner whose destructor does"
-    evidence = (
-        documented(
-            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
-            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
-        ),
-    )
+    evidence = """
+    documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
+      API, Memory Management, Stream Management, Event Management)
+    """
     VALID = """
 ## freed on both ways [cuda]
 bool sum(int n, bool quick) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,16 +24,12 @@ class SourceMemberAliased(SourceRule):
     severity = "warning"
     summary = "two members are one object, and a function ends both"
     help = "end the member that was made, and not its alias"
-    evidence = (
-        measured("a second free returns cudaErrorInvalidValue", "free_twice"),
-        documented(
-            "cudaFreeHost: the memory must have been returned by a previous call", "CUDA Runtime API, cudaFreeHost"
-        ),
-        reported(
-            "without a library two buffers were those of the other direction, and all four were freed",
-            "https://github.com/lattice/quda/commit/0c61a45f39c9fe7d4ab0bf8fc6de52a0a6dadf9e",
-        ),
-    )
+    evidence = """
+    measured: a second free returns cudaErrorInvalidValue (free_twice)
+    documented: cudaFreeHost: the memory must have been returned by a previous call (CUDA Runtime API, cudaFreeHost)
+    reported: without a library two buffers were those of the other direction, and all four were freed
+      (https://github.com/lattice/quda/commit/0c61a45f39c9fe7d4ab0bf8fc6de52a0a6dadf9e)
+    """
     VALID = """
 ## only one of the two is freed [cuda]
 class Faces {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,20 +26,14 @@ class SourceMemberLeak(SourceRule):
     severity = "warning"
     summary = "a class makes a member and never ends it"
     help = "end the member where the others are ended"
-    evidence = (
-        documented(
-            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
-            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
-        ),
-        reported(
-            "a buffer of the model was left out when the model was freed",
-            "https://github.com/karpathy/llm.c/commit/39f976f0134308b198594ecccb24a19a8b4e7da8",
-        ),
-        reported(
-            "two texture objects of a field were never destroyed",
-            "https://github.com/lattice/quda/commit/43ef3df1c06e479936c4d545f2d775d93664248e",
-        ),
-    )
+    evidence = """
+    documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
+      API, Memory Management, Stream Management, Event Management)
+    reported: a buffer of the model was left out when the model was freed
+      (https://github.com/karpathy/llm.c/commit/39f976f0134308b198594ecccb24a19a8b4e7da8)
+    reported: two texture objects of a field were never destroyed
+      (https://github.com/lattice/quda/commit/43ef3df1c06e479936c4d545f2d775d93664248e)
+    """
     VALID = """
 ## both ended [cuda]
 class Worker {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -26,17 +25,12 @@ class SourceMemberNotOwned(SourceRule):
     severity = "warning"
     summary = "a class ends a member that its caller gave it"
     help = "leave the object to the caller, or remember whether it is the class's own"
-    evidence = (
-        measured(
-            "a use of a stream after its destroy crashes the process",
-            "stream_sync_after_destroy",
-            "stream_query_after_destroy",
-        ),
-        reported(
-            "the end of a library destroyed the stream that the application had given it",
-            "https://github.com/kokkos/kokkos/commit/adad5fe6d9f4ff7533c4c208d59d578b3a910560",
-        ),
-    )
+    evidence = """
+    measured: a use of a stream after its destroy crashes the process (stream_sync_after_destroy,
+      stream_query_after_destroy)
+    reported: the end of a library destroyed the stream that the application had given it
+      (https://github.com/kokkos/kokkos/commit/adad5fe6d9f4ff7533c4c208d59d578b3a910560)
+    """
     VALID = """
 ## left to the caller [cuda]
 class Worker {

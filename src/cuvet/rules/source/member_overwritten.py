@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,16 +24,12 @@ class SourceMemberOverwritten(SourceRule):
     severity = "warning"
     summary = "a function makes a member anew over the one that is there"
     help = "end the member before it is made again, or make it once"
-    evidence = (
-        documented(
-            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
-            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
-        ),
-        reported(
-            "each call of apply allocated a buffer over the one of the call before",
-            "https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875",
-        ),
-    )
+    evidence = """
+    documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
+      API, Memory Management, Stream Management, Event Management)
+    reported: each call of apply allocated a buffer over the one of the call before
+      (https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875)
+    """
     VALID = """
 ## made if it is not there [cuda]
 class Product {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,16 +26,12 @@ class SourceMemberUninitialized(SourceRule):
     severity = "warning"
     summary = "a destructor ends a member that a constructor left without a value"
     help = "give the member a value where it is declared, and end it only if it was made"
-    evidence = (
-        measured("cudaEventQuery of what was never an event crashes the process", "event_garbage"),
-        documented(
-            "a member without an initializer has an indeterminate value", "cppreference, Default-initialization"
-        ),
-        reported(
-            "an event was made for some senders only, and destroyed for all",
-            "https://github.com/NVIDIA/stdexec/commit/795d23ac21af80923ee8a16942a39a15c476ea02",
-        ),
-    )
+    evidence = """
+    measured: cudaEventQuery of what was never an event crashes the process (event_garbage)
+    documented: a member without an initializer has an indeterminate value (cppreference, Default-initialization)
+    reported: an event was made for some senders only, and destroyed for all
+      (https://github.com/NVIDIA/stdexec/commit/795d23ac21af80923ee8a16942a39a15c476ea02)
+    """
     VALID = """
 ## NULL in the other constructor [cuda]
 class Timer {

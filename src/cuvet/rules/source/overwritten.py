@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,16 +24,12 @@ class SourceOverwritten(SourceRule):
     severity = "warning"
     summary = "the only variable that holds an object gets another value"
     help = "end the object before its variable is used again"
-    evidence = (
-        documented(
-            "cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made",
-            "CUDA Runtime API, Memory Management, Stream Management, Event Management",
-        ),
-        reported(
-            "each call allocates a buffer over the one of the call before",
-            "https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875",
-        ),
-    )
+    evidence = """
+    documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
+      API, Memory Management, Stream Management, Event Management)
+    reported: each call allocates a buffer over the one of the call before
+      (https://github.com/ginkgo-project/ginkgo/commit/be45420ad820370a8574065609021239dd6cb875)
+    """
     VALID = """
 ## freed in between [cuda]
 void grow(int n) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,16 +24,12 @@ class SourceRemovedEntryPoint(SourceRule):
     severity = "warning"
     summary = "a function is called that CUDA has removed"
     help = "call what replaced it, or compile the call for older releases only"
-    evidence = (
-        documented(
-            "the headers of 12.9 have cudaThreadSynchronize and its like, those of 13.0 do not",
-            "cuda_runtime_api.h of CUDA 12.9 and 13.0",
-        ),
-        reported(
-            "texture references were removed in 12.0, cudaConfigureCall and cudaSetupArgument in 10.1",
-            "https://github.com/ROCm/HIPIFY/blob/amd-staging/docs/tables/CUDA_Runtime_API_functions_supported_by_HIP.md",
-        ),
-    )
+    evidence = """
+    documented: the headers of 12.9 have cudaThreadSynchronize and its like, those of 13.0 do not (cuda_runtime_api.h of
+      CUDA 12.9 and 13.0)
+    reported: texture references were removed in 12.0, cudaConfigureCall and cudaSetupArgument in 10.1
+      (https://github.com/ROCm/HIPIFY/blob/amd-staging/docs/tables/CUDA_Runtime_API_functions_supported_by_HIP.md)
+    """
     VALID = """
 ## for older releases only [cuda]
 void wait() {

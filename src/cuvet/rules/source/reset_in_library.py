@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -30,25 +29,16 @@ class SourceResetInLibrary(SourceRule):
     severity = "warning"
     summary = "a library resets the device, which others use too"
     help = "end what was made here, and leave the reset to main"
-    evidence = (
-        measured("destroying a stream after the reset crashes the process", "stream_destroy_after_reset"),
-        documented(
-            "cudaDeviceReset destroys all allocations and resets all state on the current device in the current process",
-            "CUDA Runtime API, Device Management, cudaDeviceReset",
-        ),
-        reported(
-            "the cleanup of a library's class reset the application's primary context",
-            "https://github.com/opencv/opencv_contrib/commit/abcd4480940590e359f9b5c4fc29a16652e9c9c8",
-        ),
-        reported(
-            "a Python package reset the device, and left PyTorch in the same process in a broken state",
-            "https://github.com/fangq/mcx/pull/188",
-        ),
-        reported(
-            "PyTorch crashes when its program has reset the device",
-            "https://github.com/pytorch/pytorch/issues/27970",
-        ),
-    )
+    evidence = """
+    measured: destroying a stream after the reset crashes the process (stream_destroy_after_reset)
+    documented: cudaDeviceReset destroys all allocations and resets all state on the current device in the current
+      process (CUDA Runtime API, Device Management, cudaDeviceReset)
+    reported: the cleanup of a library's class reset the application's primary context
+      (https://github.com/opencv/opencv_contrib/commit/abcd4480940590e359f9b5c4fc29a16652e9c9c8)
+    reported: a Python package reset the device, and left PyTorch in the same process in a broken state
+      (https://github.com/fangq/mcx/pull/188)
+    reported: PyTorch crashes when its program has reset the device (https://github.com/pytorch/pytorch/issues/27970)
+    """
     VALID = """
 ## in main [cuda]
 int main() {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,13 +24,11 @@ class SourceSizeInElements(SourceRule):
     severity = "warning"
     summary = "a size is given in elements where bytes are meant"
     help = "multiply the number of elements by the size of one"
-    evidence = (
-        documented(
-            "cudaMalloc: size is the requested allocation size in bytes",
-            "CUDA Runtime API, Memory Management, cudaMalloc",
-        ),
-        documented("cudaMemcpy: count is the size in bytes to copy", "CUDA Runtime API, Memory Management, cudaMemcpy"),
-    )
+    evidence = """
+    documented: cudaMalloc: size is the requested allocation size in bytes (CUDA Runtime API, Memory Management,
+      cudaMalloc)
+    documented: cudaMemcpy: count is the size in bytes to copy (CUDA Runtime API, Memory Management, cudaMemcpy)
+    """
     VALID = """
 ## bytes in both places [cuda]
 float *upload(const float *host, int n) {

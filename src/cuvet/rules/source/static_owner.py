@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -29,21 +28,15 @@ class SourceStaticOwner(SourceRule):
     severity = "warning"
     summary = "a static object's destructor calls CUDA after main"
     help = "end the object before main returns, or leave it to the end of the process without a destructor"
-    evidence = (
-        measured("calls from a static object's destructor return cudaErrorCudartUnloading", "exit_static_destructor"),
-        documented(
-            "Use CUDA after host program initiation and before host program termination",
-            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.1",
-        ),
-        reported(
-            "a static object owned streams and memory, and its destructors ran after main",
-            "https://github.com/NVlabs/tiny-cuda-nn/commit/96ff5e4cac7875c9b234daf4cd6914a32c76a947",
-        ),
-        reported(
-            "thread_local events were destroyed after main, when the application may have reset the device",
-            "https://github.com/rapidsai/cudf/commit/8e1345faef8db194828feacd8f6446b358fc07ae",
-        ),
-    )
+    evidence = """
+    measured: calls from a static object's destructor return cudaErrorCudartUnloading (exit_static_destructor)
+    documented: Use CUDA after host program initiation and before host program termination (NVIDIA CUDA C++ Guidelines
+      for Robust and Safety-Critical Programming, CUDA 1.1)
+    reported: a static object owned streams and memory, and its destructors ran after main
+      (https://github.com/NVlabs/tiny-cuda-nn/commit/96ff5e4cac7875c9b234daf4cd6914a32c76a947)
+    reported: thread_local events were destroyed after main, when the application may have reset the device
+      (https://github.com/rapidsai/cudf/commit/8e1345faef8db194828feacd8f6446b358fc07ae)
+    """
     VALID = """
 ## in main [cuda]
 struct Stream {

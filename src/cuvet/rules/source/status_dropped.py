@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.sources import SourceRule
 
 
@@ -28,20 +27,14 @@ class SourceStatusDropped(SourceRule):
     summary = "the status of a call is thrown away"
     help = "check the status, or write (void) in front of the call to say that it does not matter"
     fix = "check-status"
-    evidence = (
-        documented(
-            "Check for errors after calling any CUDA library interface",
-            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.3",
-        ),
-        documented(
-            "this function may also return error codes from previous, asynchronous launches",
-            "CUDA Runtime API, Memory Management, cudaMalloc",
-        ),
-        measured(
-            "the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error",
-            "peek_stale_error",
-        ),
-    )
+    evidence = """
+    documented: Check for errors after calling any CUDA library interface (NVIDIA CUDA C++ Guidelines for Robust and
+      Safety-Critical Programming, CUDA 1.3)
+    documented: this function may also return error codes from previous, asynchronous launches (CUDA Runtime API, Memory
+      Management, cudaMalloc)
+    measured: the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error
+      (peek_stale_error)
+    """
     VALID = """
 ## checked [cuda]
 void fill(float *values, int n) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.sources import SourceRule
 
 
@@ -25,16 +24,12 @@ class SourceStatusUnread(SourceRule):
     severity = "note"
     summary = "the status of a call is assigned and not read"
     help = "read the status before the variable is assigned again"
-    evidence = (
-        documented(
-            "Check for errors after calling any CUDA library interface",
-            "NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.3",
-        ),
-        measured(
-            "the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error",
-            "peek_stale_error",
-        ),
-    )
+    evidence = """
+    documented: Check for errors after calling any CUDA library interface (NVIDIA CUDA C++ Guidelines for Robust and
+      Safety-Critical Programming, CUDA 1.3)
+    measured: the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error
+      (peek_stale_error)
+    """
     VALID = """
 ## read each time [cuda]
 cudaError_t fill(float *values, int n) {

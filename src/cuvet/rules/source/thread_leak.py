@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented, reported
 from cuvet.rules.sources import SourceRule
 
 
@@ -24,16 +23,12 @@ class SourceThreadLeak(SourceRule):
     severity = "warning"
     summary = "an object of each thread is never ended"
     help = "keep it in a class whose destructor ends it"
-    evidence = (
-        documented(
-            "the storage of a thread_local variable lasts for the duration of the thread in which it is created",
-            "C++ standard, [basic.stc.thread]",
-        ),
-        reported(
-            "CTranslate2 made a stream, a cuBLAS and a cuDNN handle for each thread, and never destroyed them",
-            "https://github.com/OpenNMT/CTranslate2/commit/60dd407ebf5bf727aa0c2fceb339ac7267a711b9",
-        ),
-    )
+    evidence = """
+    documented: the storage of a thread_local variable lasts for the duration of the thread in which it is created (C++
+      standard, [basic.stc.thread])
+    reported: CTranslate2 made a stream, a cuBLAS and a cuDNN handle for each thread, and never destroyed them
+      (https://github.com/OpenNMT/CTranslate2/commit/60dd407ebf5bf727aa0c2fceb339ac7267a711b9)
+    """
     VALID = """
 ## in a class that ends it [cuda]
 cudaStream_t own_stream() {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,12 +26,9 @@ class SourceUnknownEntryPoint(SourceRule):
     severity = "warning"
     summary = "a function is called that CUDA does not have"
     help = "call the function that the finding names"
-    evidence = (
-        documented(
-            "the names of all functions",
-            "cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5",
-        ),
-    )
+    evidence = """
+    documented: the names of all functions (cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5)
+    """
     VALID = """
 ## a template of the headers [cuda]
 void configure(int *blocks, int *threads) {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
 from cuvet.rules.sources import SourceRule
 
 
@@ -27,7 +26,9 @@ class SourceUnknownType(SourceRule):
     severity = "warning"
     summary = "a type is named that CUDA does not have"
     help = "name the type that the finding names"
-    evidence = (documented("the names of all types", "the headers of CUDA 12.9 and 13.5 and of their libraries"),)
+    evidence = """
+    documented: the names of all types (the headers of CUDA 12.9 and 13.5 and of their libraries)
+    """
     VALID = """
 ## types of both APIs and of a library [cuda]
 #include <cublas_v2.h>

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from cuvet.rules.evidence import documented
 from cuvet.rules.sources import SourceRule
 
 
@@ -26,12 +25,10 @@ class SourceWrongArgumentCount(SourceRule):
     severity = "warning"
     summary = "a function is given more or fewer arguments than it takes"
     help = "give it the arguments that the header names"
-    evidence = (
-        documented(
-            "the parameters of all functions, with the default arguments and overloads of C++",
-            "cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5",
-        ),
-    )
+    evidence = """
+    documented: the parameters of all functions, with the default arguments and overloads of C++ (cuda.h,
+      cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5)
+    """
     VALID = """
 ## defaults of C++ [cuda]
 void fetch(float *values, const float *memory, size_t bytes, cudaEvent_t event, cudaStream_t stream) {

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.capturing import streams_named
-from cuvet.rules.evidence import documented, recorded
 from cuvet.rules.ownership import belongs
 from cuvet.rules.rule import Rule, Violation
 
@@ -34,15 +33,11 @@ class StreamAttributesOtherContext(Rule):
     summary = "attributes are copied between streams of two contexts"
     help = "set the attributes of each context's streams with cuStreamSetAttribute"
     entry_points = frozenset({"cuStreamCopyAttributes"})
-    evidence = (
-        recorded(
-            "streams of the primary and of another context of one device, and of a green context and its device's primary context: "
-            "CUDA_ERROR_INVALID_VALUE; of one green context: no error"
-        ),
-        documented(
-            "both streams must have the same context", "CUDA Driver API, Stream Management, cuStreamCopyAttributes"
-        ),
-    )
+    evidence = """
+    recorded: streams of the primary and of another context of one device, and of a green context and its device's
+      primary context: CUDA_ERROR_INVALID_VALUE; of one green context: no error
+    documented: both streams must have the same context (CUDA Driver API, Stream Management, cuStreamCopyAttributes)
+    """
     VALID = """
 ## two streams of one context
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.model.precedence import Stage
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -39,27 +38,16 @@ class StreamCallInHostFunction(Rule):
     stage = Stage.PROCESS
     summary = "a host function of a stream calls CUDA"
     help = "let the host function wake a thread that calls CUDA; free memory with cudaFreeAsync on the stream"
-    evidence = (
-        measured(
-            "in a host function cudaMalloc, cudaFree, a launch, cudaSetDevice, cudaGetDevice, cudaEventCreate, cuMemAlloc, "
-            "cuCtxGetCurrent and cuCtxSynchronize: CUDA_ERROR_NOT_PERMITTED, and so cudaMalloc in a stream's callback; the stream "
-            "and later calls are none the worse",
-            "host_function_malloc",
-            "host_function_free",
-            "host_function_launch",
-            "host_function_device",
-            "host_function_event",
-            "host_function_driver",
-            "host_function_current",
-            "stream_callback_malloc",
-        ),
-        measured("cuStreamQuery is answered in a host function", "host_function_driver"),
-        documented(
-            "The host function must not make any CUDA API calls. Attempting to use a CUDA API may result in "
-            "CUDA_ERROR_NOT_PERMITTED, but this is not required.",
-            "CUDA Driver API, cuLaunchHostFunc",
-        ),
-    )
+    evidence = """
+    measured: in a host function cudaMalloc, cudaFree, a launch, cudaSetDevice, cudaGetDevice, cudaEventCreate,
+      cuMemAlloc, cuCtxGetCurrent and cuCtxSynchronize: CUDA_ERROR_NOT_PERMITTED, and so cudaMalloc in a stream's
+      callback; the stream and later calls are none the worse (host_function_malloc, host_function_free,
+      host_function_launch, host_function_device, host_function_event, host_function_driver, host_function_current,
+      stream_callback_malloc)
+    measured: cuStreamQuery is answered in a host function (host_function_driver)
+    documented: The host function must not make any CUDA API calls. Attempting to use a CUDA API may result in
+      CUDA_ERROR_NOT_PERMITTED, but this is not required. (CUDA Driver API, cuLaunchHostFunc)
+    """
     VALID = """
 ## called by a thread that was woken
 import ctypes, threading

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.rules.evidence import measured
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
@@ -35,12 +34,10 @@ class StreamDestroyDefault(Rule):
     summary = "a default stream is destroyed"
     help = "destroy only streams that were created: test the handle before the call"
     entry_points = frozenset({"cuStreamDestroy"})
-    evidence = (
-        measured(
-            "cudaStreamDestroy of cudaStreamLegacy, cudaStreamPerThread and 0: CUDA_ERROR_INVALID_HANDLE",
-            "stream_destroy_builtin",
-        ),
-    )
+    evidence = """
+    measured: cudaStreamDestroy of cudaStreamLegacy, cudaStreamPerThread and 0: CUDA_ERROR_INVALID_HANDLE
+      (stream_destroy_builtin)
+    """
     VALID = """
 ## created and destroyed
 stream = cu.cuStreamCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 from cuvet.rules.rule import CRASH
 
@@ -31,16 +30,11 @@ class StreamDestroyTwice(DestroyTwice):
     help = "let one owner destroy the stream, and clear its handle at that moment"
     kind = Kind.STREAM
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "SIGSEGV in the driver, no error code",
-            "stream_destroy_twice",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Stream Management, cudaStreamDestroy",
-        ),
-    )
+    evidence = """
+    measured: SIGSEGV in the driver, no error code (stream_destroy_twice)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
+      cudaStreamDestroy)
+    """
     VALID = """
 ## destroyed once
 stream = cu.cuStreamCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import NeverCreated
 from cuvet.rules.rule import CRASH
 
@@ -31,16 +30,10 @@ class StreamNeverCreated(NeverCreated):
     help = "initialise the variable, and look at the status of the call that should have made the stream"
     kind = Kind.STREAM
     outcomes = (CRASH, 400, 709)
-    evidence = (
-        measured(
-            "cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver",
-            "stream_garbage_handle",
-        ),
-        measured(
-            "a handle that points at zeroed memory: CUDA_ERROR_INVALID_HANDLE",
-            "stream_uninit_heap_handle",
-        ),
-    )
+    evidence = """
+    measured: cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver (stream_garbage_handle)
+    measured: a handle that points at zeroed memory: CUDA_ERROR_INVALID_HANDLE (stream_uninit_heap_handle)
+    """
     VALID = """
 ## created first
 stream = cu.cuStreamCreate(0)

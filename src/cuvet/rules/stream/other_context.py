@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.rules.evidence import documented, measured, recorded
 from cuvet.rules.ownership import FUNCTIONS, belongs, module_context, role_of, stream_and_context
 from cuvet.rules.rule import Rule, Violation
 
@@ -38,28 +37,17 @@ class StreamOtherContext(Rule):
     help = "make the stream's context (or device) current before the launch"
     kinds = FUNCTIONS
     verbs = frozenset({Verb.LAUNCHES})
-    evidence = (
-        recorded(
-            "a function of a module that was loaded in the stream's context, while another is current: no error; of one that was "
-            "loaded in the current context: CUDA_ERROR_INVALID_HANDLE"
-        ),
-        measured(
-            "launch on a stream of another context of the device: CUDA_ERROR_INVALID_HANDLE",
-            "context_function_of_other",
-        ),
-        measured(
-            "kernel of the runtime on a stream of another context of the device: the launch succeeds",
-            "launch_on_stream_of_other_context",
-        ),
-        measured(
-            "a kernel that the runtime launches on a stream of another context of the device: no error",
-            "launch_on_stream_of_other_context",
-        ),
-        documented(
-            "A kernel launch will fail if it is issued to a stream that is not associated to the current device.",
-            "CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior",
-        ),
-    )
+    evidence = """
+    recorded: a function of a module that was loaded in the stream's context, while another is current: no error; of one
+      that was loaded in the current context: CUDA_ERROR_INVALID_HANDLE
+    measured: launch on a stream of another context of the device: CUDA_ERROR_INVALID_HANDLE (context_function_of_other)
+    measured: kernel of the runtime on a stream of another context of the device: the launch succeeds
+      (launch_on_stream_of_other_context)
+    measured: a kernel that the runtime launches on a stream of another context of the device: no error
+      (launch_on_stream_of_other_context)
+    documented: A kernel launch will fail if it is issued to a stream that is not associated to the current device.
+      (CUDA C++ Programming Guide, Multi-Device System, Stream and Event Behavior)
+    """
     VALID = """
 ## context of the stream made current
 own = cu.cuCtxCreate(0, 0, device)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 
 
@@ -33,33 +32,19 @@ class StreamUseAfterContextDestroy(ParentGone):
     roots = frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT})
     libraries = True
     outcomes = (709,)
-    evidence = (
-        measured(
-            "synchronising and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "ctx_destroy_then_use",
-            "context_destroy_then_event_destroy",
-        ),
-        measured(
-            "after the last cuDevicePrimaryCtxRelease: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "context_primary_released_stream_use",
-        ),
-        measured(
-            "of a green context, after cuGreenCtxDestroy: synchronising, querying and destroying it, recording an event and setting "
-            "memory on it, capturing it: CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            "green_gone_stream_sync",
-            "green_gone_stream_query",
-            "green_gone_stream_destroy",
-            "green_gone_stream_record",
-            "green_gone_stream_memset",
-            "green_gone_stream_capture",
-        ),
-        documented(
-            "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
-            "to ensure that the context or its resources are not accessed or passed in subsequent API calls and "
-            "doing so will result in undefined behavior.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-    )
+    evidence = """
+    measured: synchronising and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (ctx_destroy_then_use,
+      context_destroy_then_event_destroy)
+    measured: after the last cuDevicePrimaryCtxRelease: CUDA_ERROR_CONTEXT_IS_DESTROYED
+      (context_primary_released_stream_use)
+    measured: of a green context, after cuGreenCtxDestroy: synchronising, querying and destroying it, recording an event
+      and setting memory on it, capturing it: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_gone_stream_sync,
+      green_gone_stream_query, green_gone_stream_destroy, green_gone_stream_record, green_gone_stream_memset,
+      green_gone_stream_capture)
+    documented: Destroys and cleans up all resources associated with the context. It is the caller's responsibility to
+      ensure that the context or its resources are not accessed or passed in subsequent API calls and doing so will
+      result in undefined behavior. (CUDA Driver API, Context Management, cuCtxDestroy)
+    """
     VALID = """
 ## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import CRASH
 
@@ -32,19 +31,13 @@ class StreamUseAfterDestroy(UseAfterDestroy):
     kind = Kind.STREAM
     libraries = True
     outcomes = (CRASH,)
-    evidence = (
-        measured(
-            "a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no error code",
-            "launch_on_destroyed_stream",
-            "memcpyasync_on_destroyed_stream",
-            "stream_query_after_destroy",
-            "stream_sync_after_destroy",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Stream Management, cudaStreamDestroy",
-        ),
-    )
+    evidence = """
+    measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no error
+      code (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy,
+      stream_sync_after_destroy)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
+      cudaStreamDestroy)
+    """
     VALID = """
 ## destroyed after the last use
 stream = cu.cuStreamCreate(0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 
 
@@ -28,17 +27,11 @@ class SurfaceDestroyTwice(DestroyTwice):
     summary = "a surface object is destroyed twice"
     help = "let one owner destroy the surface object, and clear its handle at that moment"
     kind = Kind.SURFACE_OBJECT
-    evidence = (
-        measured(
-            "accepted without an error",
-            "surface_destroy_twice",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Surface Object Management, cudaDestroySurfaceObject",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: accepted without an error (surface_destroy_twice)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Surface Object Management,
+      cudaDestroySurfaceObject)
+    """
     VALID = """
 ## destroyed once
 array = cu.array()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import measured
 from cuvet.rules.lifecycle import USES, NeverCreated
 
 
@@ -31,16 +30,10 @@ class SurfaceNeverCreated(NeverCreated):
     kind = Kind.SURFACE_OBJECT
     outcomes = (1, 400)
     verbs = USES
-    evidence = (
-        measured(
-            "asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE",
-            "surface_use_after_destroy",
-        ),
-        measured(
-            "destroying a number that names none is accepted",
-            "texture_null",
-        ),
-    )
+    evidence = """
+    measured: asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE (surface_use_after_destroy)
+    measured: destroying a number that names none is accepted (texture_null)
+    """
     VALID = """
 ## created first
 surface = cu.surface(cu.array())

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import ParentGone
 
 
@@ -32,17 +31,14 @@ class SurfaceUseAfterContextDestroy(ParentGone):
     help = "destroy the surface object before its context, and the context last"
     kind = Kind.SURFACE_OBJECT
     outcomes_of: ClassVar = {"cuSurfObjectGetResourceDesc": (1,)}
-    evidence = (
-        documented(
-            "Destroys and cleans up all resources associated with the context. It is the caller's responsibility "
-            "to ensure that the context or its resources are not accessed or passed in subsequent API calls and "
-            "doing so will result in undefined behavior.",
-            "CUDA Driver API, Context Management, cuCtxDestroy",
-        ),
-        measured("cuSurfObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE", "context_gone_surface_asked"),
-        measured("cuSurfObjectDestroy: accepted without an error", "context_gone_surface_destroy"),
-    )
-    succeeds: ClassVar = {"cuSurfObjectDestroy": evidence[2]}
+    evidence = """
+    documented: Destroys and cleans up all resources associated with the context. It is the caller's responsibility to
+      ensure that the context or its resources are not accessed or passed in subsequent API calls and doing so will
+      result in undefined behavior. (CUDA Driver API, Context Management, cuCtxDestroy)
+    measured: cuSurfObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE (context_gone_surface_asked)
+    measured, cuSurfObjectDestroy succeeds: cuSurfObjectDestroy: accepted without an error
+      (context_gone_surface_destroy)
+    """
     VALID = """
 ## context destroyed last
 own = cu.cuCtxCreate(0, 0, device)

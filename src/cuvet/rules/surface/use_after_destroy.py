@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -28,16 +27,11 @@ class SurfaceUseAfterDestroy(UseAfterDestroy):
     help = "destroy the surface object after its last use, or clear the variable that still holds it"
     kind = Kind.SURFACE_OBJECT
     outcomes = (1,)
-    evidence = (
-        measured(
-            "asking for its resource: CUDA_ERROR_INVALID_VALUE",
-            "surface_use_after_destroy",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Surface Object Management, cudaDestroySurfaceObject",
-        ),
-    )
+    evidence = """
+    measured: asking for its resource: CUDA_ERROR_INVALID_VALUE (surface_use_after_destroy)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Surface Object Management,
+      cudaDestroySurfaceObject)
+    """
     VALID = """
 ## destroyed after its last use
 array = cu.array()

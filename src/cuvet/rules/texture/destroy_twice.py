@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import DestroyTwice
 
 
@@ -28,17 +27,11 @@ class TextureDestroyTwice(DestroyTwice):
     summary = "a texture object is destroyed twice"
     help = "let one owner destroy the texture object, and clear its handle at that moment"
     kind = Kind.TEXTURE_OBJECT
-    evidence = (
-        measured(
-            "accepted without an error",
-            "texobj_destroy_twice",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Texture Object Management, cudaDestroyTextureObject",
-        ),
-    )
-    succeeds = evidence[0]
+    evidence = """
+    measured, succeeds: accepted without an error (texobj_destroy_twice)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Texture Object Management,
+      cudaDestroyTextureObject)
+    """
     VALID = """
 ## destroyed once
 array = cu.array()

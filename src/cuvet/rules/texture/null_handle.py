@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import recorded
 from cuvet.rules.lifecycle import NullHandle
 
 
@@ -28,7 +27,9 @@ class TextureNullHandle(NullHandle):
     kind = Kind.TEXTURE_OBJECT
     outcomes = (1,)
     only_if_failed = True
-    evidence = (recorded("asking 0 for what it reads: CUDA_ERROR_INVALID_VALUE"),)
+    evidence = """
+    recorded: asking 0 for what it reads: CUDA_ERROR_INVALID_VALUE
+    """
     VALID = """
 ## with a texture object
 texture = cu.texture(cu.array())

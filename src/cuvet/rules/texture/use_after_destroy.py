@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.evidence import documented, measured
 from cuvet.rules.lifecycle import UseAfterDestroy
 
 
@@ -28,16 +27,11 @@ class TextureUseAfterDestroy(UseAfterDestroy):
     help = "destroy the texture object after its last use, or clear the variable that still holds it"
     kind = Kind.TEXTURE_OBJECT
     outcomes = (1,)
-    evidence = (
-        measured(
-            "asking for its resource: CUDA_ERROR_INVALID_VALUE",
-            "texture_use_after_destroy",
-        ),
-        documented(
-            "Use of the handle after this call is undefined behavior.",
-            "CUDA Runtime API, Texture Object Management, cudaDestroyTextureObject",
-        ),
-    )
+    evidence = """
+    measured: asking for its resource: CUDA_ERROR_INVALID_VALUE (texture_use_after_destroy)
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Texture Object Management,
+      cudaDestroyTextureObject)
+    """
     VALID = """
 ## destroyed after its last use
 array = cu.array()

@@ -1,0 +1,61 @@
+"""The text of evidence: what is read from it, and what a mistake in it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuvet.findings import Evidence
+from cuvet.rules.evidence import RECORDED, evidence_of, succeeding
+from cuvet.rules.rule import Rule
+
+
+def rule(text: str) -> type[Rule]:
+    return type("Written", (Rule,), {"name": "noun-wrong", "evidence": text})
+
+
+def test_each_kind_has_its_source() -> None:
+    written = rule("""
+    measured: it fails (free_twice,
+      freehost_interior)
+    recorded: it fails (always)
+    documented: it may fail (CUDA Driver API, cuMemFree())
+    reported, succeeds: it did not fail (https://github.com/a/b/issues/1)
+    """)
+    measured, recorded, documented, reported = evidence_of(written)
+    assert measured.kind == "measured"
+    assert measured.text == "it fails"
+    assert measured.source.endswith(", free_twice, freehost_interior")
+    assert recorded == Evidence(kind="measured", text="it fails (always)", source=RECORDED)
+    assert documented == Evidence(kind="documented", text="it may fail", source="CUDA Driver API, cuMemFree()")
+    assert reported.source == "https://github.com/a/b/issues/1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "calls"),
+    [
+        ("recorded", set()),
+        ("recorded, succeeds", {"*"}),
+        ("recorded, cuMemFree succeeds", {"cuMemFree"}),
+        ("recorded, cuMemFree and cuMemFreeAsync succeed", {"cuMemFree", "cuMemFreeAsync"}),
+    ],
+)
+def test_the_kind_says_which_calls_succeed(kind: str, calls: set[str]) -> None:
+    written = rule(f"{kind}: no error\nrecorded: other calls succeed\n")
+    assert succeeding(written) == calls
+    assert written.can_succeed("cuMemFree") == bool(calls)
+    assert written.can_succeed("cuMemFreeHost") == (calls == {"*"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("guessed: it fails (free_twice)", "`guessed` is none of measured, recorded, documented, reported"),
+        ("recorded, always: no error", "`recorded, always` is none of"),
+        ("measured: it fails", "`it fails` does not end in its source"),
+        ("measured: it fails (no_such_fact)", "there is no fact no_such_fact"),
+        ("measured it fails", "`measured it fails` is no field"),
+    ],
+)
+def test_a_mistake_names_the_rule(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^noun-wrong, evidence: {message}"):
+        evidence_of(rule(text))
