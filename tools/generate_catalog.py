@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from clang.cindex import Cursor, CursorKind, Index, TranslationUnit, Type, TypeKind
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+
+from cuvet.image import dynamic
+from cuvet.image.source import opened
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "headers"
@@ -511,10 +512,8 @@ def merged_structs(per_version: dict[str, dict[str, dict[str, Any]]]) -> list[di
 def exported(version: str) -> set[str]:
     """Symbols that this release's libcudart exports."""
     (library,) = (CACHE / version).rglob("libcudart.so.*")
-    with library.open("rb") as stream:
-        table = ELFFile(stream).get_section_by_name(".dynsym")
-        assert isinstance(table, SymbolTableSection)
-        return {symbol.name for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"}
+    with opened(library) as source:
+        return {symbol.name for symbol in dynamic.symbols(source) if symbol.defined}
 
 
 def write(path: Path, tables: dict[str, Any]) -> None:

@@ -13,9 +13,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
+from cuvet.image import dynamic
+from cuvet.image.source import opened
 from generate_catalog import CACHE
 
 # For each library and release, oldest first, the wheel.
@@ -75,13 +74,7 @@ def fetched(requirement: str) -> Path:
 
 
 def exported(library: Path) -> list[str]:
-    """Functions that a shared object exports, by name."""
-    with library.open("rb") as stream:
-        table = ELFFile(stream).get_section_by_name(".dynsym")
-        assert isinstance(table, SymbolTableSection)
-        functions = {
-            symbol.name
-            for symbol in table.iter_symbols()
-            if symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC")
-        }
+    """Functions (STT_FUNC, STT_GNU_IFUNC) that a shared object exports, by name."""
+    with opened(library) as source:
+        functions = {symbol.name for symbol in dynamic.symbols(source) if symbol.defined and symbol.type in (2, 10)}
     return sorted(name for name in functions if not name.startswith("_Z"))

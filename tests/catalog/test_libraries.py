@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from clang.cindex import CursorKind, Index
-from elftools.elf.elffile import ELFFile
 
 from cuvet.catalog import (
     NOT_SHARED_BETWEEN_THREADS,
@@ -30,6 +29,8 @@ from cuvet.catalog import (
     status_value,
 )
 from cuvet.catalog.authored.libraries import CUDA_HANDLES, TABLES
+from cuvet.image import dynamic
+from cuvet.image.source import opened
 
 NVIDIA = Path(next(iter(find_spec("nvidia").submodule_search_locations))) / "cu13"  # type: ignore[union-attr, arg-type]
 LIBRARIES = pytest.mark.parametrize("library", libraries().values(), ids=list(libraries()))
@@ -199,9 +200,8 @@ def test_the_installed_library_has_the_same(api: str, header: str, shared_object
         if cursor.kind == CursorKind.FUNCTION_DECL and cursor.spelling in library.by_symbol
     }
     assert len(declared) >= 12
-    with (NVIDIA / "lib" / shared_object).open("rb") as stream:
-        symbols = ELFFile(stream).get_section_by_name(".dynsym")
-        exported = {symbol.name for symbol in symbols.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"}  # type: ignore[union-attr]
+    with opened(NVIDIA / "lib" / shared_object) as source:
+        exported = {symbol.name for symbol in dynamic.symbols(source) if symbol.defined}
     assert declared.keys() - exported <= {"nvrtcGetTypeName"}
     for symbol, count in declared.items():
         signature = library.by_symbol[symbol].signature(symbol, shared_object)

@@ -38,7 +38,7 @@ from cuvet.doctor.state import State
 
 ROOTS = Path(__file__).parent / "roots"
 MACHINES = {"EM_X86_64": 62, "EM_AARCH64": 183}
-CACHE_FLAGS = {"EM_X86_64": 0x0303, "EM_AARCH64": 0x0A03}
+CACHE_FLAGS = {MACHINES["EM_X86_64"]: 0x0303, MACHINES["EM_AARCH64"]: 0x0A03}
 
 
 def case_names() -> list[str]:

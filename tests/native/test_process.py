@@ -8,11 +8,11 @@ import signal
 import subprocess
 
 import pytest
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 from tests.native.conftest import NATIVE, SHIM, Bench
 
 from cuvet.catalog import driver, libraries
+from cuvet.image import dynamic
+from cuvet.image.source import opened
 
 END_UNSEEN, END_EXIT, END_EXEC = 0, 1, 2
 DRIVER_PAST_SHIM, LIMIT_REACHED, INHERITED_CONTEXT = 1, 2, 3
@@ -359,10 +359,8 @@ def test_the_emulated_device_answers_versions_as_the_driver_does(bench: Bench) -
 
 
 def test_the_shim_exports_driver_libraries_and_hooks_and_nothing_else() -> None:
-    with SHIM.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".dynsym")
-        assert isinstance(table, SymbolTableSection)
-        exported = {symbol.name for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF" and symbol.name}
+    with opened(SHIM) as source:
+        exported = {symbol.name for symbol in dynamic.symbols(source) if symbol.defined}
     undeclared = {"cuEGLApiInit", "cuMemGetAttribute", "cuMemGetAttribute_v2"}
     own = {name for name in exported if name.startswith("cuvet_")}
     wrapped = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -191,3 +193,21 @@ def test_a_module_that_is_no_library_has_no_names(tmp_path: Path) -> None:
     for name, data in (("text", b"abc"), ("cut", b"\x7fELF\2\1"), ("zeros", b"\x7fELF\2\1".ljust(4096, b"\0"))):
         (tmp_path / name).write_bytes(data)
         assert ElfSymbols(str(tmp_path / name), "").function(0x10).function == f"{name}+0x10"
+
+
+def test_a_note_that_is_a_hole_of_a_terabyte_is_not_read(tmp_path: Path) -> None:
+    """Of the build id, which is looked at before it is known whether the file is the recorded one."""
+    names, huge, file = b"\0.note.gnu.build-id\0.shstrtab\0", 1 << 40, tmp_path / "sparse.so"
+    section, names_at = struct.Struct("<IIQQQQIIQQ"), 64 + 3 * 64
+    rows = bytes(64) + section.pack(1, 7, 0, 0, 4096, huge, 0, 0, 4, 0)
+    rows += section.pack(names.index(b".shstrtab"), 3, 0, 0, names_at, len(names), 0, 0, 1, 0)
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 0, 64, 0, 64, 0, 0, 64, 3, 2)
+    file.write_bytes(header + rows + names)
+    with file.open("r+b") as opened:
+        opened.truncate(4096 + huge)
+    tracemalloc.start()
+    try:
+        assert ElfSymbols(str(file), "ab" * 20).function(0x10).function == "sparse.so+0x10"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

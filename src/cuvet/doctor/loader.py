@@ -16,6 +16,7 @@ from functools import cache
 from cuvet.doctor import elf
 from cuvet.doctor.elf import Elf
 from cuvet.doctor.machine import Machine
+from cuvet.image.dynamic import EM_AARCH64, EM_X86_64
 
 CACHE = "/etc/ld.so.cache"
 MAPPED = "loaded by the process"
@@ -23,9 +24,9 @@ MAPPED = "loaded by the process"
 _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _CACHE_HEADER = struct.Struct("<20sII20x")
 _CACHE_ENTRY = struct.Struct("<iIIIQ")
-_CACHE_FLAGS = {"EM_X86_64": 0x0303, "EM_AARCH64": 0x0A03}
-_MULTIARCH = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
-NATIVE = "EM_AARCH64" if os.uname().machine == "aarch64" else "EM_X86_64"
+_CACHE_FLAGS = {EM_X86_64: 0x0303, EM_AARCH64: 0x0A03}
+_MULTIARCH = {EM_X86_64: "x86_64-linux-gnu", EM_AARCH64: "aarch64-linux-gnu"}
+NATIVE = EM_AARCH64 if os.uname().machine == "aarch64" else EM_X86_64
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _copies(machine: Machine, soname: str, requesters: tuple[str, ...]) -> Itera
                 yield Copy(path, machine.realpath(path), place.why)
 
 
-def _loadable(machine: Machine, path: str, kind: str) -> bool:
+def _loadable(machine: Machine, path: str, kind: int) -> bool:
     """The loader passes over files of another machine; what is not ELF at all it would take, and fail."""
     if not machine.is_file(path):
         return False
@@ -158,7 +159,7 @@ def _directories(machine: Machine, entries: tuple[str, ...], why: str, asking: E
 
 
 @cache
-def cached(machine: Machine, kind: str = NATIVE) -> tuple[tuple[str, str], ...]:
+def cached(machine: Machine, kind: int = NATIVE) -> tuple[tuple[str, str], ...]:
     """(soname, path) of ``/etc/ld.so.cache`` for that kind of machine, in its order; nothing if there is none or it is of an old format."""
     if not machine.is_file(CACHE):
         return ()

@@ -16,6 +16,8 @@ _SYMBOL_TABLE, _NO_BITS = 2, 8
 _COMPRESSED = 0x800
 _MOST_SECTIONS = 1 << 20
 _MOST_OVERLAP = 16
+_MOST_BYTES = 1 << 27
+"""Of a table that is read whole: a file may name more, and hold nothing but holes."""
 _NAMES_ELSEWHERE = 0xFFFF
 """SHN_XINDEX: the number does not fit, the first section's header has it."""
 
@@ -34,7 +36,8 @@ class Section:
 
     @property
     def data(self) -> bytes:
-        return self.contents.read(0, self.contents.size)
+        """ImageError if there is too much to be read at once."""
+        return whole(self.contents)
 
     @property
     def unpacked_size(self) -> int:
@@ -80,7 +83,7 @@ class Elf:
             raise ImageError("the symbol table has no names")
         contents = table.data
         rows = list(_SYMBOL.iter_unpack(contents[: len(contents) // _SYMBOL.size * _SYMBOL.size]))
-        names = _texts(self.sections[table.link].data, [row[0] for row in rows])
+        names = texts(self.sections[table.link].contents, [row[0] for row in rows])
         return tuple(
             Symbol(name, info & 15, other, section, value, size)
             for name, (_, info, other, section, value, size) in zip(names, rows, strict=True)
@@ -115,8 +118,7 @@ def parse(file: bytes | Source) -> Elf:
         names_index = rows[0][6]
     if names_index >= len(rows):
         raise ImageError("the ELF file's sections have no names")
-    table = _contents(source, rows[names_index])
-    names = _texts(table.read(0, table.size), [row[0] for row in rows])
+    names = texts(_contents(source, rows[names_index]), [row[0] for row in rows])
     sections = tuple(
         Section(name, row[1], row[2], row[6], row[4], row[5], _contents(source, row))
         for name, row in zip(names, rows, strict=True)
@@ -145,8 +147,16 @@ def _contents(source: Source, row: tuple[int, ...]) -> Source:
     return source.part(row[4], row[5])
 
 
-def _texts(table: bytes, starts: list[int]) -> list[str]:
+def whole(source: Source) -> bytes:
+    """All bytes. ImageError if they are too many."""
+    if source.size > _MOST_BYTES:
+        raise ImageError(f"a table of {source.size:,} bytes")
+    return source.read(0, source.size)
+
+
+def texts(strings: Source, starts: list[int]) -> list[str]:
     """The string at each of these places. ImageError if they overlap so that together they are many times the table."""
+    table = whole(strings)
     found, room = [], _MOST_OVERLAP * (len(table) + 1)
     for start in starts:
         end = table.find(b"\0", start) if start < len(table) else start

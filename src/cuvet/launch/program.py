@@ -6,10 +6,11 @@ import os
 import shutil
 import stat
 from dataclasses import dataclass
+from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
+from cuvet.image import dynamic
+from cuvet.image.errors import ImageError
+from cuvet.image.source import opened
 
 _ASAN = ("libasan.so", "libclang_rt.asan")
 
@@ -60,13 +61,10 @@ def _interpreter(path: str) -> str | None:
 
 def _of_elf(path: str, elf_path: str) -> Executable:
     try:
-        with open(elf_path, "rb") as file:
-            elf = ELFFile(file)
-            if not any(segment["p_type"] == "PT_INTERP" for segment in elf.iter_segments()):
-                return Executable(path, note=f"{elf_path} is statically linked: cuvet sees none of its CUDA calls")
-            dynamic = elf.get_section_by_name(".dynamic")
-            tags = dynamic.iter_tags("DT_NEEDED") if isinstance(dynamic, DynamicSection) else ()
-            needed = [str(getattr(tag, "needed", "")) for tag in tags]
-    except (OSError, ELFError):
+        with opened(Path(elf_path)) as source:
+            elf = dynamic.read(source)
+    except (OSError, ImageError):
         return Executable(path)
-    return Executable(path, preload=not any(library.startswith(_ASAN) for library in needed))
+    if elf.interpreter is None:
+        return Executable(path, note=f"{elf_path} is statically linked: cuvet sees none of its CUDA calls")
+    return Executable(path, preload=not any(library.startswith(_ASAN) for library in elf.needed))
