@@ -138,7 +138,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     library_log: tuple[str, ...] = ()
     """What cuDNN's log says about this call, one line each: a status and its reason."""
     repeats: int = 1
-    """How often this finding (same rule, same place) occurred; repeats are folded."""
+    """How many calls have this finding (same rule, same place); they are folded."""
     processes: int = 1
     """In how many processes it occurred, with the same message and stack; ``site`` is in the first."""
     consequences: tuple[Finding, ...] = ()

@@ -108,6 +108,20 @@ def test_repeats_at_one_place_are_one_finding(tmp_path: Path) -> None:
     assert [finding.repeats for finding in found.findings] == [5]
 
 
+def test_a_call_that_breaks_a_rule_twice_counts_once(tmp_path: Path) -> None:
+    t, to, source = Thread(), 0xA000_0000, 0xB000_0000
+    records = t.setup()
+    for memory in (to, source):
+        records += t.call("cuMemAlloc", 1, 4096, outputs=[(0, Kind.MEMORY, 1, memory)]) + t.call("cuMemFree", memory)
+    copies = (t.call("cuMemcpyDtoD", to, source, 64, status=1, flags=w.FAILED, stack=9) for _ in range(3))
+    (found,) = report(tmp_path, records + b"".join(copies)).findings
+    assert (found.name, found.repeats) == ("memory-use-after-free", 3)
+    assert "device-memory#1" in found.message
+    assert [each for each in found.because if each.startswith("likewise:")] == [
+        "likewise: copy of 64 bytes from device-memory#2, which was freed before this call"
+    ]
+
+
 @pytest.mark.parametrize(("line", "expected"), [(10, [(10, 3)]), (11, [(5, 2), (5, 1)])])
 def test_the_same_finding_in_several_processes_is_one(
     tmp_path: Path, line: int, expected: list[tuple[int, int]]

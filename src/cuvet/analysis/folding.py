@@ -11,6 +11,9 @@ from cuvet.analysis.calls import RecordedCall
 from cuvet.findings import SEVERITIES, Finding, UnexplainedFailure
 from cuvet.rules.rule import Violation
 
+MOST_OTHERS = 5
+"""Of what else one rule says about one call."""
+
 
 @dataclass(eq=False)
 class Fold:
@@ -20,12 +23,24 @@ class Fold:
     cause: Fold | None = None
     processes: set[int] = field(default_factory=set)
     repeats: int = 0
+    others: dict[str, None] = field(default_factory=dict)
+    """What else the rule says about the first call: of its other arguments."""
     consequences: list[Fold] = field(default_factory=list)
+    _last: RecordedCall | None = None
+
+    def count(self, call: RecordedCall | None, message: str) -> None:
+        """Count a call once, however often it breaks the rule. None: of a fault."""
+        if call is None or call is not self._last:
+            self.repeats += 1
+            self._last = call
+        elif self.repeats == 1 and message != self.finding.message and len(self.others) < MOST_OTHERS:
+            self.others[message] = None
 
     def told(self) -> Finding:
         """The finding as it stands in the report."""
         return msgspec.structs.replace(
             self.finding,
+            because=self.finding.because + tuple(f"likewise: {message}" for message in self.others),
             repeats=self.repeats,
             processes=len(self.processes),
             consequences=tuple(each.told() for each in self.consequences),
@@ -42,9 +57,16 @@ class Findings:
     _by_call: dict[tuple[object, ...], Fold] = field(default_factory=dict)
     _by_place: dict[tuple[object, ...], Fold] = field(default_factory=dict)
 
-    def add(self, key: tuple[object, ...], build: Callable[[], Finding], cause: Fold | None = None) -> Fold:
+    def add(
+        self,
+        key: tuple[object, ...],
+        build: Callable[[], Finding],
+        cause: Fold | None = None,
+        call: RecordedCall | None = None,
+        message: str = "",
+    ) -> Fold:
         """``key`` tells cheaply that a finding is a repeat; otherwise it is built, and may yet have the place of another. ``cause``:
-        what it follows from."""
+        what it follows from. ``call``: which was judged, in the words of ``message``."""
         cause = cause.cause or cause if cause else None
         key = (*key, cause)
         fold = self._by_call.get(key)
@@ -56,7 +78,7 @@ class Findings:
             self._by_call[key] = self._by_place[here] = fold
             self._by_place.setdefault(anywhere, fold)
             fold.processes.add(new.site.process)
-        fold.repeats += 1
+        fold.count(call, message)
         return fold
 
     def _new(self, finding: Finding, cause: Fold | None) -> Fold:

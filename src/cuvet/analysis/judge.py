@@ -126,7 +126,9 @@ class Judge:
         key: tuple[object, ...] = (violation.rule.code, blamed.process)
         if not violation.rule.of_process:
             key += (blamed.stack or blamed.thread, blamed.entry_point.id)
-        fold = self._findings.add(key, lambda: finding(blamed, violation, answer=answer), cause_of(violation))
+        fold = self._findings.add(
+            key, lambda: finding(blamed, violation, answer=answer), cause_of(violation), call, violation.message
+        )
         if fold not in blamed.reported:
             blamed.reported += (fold,)
 
