@@ -10,10 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuvet.catalog import (
-    LIBRARY_DESCRIPTORS,
-    LIBRARY_HANDLES,
-    NOT_SHARED_BETWEEN_THREADS,
-    OF_CONTEXT,
     Catalog,
     EntryPoint,
     Kind,
@@ -25,6 +21,7 @@ from cuvet.catalog import (
 )
 from cuvet.catalog.answers import ANSWERS, EVERY
 from cuvet.catalog.hot import FOLLOWED
+from cuvet.catalog.kinds import FUNCTIONS, LIBRARY_DESCRIPTORS, LIBRARY_HANDLES, NOT_SHARED_BETWEEN_THREADS, OF_CONTEXT
 from cuvet.model.statuses import STICKY
 from cuvet.recording import layout
 
@@ -226,7 +223,7 @@ def action_of(role: Role, verbs: dict[Verb, str]) -> str | None:
     action = verbs.get(role.verb)
     if action is None or not role.parameter:
         return None
-    if action == "LAUNCHES" and role.kind not in (Kind.FUNCTION, Kind.KERNEL):
+    if action == "LAUNCHES" and role.kind not in FUNCTIONS:
         action = "USES"
     if (action == "STREAM" and role.kind is not Kind.STREAM) or (action == "RECORDS" and role.kind is not Kind.EVENT):
         action = "USES"

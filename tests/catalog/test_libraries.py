@@ -13,7 +13,6 @@ import pytest
 from clang.cindex import CursorKind, Index
 
 from cuvet.catalog import (
-    NOT_SHARED_BETWEEN_THREADS,
     Catalog,
     EntryPoint,
     Kind,
@@ -29,6 +28,7 @@ from cuvet.catalog import (
     status_value,
 )
 from cuvet.catalog.authored.libraries import CUDA_HANDLES, TABLES
+from cuvet.catalog.kinds import NOT_SHARED_BETWEEN_THREADS
 from cuvet.image import dynamic
 from cuvet.image.source import opened
 

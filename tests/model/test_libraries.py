@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuvet.catalog import Kind, driver, libraries
-from cuvet.catalog.roles import LIBRARY_OBJECTS
+from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.model import Allocation, Call, Context, Model, Outcome
 from cuvet.model.objects import LibraryObject
 

@@ -47,5 +47,5 @@ def _left(model: Model) -> str:
 
 def plural(kind: Kind) -> str:
     """The name under which objects of this kind are counted: ``streams``, ``graph_nodes``."""
-    noun = {Kind.MEMORY: "allocation", Kind.HOST_MEMORY: "host allocation"}.get(kind, kind.noun).replace(" ", "_")
+    noun = kind.counted.replace(" ", "_")
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

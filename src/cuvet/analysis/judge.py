@@ -17,6 +17,7 @@ from cuvet.analysis.folding import Findings, cause_of
 from cuvet.analysis.unexplained import Failures
 from cuvet.catalog.answers import answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_READY
+from cuvet.catalog.roles import ENDS
 from cuvet.model import Model, Outcome
 from cuvet.model.precedence import Stage
 from cuvet.recording.ordering import is_notable
@@ -26,7 +27,6 @@ from cuvet.rules.device.not_initialised import uninitialised
 from cuvet.rules.error import explain_failure
 from cuvet.rules.error.unchecked import lacks
 from cuvet.rules.library_handle.creation_failed import kind_not_made
-from cuvet.rules.lifecycle import ENDS
 from cuvet.rules.rule import Violation
 
 MOST_FAILURES = 10_000

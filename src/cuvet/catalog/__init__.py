@@ -17,27 +17,12 @@ from cuvet.catalog.catalog import (
     driver,
     runtime,
 )
+from cuvet.catalog.kinds import Kind
 from cuvet.catalog.libraries import libraries, recorded, recorded_entry_point
-from cuvet.catalog.roles import (
-    LIBRARY_DESCRIPTORS,
-    LIBRARY_HANDLES,
-    LIBRARY_OBJECTS,
-    NOT_SHARED_BETWEEN_THREADS,
-    OF_CONTEXT,
-    OWNED,
-    Kind,
-    Role,
-    Verb,
-)
+from cuvet.catalog.roles import Role, Verb
 from cuvet.catalog.statuses import api_of, status_name, status_value
 
 __all__ = [
-    "LIBRARY_DESCRIPTORS",
-    "LIBRARY_HANDLES",
-    "LIBRARY_OBJECTS",
-    "NOT_SHARED_BETWEEN_THREADS",
-    "OF_CONTEXT",
-    "OWNED",
     "Api",
     "Catalog",
     "EntryPoint",

@@ -6,12 +6,15 @@ import random
 from dataclasses import dataclass, field, replace
 
 from cuvet.catalog import Kind, driver
+from cuvet.catalog.kinds import OUTLIVES_CONTEXT
 from cuvet.conformance.play import Player, Step, Value
 from cuvet.conformance.recording import Row
 from cuvet.model.statuses import STICKY
 
 SAFE_WHEN_DEAD = {Kind.MEMORY, Kind.HOST_MEMORY, Kind.MODULE, Kind.GRAPH, Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT}
 """Kinds whose dead handles the driver refuses (measured: free_twice, texobj_destroy_twice, use_function_after_unload, …)."""
+_KEPT = OUTLIVES_CONTEXT | {Kind.HOST_MEMORY}
+"""What programs go on using when its context is gone: of host memory they find out that it went with it."""
 SAFE_WHEN_NULL = SAFE_WHEN_DEAD | {Kind.EVENT, Kind.CONTEXT, Kind.GRAPH_EXEC, Kind.LIBRARY}
 
 DEAD_SHARE, NULL_SHARE, ELSEWHERE_SHARE, ODD_SHARE = 0.03, 0.02, 0.1, 0.04
@@ -137,9 +140,8 @@ class World:
                 thing.alive = False
 
     def kill_context(self, word: int) -> None:
-        outlive = {Kind.GRAPH, Kind.GRAPH_NODE, Kind.LIBRARY, Kind.MEMORY_POOL, Kind.USER_OBJECT, Kind.HOST_MEMORY}
         for thing in self.things:
-            if thing.context == word and thing.kind not in outlive:
+            if thing.context == word and thing.kind not in _KEPT:
                 thing.alive = False
         self.kill(Kind.CONTEXT, word)
 

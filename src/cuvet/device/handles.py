@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from cuvet.catalog import Kind
+from cuvet.catalog.kinds import BY_NUMBER, Kind
 
 _HEAP = 0x5600_0000_0000
 _SPACING = 0x1_0000_0000
-_SIZES = {Kind.STREAM: 0x160, Kind.EVENT: 0x230, Kind.CONTEXT: 0x6A30, Kind.GRAPH: 0x3E0, Kind.FUNCTION: 0x4E0}
-_USUAL_SIZE = 0x1D0
-_COUNTED = {Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT, Kind.CUFFT_PLAN}
-"""Kinds whose handles are small numbers rather than addresses."""
+_USUAL_SPACING = 0x1D0
 
 
 class Handles:
@@ -33,9 +30,9 @@ class Handles:
     def _fresh(self, kind: Kind) -> int:
         count = self._issued.get(kind, 0)
         self._issued[kind] = count + 1
-        if kind in _COUNTED:
+        if kind in BY_NUMBER:
             return count + 1
-        return self._base + kind * _SPACING + 0x1000 + count * _SIZES.get(kind, _USUAL_SIZE)
+        return self._base + kind * _SPACING + 0x1000 + count * (kind.row.spacing or _USUAL_SPACING)
 
     def retire(self, kind: Kind, value: int) -> None:
         """The value may be issued again. Values that this never issued, or that are free already, stay as they are."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.kinds import ALLOCATIONS
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.objects import Event, Stream
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _UNSAFE_ON_STREAM = frozenset({(Kind.MEMORY, Verb.ALLOCATES), (Kind.MEMORY, Verb.FREES)})
 _UNSAFE = frozenset(
     {
-        *((kind, verb) for kind in (Kind.MEMORY, Kind.HOST_MEMORY) for verb in (Verb.ALLOCATES, Verb.FREES)),
+        *((kind, verb) for kind in ALLOCATIONS for verb in (Verb.ALLOCATES, Verb.FREES)),
         *((Kind.HOST_MEMORY, verb) for verb in (Verb.REGISTERS, Verb.UNREGISTERS)),
         *((kind, verb) for kind in (Kind.STREAM, Kind.EVENT, Kind.CONTEXT) for verb in (Verb.BLOCKS, Verb.QUERIES)),
         *((kind, verb) for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY) for verb in (Verb.CREATES, Verb.DESTROYS)),

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind
+from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.model.objects import Function
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def text_of(call: Call | None) -> bytes:
 
 def loaded_from(found: Object | None) -> bytes:
     """The PTX behind a module, a library, or a function of one."""
-    while found is not None and found.kind in (Kind.FUNCTION, Kind.KERNEL):
+    while found is not None and found.kind in FUNCTIONS:
         found = found.parent
     return text_of(None if found is None else found.created_by)
 

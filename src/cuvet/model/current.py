@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import OF_CONTEXT, Kind, Verb
+from cuvet.catalog.kinds import ALLOCATIONS, BY_NUMBER, OF_CONTEXT
+from cuvet.catalog.roles import ENDS, MAKES, Kind, Verb
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -18,11 +19,9 @@ _MADE_IN_CONTEXT = OF_CONTEXT - {
     Kind.GRAPHICS_RESOURCE,
 }
 """The last three were not tried without a context."""
-_MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.REGISTERS})
-NUMBERED_IN_CONTEXT = frozenset({Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT})
+_MADE_THERE = MAKES | {Verb.REGISTERS}
+NUMBERED_IN_CONTEXT = BY_NUMBER & OF_CONTEXT
 """Kinds whose handles are numbers, from 1 in each context: another context does not know them, or has given them to its own."""
-_FREED = frozenset({Kind.MEMORY, Kind.HOST_MEMORY})
-_ENDS_MEMORY = frozenset({Verb.FREES, Verb.UNREGISTERS})
 _BUILT_IN_STREAMS = range(3)
 _LOOKS_AT_DESTROYED = frozenset({"cuCtxGetFlags"})
 """Entry points that need a current context, and do with a destroyed one."""
@@ -57,7 +56,7 @@ def _needs_context(entry_point: EntryPoint) -> bool:
     if entry_point.name in _BY_NAME or entry_point.name.startswith("cuOccupancy"):
         return True
     return any(
-        (role.verb in _MAKES and role.kind in _MADE_IN_CONTEXT and not role.parent and role.variant != "mapped")
+        (role.verb in _MADE_THERE and role.kind in _MADE_IN_CONTEXT and not role.parent and role.variant != "mapped")
         or (role.verb is Verb.DESTROYS and role.kind in NUMBERED_IN_CONTEXT)
         or (role.verb is Verb.BLOCKS and role.kind is Kind.CONTEXT)
         or (role.verb is Verb.USES and role.kind is Kind.CONTEXT and not role.parameter)
@@ -68,7 +67,7 @@ def _needs_context(entry_point: EntryPoint) -> bool:
 @cache
 def _ends_memory(entry_point: EntryPoint) -> bool:
     return any(
-        role.verb in _ENDS_MEMORY and role.kind in _FREED and role.variant != "mapped" for role in entry_point.roles
+        role.verb in ENDS and role.kind in ALLOCATIONS and role.variant != "mapped" for role in entry_point.roles
     )
 
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import LIBRARY_HANDLES, LIBRARY_OBJECTS, Kind, Role, Verb
+from cuvet.catalog.kinds import LIBRARY_HANDLES, LIBRARY_OBJECTS
+from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.objects import Allocation, Context, LibraryObject, Stream
 
 if TYPE_CHECKING:
@@ -19,18 +20,6 @@ if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
     from cuvet.rules.rule import Violation
-
-NULL_STATUS = {
-    Kind.CUDNN_HANDLE: (2000,),
-    Kind.CUBLAS_HANDLE: (1,),
-    Kind.CUBLASLT_HANDLE: (1,),
-    Kind.CUFFT_PLAN: (1,),
-    Kind.CURAND_GENERATOR: (101,),
-    Kind.CUSOLVER_HANDLE: (1,),
-    Kind.CUSPARSE_HANDLE: (1,),
-}
-"""What a call returns that is given no handle: CUDNN_STATUS_BAD_PARAM of cuDNN 9 (measured: cudnn_null_handle_use); CUFFT_INVALID_PLAN and
-the other libraries' NOT_INITIALIZED (documented)."""
 
 _CUDA_MISSING = {
     "cudnn": 1001,

@@ -44,20 +44,6 @@ MORE_THAN_ANY_GPU = 1 << 40
 LEGACY, PER_THREAD = 1, 2
 """CU_STREAM_LEGACY and CU_STREAM_PER_THREAD."""
 
-_ELSEWHERE = frozenset(
-    {
-        Kind.MEMORY,
-        Kind.HOST_MEMORY,
-        Kind.GRAPH,
-        Kind.GRAPH_NODE,
-        Kind.ARRAY,
-        Kind.FUNCTION,
-        Kind.KERNEL,
-        Kind.DEVICE,
-    }
-)
-"""Kinds whose handles also come from entry points that hand out many at once, or from no entry point at all."""
-
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -314,7 +300,7 @@ class Model:
         return self.table.all(kind, alive)
 
     def sees_all(self, kind: Kind) -> bool:
-        return self.initialised_by is not None and kind not in _ELSEWHERE
+        return self.initialised_by is not None and not kind.row.elsewhere
 
     # Contexts, devices, threads.
 
@@ -542,13 +528,8 @@ class Model:
         found = self.table.find(kind, handle, generation, scope)
         if found is None and scope:
             return self.table.find(kind, handle, generation) or self._ended_with_context(kind, handle)
-        if found is None and kind is Kind.FUNCTION:
-            return self.table.find(Kind.KERNEL, handle, generation)
-        if found is None and kind is Kind.KERNEL:
-            return self.table.find(Kind.FUNCTION, handle, generation)
-        if found is None and kind is Kind.CUBLASLT_HANDLE:
-            return self.table.find(Kind.CUBLAS_HANDLE, handle, generation)
-        return found
+        other = kind.stands_for if found is None else None
+        return found if other is None else self.table.find(other, handle, generation)
 
     def _ended_with_context(self, kind: Kind, handle: int) -> Object | None:
         """The newest object of that number, if its context was destroyed: what names it now names nothing else."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.catalog.kinds import BY_HANDLE
+from cuvet.catalog.roles import INTRODUCES, Role, Verb
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call
-
-_MADE = frozenset({Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.LOADS, Verb.POPS})
-_BY_ADDRESS = frozenset({Kind.NONE, Kind.DEVICE, Kind.MEMORY, Kind.HOST_MEMORY, Kind.ADDRESS_RANGE})
-
 
 POINTED_AT = "*"
 """``Role.field`` of a parameter that points to the handle itself."""
@@ -21,7 +18,7 @@ POINTED_AT = "*"
 
 def is_named(role: Role) -> bool:
     """Whether the role names, by handle, an object that is there already."""
-    return role.verb not in _MADE and role.kind not in _BY_ADDRESS
+    return role.verb not in INTRODUCES and role.kind in BY_HANDLE
 
 
 @cache

@@ -312,3 +312,17 @@ class LibraryObject(Object):
     stream_set_by: Call | None = None
     workspace: Allocation | None = None
     workspace_set_by: Call | None = None
+
+
+CLASSES: dict[Kind, type[Object]] = {
+    Kind.STREAM: Stream,
+    Kind.EVENT: Event,
+    Kind.MEMORY_POOL: MemoryPool,
+    Kind.FUNCTION: Function,
+    Kind.KERNEL: Function,
+    Kind.GRAPH: Graph,
+    Kind.GRAPH_EXEC: GraphExec,
+    Kind.GRAPH_NODE: GraphNode,
+    Kind.LINKER: Linker,
+}
+"""Of the kinds whose objects are made by their role alone, those that are more than an ``Object``."""

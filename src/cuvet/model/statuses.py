@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.kinds import SURVIVES_FAULT
 from cuvet.catalog.results import (
     CONTEXT_IS_DESTROYED,
     DEINITIALIZED,
@@ -16,7 +17,7 @@ from cuvet.catalog.results import (
     OUT_OF_MEMORY,
     SUCCESS,
 )
-from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.catalog.roles import ENDS, Kind, Role, Verb
 from cuvet.model.answers import OUTPUTS, STATUSES
 from cuvet.model.answers.event import of_query
 from cuvet.model.call import CRASH
@@ -64,21 +65,6 @@ _WORK = frozenset(
 _UNIFIED = frozenset({"cuMemcpy", "cuMemcpyAsync"})
 """Copies that find out themselves what an address is."""
 _MOVES = frozenset({Verb.READS, Verb.WRITES})
-_ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
-_WITHOUT_CONTEXT = frozenset(
-    {
-        Kind.GRAPH,
-        Kind.GRAPH_NODE,
-        Kind.LINKER,
-        Kind.USER_OBJECT,
-        Kind.CONTEXT,
-        Kind.LIBRARY,
-        Kind.MEMORY_POOL,
-        Kind.MEMORY_HANDLE,
-        Kind.ADDRESS_RANGE,
-    }
-)
-"""Kinds that no context owns: they go on working when one is lost."""
 
 
 def of_process(model: Model, call: Call) -> tuple[Stage, int] | None:
@@ -112,8 +98,8 @@ def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
         return (SUCCESS,)
     error = model.sticky_error(call)
     if error is not None:
-        verbs = {role.verb for role in entry_point.roles if role.kind not in _WITHOUT_CONTEXT}
-        if verbs & (_WORK | _ENDS) or _names_working(entry_point):
+        verbs = {role.verb for role in entry_point.roles if role.kind not in SURVIVES_FAULT}
+        if verbs & (_WORK | ENDS) or _names_working(entry_point):
             return (error[1],)
     for role in entry_point.roles:
         if role.verb is Verb.QUERIES:
@@ -175,7 +161,7 @@ def _tells_faults(entry_point: EntryPoint) -> bool:
     return entry_point.status and any(
         role.kind in (Kind.STREAM, Kind.EVENT)
         or role.verb in _MOVES
-        or (role.verb in _WORK | _ENDS and (role.kind not in _WITHOUT_CONTEXT or role.kind is Kind.CONTEXT))
+        or (role.verb in _WORK | ENDS and (role.kind not in SURVIVES_FAULT or role.kind is Kind.CONTEXT))
         for role in entry_point.roles
     )
 

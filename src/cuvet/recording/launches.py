@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cuvet.catalog import EntryPoint, Kind, Verb
+from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.model.call import Word
 from cuvet.recording import layout
 from cuvet.recording.records import LaunchPlace, Ring, SideTables
-
-_LAUNCHED = (Kind.FUNCTION, Kind.KERNEL)
 
 
 class Launched(NamedTuple):
@@ -49,7 +48,7 @@ def _in_order(slots: Any) -> Iterator[int]:
 
 
 def _launches(called: EntryPoint) -> bool:
-    return any(role.verb is Verb.LAUNCHES and role.kind in _LAUNCHED for role in called.roles)
+    return any(role.verb is Verb.LAUNCHES and role.kind in FUNCTIONS for role in called.roles)
 
 
 def _waits_for(called: EntryPoint, args: list[int], stream: int | None) -> bool:

@@ -25,6 +25,7 @@ import numpy as np
 from cuvet import catalog
 from cuvet.catalog import EntryPoint, Verb
 from cuvet.catalog.results import NOT_READY
+from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
@@ -35,8 +36,8 @@ SLACK_NS = 50_000_000
 _MOST_ALIKE = 1 << 17
 """Calls of libraries that are remembered."""
 
-_ENDS = {Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS, Verb.RESETS, Verb.RELEASES}
-_MAKES = {Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.RETAINS}
+_ENDS = ENDS | {Verb.RESETS, Verb.RELEASES}
+_MAKES = MAKES | {Verb.RETURNS, Verb.REGISTERS, Verb.RETAINS}
 _NOTABLE = (CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED).value
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _PENDING_BYTES = PENDING.to_bytes(4, "little")

@@ -8,16 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
-from cuvet.catalog.roles import LIBRARY_HANDLES, LIBRARY_OBJECTS, Kind, Verb
+from cuvet.catalog.kinds import LIBRARY_OBJECTS, NEEDED_BY_LIBRARIES
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.lifecycle import Named, named_among, was_seen_made
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
-
-HANDLES = LIBRARY_HANDLES | {Kind.NVRTC_PROGRAM, Kind.NVJITLINK_HANDLE}
-"""Kinds without which a library does nothing: never optional, as some descriptors are."""
 
 _SETTING = re.compile(r"Set|Get|Query|Create|Destroy|Estimate|bufferSize|Logger")
 _EXECUTING = re.compile(r"cufft(Xt)?Exec")
@@ -34,7 +32,7 @@ def works(entry_point: EntryPoint) -> bool:
     if entry_point.api == "cufft":
         return _EXECUTING.match(entry_point.name) is not None
     return not _SETTING.search(entry_point.name) and any(
-        role.verb is Verb.USES and role.kind in HANDLES for role in entry_point.roles
+        role.verb is Verb.USES and role.kind in NEEDED_BY_LIBRARIES for role in entry_point.roles
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.results import SUCCESS
-from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.catalog.roles import ENDS, INTRODUCES, Kind, Role, Verb
 from cuvet.model.objects import GraphNode
 from cuvet.model.precedence import Stage
 from cuvet.rules.rule import CRASH, Rule, Violation
@@ -24,11 +24,7 @@ from cuvet.rules.rule import CRASH, Rule, Violation
 if TYPE_CHECKING:
     from cuvet.model import Call, Model, Object
 
-MAKES = frozenset({Verb.CREATES, Verb.RETURNS, Verb.ALLOCATES, Verb.REGISTERS, Verb.LOADS, Verb.POPS})
-"""Verbs whose parameter does not name an object that has to exist already."""
-
-ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
-NAMES = frozenset(Verb) - MAKES
+NAMES = frozenset(Verb) - INTRODUCES
 USES = NAMES - ENDS
 
 _BUILT_IN_STREAMS = range(3)

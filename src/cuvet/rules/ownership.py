@@ -9,8 +9,6 @@ from cuvet.catalog.roles import Kind, Role, Verb
 if TYPE_CHECKING:
     from cuvet.model import Call, Context, Model, Object, Stream
 
-FUNCTIONS = frozenset({Kind.FUNCTION, Kind.KERNEL})
-
 
 def role_of(call: Call, verb: Verb, kinds: frozenset[Kind]) -> Role | None:
     """The call's first role of that verb and one of these kinds."""

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from cuvet.catalog import LIBRARY_OBJECTS, OWNED, Catalog, EntryPoint, Kind, Role, Verb, driver, libraries, runtime
+from cuvet.catalog import Catalog, EntryPoint, Kind, Role, Verb, driver, libraries, runtime
+from cuvet.catalog.kinds import FUNCTIONS, LIBRARY_OBJECTS, OWNED
+from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.device.runtime.forward import DRIVER_NAMES
 from cuvet.source.paths.handles import FIRST, NOWHERE, SIZE
 from cuvet.source.program import Value
@@ -42,9 +44,6 @@ _ALIKE = {
 }
 """Entry points of the runtime that the emulated runtime answers with more than one call of the driver, and the one of these that
 says what becomes of the objects. Parameters correspond by their roles (``cuvet.catalog.authored.runtime``)."""
-
-MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES})
-ENDS = frozenset({Verb.DESTROYS, Verb.FREES, Verb.UNREGISTERS})
 
 ASKING = frozenset({"cudaPointerGetAttributes", "cuPointerGetAttribute", "cuPointerGetAttributes"})
 """Who asks what a pointer is may find that it is none any more."""
@@ -140,7 +139,7 @@ def meaning(name: str) -> Meaning | None:
 
 def _makes(role: Role) -> bool:
     """Whether the handle that comes back is a new one: also one of a module's functions, which nobody ends by itself."""
-    return role.verb in MAKES or (role.verb is Verb.RETURNS and role.kind in (Kind.FUNCTION, Kind.KERNEL))
+    return role.verb in MAKES or (role.verb is Verb.RETURNS and role.kind in FUNCTIONS)
 
 
 @cache

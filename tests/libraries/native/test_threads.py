@@ -6,7 +6,8 @@ from tests.libraries.native.conftest import Fakes
 from tests.libraries.native.test_calls import is_suspect, run
 from tests.native.conftest import Bench
 
-from cuvet.catalog import NOT_SHARED_BETWEEN_THREADS, Kind
+from cuvet.catalog import Kind
+from cuvet.catalog.kinds import NOT_SHARED_BETWEEN_THREADS
 
 TWO_THREADS = """
     static uint64_t shared;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuvet.catalog import Kind
+from cuvet.catalog import Kind, Verb, driver
 from cuvet.conformance.play import Value
 from cuvet.conformance.world import Thing, World
 
@@ -24,25 +24,20 @@ def trap(world: World) -> None:
         world.over = False
 
 
-ENDS: dict[Kind, tuple[str, str]] = {
-    Kind.STREAM: ("cuStreamDestroy", "hStream"),
-    Kind.EVENT: ("cuEventDestroy", "hEvent"),
-    Kind.ARRAY: ("cuArrayDestroy", "hArray"),
-    Kind.MEMORY_POOL: ("cuMemPoolDestroy", "pool"),
-    Kind.GRAPH_EXEC: ("cuGraphExecDestroy", "hGraphExec"),
-    Kind.LIBRARY: ("cuLibraryUnload", "library"),
-    Kind.MODULE: ("cuModuleUnload", "hmod"),
-    Kind.GRAPH: ("cuGraphDestroy", "hGraph"),
+_NOT_ENDED = frozenset({Kind.CONTEXT, Kind.GRAPH_NODE})
+ENDS = {
+    role.kind: (entry_point.name, role.parameter)
+    for entry_point in driver().entry_points
+    for role in entry_point.roles
+    if role.verb is Verb.DESTROYS and role.kind not in _NOT_ENDED
+} | {
     Kind.MEMORY: ("cuMemFree", "dptr"),
-    Kind.MIPMAPPED_ARRAY: ("cuMipmappedArrayDestroy", "hMipmappedArray"),
-    Kind.TEXTURE_OBJECT: ("cuTexObjectDestroy", "texObject"),
-    Kind.SURFACE_OBJECT: ("cuSurfObjectDestroy", "surfObject"),
-    Kind.MEMORY_HANDLE: ("cuMemRelease", "handle"),
-    Kind.LINKER: ("cuLinkDestroy", "state"),
-    Kind.GREEN_CONTEXT: ("cuGreenCtxDestroy", "hCtx"),
-    Kind.USER_OBJECT: ("cuUserObjectRelease", "object"),
     Kind.HOST_MEMORY: ("cuMemFreeHost", "p"),
+    Kind.MEMORY_HANDLE: ("cuMemRelease", "handle"),
+    Kind.USER_OBJECT: ("cuUserObjectRelease", "object"),
 }
+"""The call that ends an object, and the parameter that names it; of some, what the roles do not tell: which of several, or that the
+last one ends it."""
 USES = {
     Kind.STREAM: (("cuStreamSynchronize", "hStream"), ("cuStreamQuery", "hStream")),
     Kind.EVENT: (("cuEventSynchronize", "hEvent"), ("cuEventQuery", "hEvent")),

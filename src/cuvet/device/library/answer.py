@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog import recorded as recorded_entry_points
-from cuvet.catalog.roles import LIBRARY_OBJECTS
+from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.device.invocation import MOST_ARRAY, BadAddress, read, write_word
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps

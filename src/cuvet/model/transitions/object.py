@@ -4,43 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.kinds import ALLOCATIONS, OUTLIVES_CONTEXT, WITHOUT_CONTEXT
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Event, Function, Graph, GraphExec, GraphNode, Linker, MemoryPool, Object, Stream
+from cuvet.model.objects import CLASSES, Event, Object, Stream
 from cuvet.model.transitions.registry import for_role
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
-
-_CLASSES: dict[Kind, type[Object]] = {
-    Kind.STREAM: Stream,
-    Kind.EVENT: Event,
-    Kind.MEMORY_POOL: MemoryPool,
-    Kind.FUNCTION: Function,
-    Kind.KERNEL: Function,
-    Kind.GRAPH: Graph,
-    Kind.GRAPH_EXEC: GraphExec,
-    Kind.GRAPH_NODE: GraphNode,
-    Kind.LINKER: Linker,
-}
-
-_WITHOUT_CONTEXT = frozenset(
-    {
-        Kind.MEMORY_POOL,
-        Kind.LIBRARY,
-        Kind.GRAPH,
-        Kind.USER_OBJECT,
-        Kind.MEMORY_HANDLE,
-        Kind.ADDRESS_RANGE,
-        Kind.GREEN_CONTEXT,
-    }
-)
-"""Kinds that belong to the process or to a device, and outlive every context."""
-
-_MAY_WAIT = frozenset({Kind.ARRAY, Kind.MIPMAPPED_ARRAY, Kind.MODULE, Kind.LIBRARY, Kind.HOST_MEMORY, Kind.GRAPH_EXEC})
-"""Kinds whose end may wait for the device: that the host has waited is the careful assumption."""
-
-_OUTLIVES_CONTEXT = _WITHOUT_CONTEXT | {Kind.GRAPH_EXEC, Kind.LINKER, Kind.KERNEL}
 
 
 def parameter(call: Call, name: str, absent: int = 0) -> int:
@@ -65,7 +36,7 @@ def owner(model: Model, call: Call, role: Role) -> Object | None:
     index = call.entry_point.index.get(role.parent)
     if index is None:
         green = model.green_context(call) if role.kind is Kind.STREAM else None
-        return None if role.kind in _OUTLIVES_CONTEXT else green.parent if green else model.living_context(call)
+        return None if role.kind in OUTLIVES_CONTEXT else green.parent if green else model.living_context(call)
     kind = next((other.kind for other in call.entry_point.roles if other.parameter == role.parent), Kind.NONE)
     return model.object_of(call, index, kind) if kind not in (Kind.NONE, Kind.DEVICE) else None
 
@@ -81,7 +52,7 @@ def create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 @for_role(Verb.RETURNS)
 def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     handle = output(call, outcome, role.parameter)
-    if not handle or role.kind in (Kind.NONE, Kind.DEVICE, Kind.MEMORY, Kind.HOST_MEMORY):
+    if not handle or role.kind in (Kind.NONE, Kind.DEVICE) or role.kind in ALLOCATIONS:
         return
     known = model.table.find(role.kind, handle)
     if known is None or not known.alive:
@@ -95,16 +66,16 @@ def destroy(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     index = call.entry_point.index[role.parameter]
     found = model.object_of(call, index, role.kind)
     if found is not None:
-        if role.kind in _MAY_WAIT:
+        if role.kind.row.end_waits:  # that the host has waited is the careful assumption
             model.order.finish_context(found.context)
         model.end(found, call)
 
 
 def make(model: Model, call: Call, outcome: Outcome, role: Role, handle: int) -> Object:
     """A new object of the role's kind."""
-    cls = _CLASSES.get(role.kind, Object)
+    cls = CLASSES.get(role.kind, Object)
     made = model.create(cls, role.kind, handle, call, outcome, role.parameter, owner(model, call, role))
-    if role.kind in _WITHOUT_CONTEXT:
+    if role.kind in WITHOUT_CONTEXT:
         made.context = None
     if isinstance(made, (Stream, Event)):
         made.flags = parameter(call, "Flags", parameter(call, "flags"))

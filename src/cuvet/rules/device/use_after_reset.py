@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import ENDS, Kind, Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.lifecycle import ENDS, NAMES, by_reset, chain, ending
+from cuvet.rules.lifecycle import NAMES, by_reset, chain, ending
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:

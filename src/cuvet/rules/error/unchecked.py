@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from cuvet.catalog import status_name
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import MAKES, Kind, Verb
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import NAMES, place
 from cuvet.rules.rule import Rule, Violation
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
-_MAKES = frozenset({Verb.CREATES, Verb.ALLOCATES, Verb.RETURNS, Verb.LOADS})
-_ALIKE = {Kind.KERNEL: Kind.FUNCTION}
-"""Kinds that stand for each other as arguments."""
+_MAKES = MAKES | {Verb.RETURNS, Verb.LOADS}
 
 
 class ErrorUnchecked(Rule):
@@ -140,4 +138,5 @@ def _made_since(first: Call, kind: Kind, model: Model) -> bool:
 
 
 def _alike(kind: Kind) -> Kind:
-    return _ALIKE.get(kind, kind)
+    """One kind for those that stand for each other as arguments."""
+    return min(kind, kind.stands_for or kind)

@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import OWNED, Kind, Verb
+from cuvet.catalog.kinds import OWNED
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
 from cuvet.rules.rule import Rule, Violation
 

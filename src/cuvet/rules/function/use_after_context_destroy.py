@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lifecycle import ParentGone
 
@@ -28,7 +29,7 @@ class FunctionUseAfterContextDestroy(ParentGone):
     summary = "a function is used after its context was destroyed"
     help = "let go of the function before its context, and the context last"
     kind = Kind.FUNCTION
-    kinds = frozenset({Kind.FUNCTION, Kind.KERNEL})
+    kinds = FUNCTIONS
     outcomes = (400,)
     evidence = """
     measured: launching it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lifecycle import ParentGone
 
@@ -26,7 +27,7 @@ class FunctionUseAfterUnload(ParentGone):
     summary = "a function is used after its module was unloaded"
     help = "keep the module loaded while its functions are used"
     kind = Kind.FUNCTION
-    kinds = frozenset({Kind.FUNCTION, Kind.KERNEL})
+    kinds = FUNCTIONS
     roots = frozenset({Kind.MODULE})
     outcomes = (400,)
     evidence = """

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import CRASH
@@ -27,7 +28,7 @@ class KernelUseAfterUnload(ParentGone):
     summary = "a kernel is used after its library was unloaded"
     help = "keep the library loaded while its kernels are used"
     kind = Kind.KERNEL
-    kinds = frozenset({Kind.FUNCTION, Kind.KERNEL})
+    kinds = FUNCTIONS
     roots = frozenset({Kind.LIBRARY})
     outcomes = (CRASH,)
     evidence = """

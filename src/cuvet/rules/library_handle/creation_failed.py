@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
-from cuvet.catalog.roles import LIBRARY_HANDLES, Kind, Verb
+from cuvet.catalog.kinds import LIBRARY_HANDLES
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.library_handles import returned
 from cuvet.rules.lifecycle import place
 from cuvet.rules.memory.exhausted import explain_exhausted

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind
+from cuvet.catalog.kinds import LIBRARY_OBJECTS
+from cuvet.catalog.roles import ENDS, Kind
 from cuvet.rules.library_handles import dead_unseen
-from cuvet.rules.lifecycle import ENDS, DestroyTwice, a
+from cuvet.rules.lifecycle import DestroyTwice, a
 from cuvet.rules.rule import ABORT, Violation
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.kinds import BY_NUMBER, NEEDED_BY_LIBRARIES
+from cuvet.catalog.roles import Verb
 from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
-from cuvet.rules.library_handles import HANDLES
 from cuvet.rules.lifecycle import a, named_among
 from cuvet.rules.rule import Rule, Violation
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
 _USES = frozenset({Verb.USES})
-_KINDS = HANDLES - {Kind.CUFFT_PLAN, Kind.CUBLASLT_HANDLE}
+_KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.stands_for)
 
 
 class LibraryHandleNeverCreated(Rule):

@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Verb
-from cuvet.model.library import NULL_STATUS, not_made
+from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
-from cuvet.rules.library_handles import HANDLES, is_null, returned
+from cuvet.rules.library_handles import is_null, returned
 from cuvet.rules.lifecycle import named, place, was_seen_made
 from cuvet.rules.rule import Rule, Violation
 
@@ -38,7 +39,7 @@ class LibraryHandleNotMade(Rule):
     severity = "error"
     summary = "a library's handle was not made, and it is used all the same"
     help = "check the status of the call that makes the handle; make it once for each device, and keep it"
-    kinds = HANDLES
+    kinds = NEEDED_BY_LIBRARIES
     verbs = _USES
     libraries = True
     only_for_dead = True
@@ -78,7 +79,7 @@ cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         for kind, (first, status) in not_made(model, call).items():
-            for use in named(call, model, kind, _USES) if kind in HANDLES else ():
+            for use in named(call, model, kind, _USES) if kind in NEEDED_BY_LIBRARIES else ():
                 if use.object is not None or was_seen_made(call, use):
                     continue
                 yield Violation(
@@ -86,7 +87,7 @@ cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
                     message=f"the {kind.noun} was not made: {returned(first, status)}",
                     argument=use.argument,
                     because=(f"{first.name} failed in {place(first)}, and no {kind.noun} was made since",),
-                    outcomes=NULL_STATUS.get(kind, ()) if is_null(use) else (),
+                    outcomes=kind.row.null_status if is_null(use) else (),
                     undefined=True,
                     only_if_failed=is_null(use),
                 )

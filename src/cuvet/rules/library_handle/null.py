@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.model.library import NULL_STATUS, not_made
+from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
-from cuvet.rules.library_handles import HANDLES, is_null
+from cuvet.rules.library_handles import is_null
 from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Rule, Violation
 
@@ -38,7 +39,7 @@ class LibraryHandleNull(Rule):
     severity = "error"
     summary = "a call of a library is given no handle"
     help = "make the handle before its first use"
-    kinds = HANDLES
+    kinds = NEEDED_BY_LIBRARIES
     verbs = _USES
     libraries = True
     only_for_dead = True
@@ -72,14 +73,14 @@ cu.cublas.cublasSetStream(0, 0)  # error: [library-handle-null]
 
     @classmethod
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        for use in named_among(call, model, HANDLES - not_made(model, call).keys(), _USES):
+        for use in named_among(call, model, NEEDED_BY_LIBRARIES - not_made(model, call).keys(), _USES):
             kind = use.role.kind
             if is_null(use) and (kind is Kind.CUFFT_PLAN or not use.role.null):
                 yield Violation(
                     rule=cls,
                     message=f"the {kind.noun} is NULL",
                     argument=use.argument,
-                    outcomes=NULL_STATUS.get(kind, ()),
+                    outcomes=kind.row.null_status,
                     undefined=True,
                     only_if_failed=True,
                 )

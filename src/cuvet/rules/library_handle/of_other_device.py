@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cuvet.model.objects import LibraryObject
     from cuvet.rules.lifecycle import Named
 
-_TIED = frozenset({Kind.CUBLAS_HANDLE, Kind.CUDNN_HANDLE})
+_TIED = frozenset(kind for kind in Kind if kind.row.tied)
 _KINDS = _TIED | {Kind.CUFFT_PLAN}
 _MANY_DEVICES = "cufftXt"
 

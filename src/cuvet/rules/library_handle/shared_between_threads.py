@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.kinds import Threads
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Rule, Violation
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model
 
-_KINDS = frozenset({Kind.CUDNN_HANDLE, Kind.CUFFT_PLAN, Kind.CURAND_GENERATOR, Kind.NCCL_COMMUNICATOR})
+_KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.NEVER)
 _ASKING = re.compile(r"Get|Query")
 
 

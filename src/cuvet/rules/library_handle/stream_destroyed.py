@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Kind
-from cuvet.rules.library_handles import HANDLES, handles_used, works
+from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
 
@@ -35,7 +36,7 @@ class LibraryHandleStreamDestroyed(Rule):
     severity = "error"
     summary = "a library computes on a stream that was destroyed"
     help = "give the handle another stream before its stream is destroyed"
-    kinds = HANDLES
+    kinds = NEEDED_BY_LIBRARIES
     libraries = True
     evidence = """
     measured: a launch on a destroyed stream: SIGSEGV in the driver, no error code (launch_on_destroyed_stream)
@@ -95,7 +96,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-stream
     def check(cls, call: Call, model: Model) -> Iterator[Violation]:
         if not works(call.entry_point):
             return
-        for use, handle in handles_used(call, model, HANDLES):
+        for use, handle in handles_used(call, model, NEEDED_BY_LIBRARIES):
             stream, since = handle.stream, handle.stream_set_by
             if stream is None or since is None or stream.destroyed_by is None or stream.killed_by is not None:
                 continue

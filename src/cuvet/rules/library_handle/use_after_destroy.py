@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import LIBRARY_OBJECTS
+from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
 from cuvet.rules.rule import Violation

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import LIBRARY_OBJECTS, Kind, Verb
+from cuvet.catalog.kinds import LIBRARY_OBJECTS
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation

@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.kinds import BY_NUMBER, NEEDED_BY_LIBRARIES
+from cuvet.catalog.roles import Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.library_handles import HANDLES
 from cuvet.rules.lifecycle import a, named_among, was_seen_made
 from cuvet.rules.rule import Rule, Violation
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cuvet.model import Call, Model
 
 _USES = frozenset({Verb.USES})
-_POINTERS = HANDLES - {Kind.CUFFT_PLAN}
+_POINTERS = NEEDED_BY_LIBRARIES - BY_NUMBER
 
 
 class LibraryHandleWrongKind(Rule):

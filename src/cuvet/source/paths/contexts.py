@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cuvet.catalog import OF_CONTEXT, Kind
+from cuvet.catalog import Kind
+from cuvet.catalog.kinds import OF_CONTEXT
 from cuvet.source.calls import Meaning
 from cuvet.source.paths.judging import ended_after_context
 from cuvet.source.paths.trace import Guards, Here, SourceCall

@@ -6,23 +6,17 @@ from collections.abc import Iterable
 from functools import cache
 
 from cuvet.catalog import EntryPoint, Kind, Role, Verb, driver
+from cuvet.catalog.kinds import ALLOCATIONS, FUNCTIONS
 from cuvet.catalog.results import UNKNOWN
 from cuvet.model import Call as ModelCall
 from cuvet.model import Model, Object, Outcome
-from cuvet.model.objects import Allocation, Event, Graph, GraphExec, HostMemory, MemoryPool, Stream
+from cuvet.model.objects import CLASSES, Allocation, HostMemory
 from cuvet.rules.rule import Violation
 from cuvet.source.paths.handles import FIRST, SIZE, Handles
 from cuvet.source.paths.judging import SOME_DEVICE, is_refused, judge
 from cuvet.source.paths.trace import Broken, Here, Key, SourceCall
 from cuvet.source.program import Call, Value
 
-_CLASSES: dict[Kind, type[Object]] = {
-    Kind.STREAM: Stream,
-    Kind.EVENT: Event,
-    Kind.GRAPH: Graph,
-    Kind.GRAPH_EXEC: GraphExec,
-    Kind.MEMORY_POOL: MemoryPool,
-}
 _USES = frozenset({Verb.USES, Verb.READS, Verb.WRITES, Verb.ON, Verb.WAITS, Verb.BLOCKS, Verb.QUERIES})
 FAILED = UNKNOWN
 """The status of a call that fails on a path."""
@@ -62,7 +56,7 @@ class World:
         model, kind = self.model, role.kind
         if word < FIRST or word not in self.handles.places or model.kinds_of(word):
             return
-        if kind in (Kind.MEMORY, Kind.HOST_MEMORY):
+        if kind in ALLOCATIONS:
             if model.allocation_at(word) is not None or model.host_memory_at(word) is not None:
                 return
             self.changes += 1
@@ -76,7 +70,7 @@ class World:
                 model.host_memory.add(pinned)
         elif kind not in (Kind.CONTEXT, Kind.DEVICE, Kind.NONE):
             self.changes += 1
-            model.table.add(_CLASSES.get(kind, Object), kind, word, 0)
+            model.table.add(CLASSES.get(kind, Object), kind, word, 0)
 
     def memory_at(self, word: int) -> Object | None:
         """Memory that begins there, is still there, and was seen made."""
@@ -124,8 +118,7 @@ class World:
 def _only_uses(entry_point: EntryPoint) -> bool:
     """Whether a call makes, ends, records and sets nothing: what it does shows in no rule that source code can show."""
     return all(
-        role.verb in _USES or (role.verb is Verb.LAUNCHES and role.kind in (Kind.FUNCTION, Kind.KERNEL))
-        for role in entry_point.roles
+        role.verb in _USES or (role.verb is Verb.LAUNCHES and role.kind in FUNCTIONS) for role in entry_point.roles
     )
 
 

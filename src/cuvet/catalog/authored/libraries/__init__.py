@@ -23,7 +23,6 @@ from cuvet.catalog.authored.libraries import (
     nvrtc,
 )
 from cuvet.catalog.authored.words import (
-    CUFFT_PLAN,
     EVENT,
     GRAPH,
     MEMORY,
@@ -92,7 +91,7 @@ def _derived(
         if kind and parameter.name == first and "destroy" in name.lower():
             yield destroys(kind, parameter.name, null=True)
         elif kind:
-            yield _uses(kind, parameter.name, null=parameter.name != first or kind is CUFFT_PLAN)
+            yield _uses(kind, parameter.name, null=parameter.name != first or kind is Kind.CUFFT_PLAN)
         elif parameter.pointee in handles and parameter.type == f"{parameter.pointee} *":
             word = creates if "create" in name.lower() else returns
             yield word(handles[parameter.type.removesuffix(" *")], parameter.name)

@@ -6,9 +6,10 @@ source code that includes ``cublas_v2.h`` is the symbol ``cublasSgemm_v2``.
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import CUBLAS_HANDLE, Reasons, Roles, sets_workspace, uses
+from cuvet.catalog.authored.words import Reasons, Roles, sets_workspace, uses
+from cuvet.catalog.kinds import Kind
 
-HANDLES = {"cublasHandle_t": CUBLAS_HANDLE}
+HANDLES = {"cublasHandle_t": Kind.CUBLAS_HANDLE}
 WORKSPACES: frozenset[str] = frozenset()
 UNTRACKED: Reasons = {
     "cublasLogCallback": "sets or reads where cuBLAS logs",
@@ -17,7 +18,7 @@ UNTRACKED: Reasons = {
 
 ROLES: Roles = {
     "cublasSetWorkspace": (
-        uses(CUBLAS_HANDLE, "handle"),
+        uses(Kind.CUBLAS_HANDLE, "handle"),
         sets_workspace("workspace", of="handle", size="workspaceSizeInBytes"),
     ),
 }

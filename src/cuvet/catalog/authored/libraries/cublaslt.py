@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import CUBLASLT_DESCRIPTOR, CUBLASLT_HANDLE, Reasons, Roles, registers
+from cuvet.catalog.authored.words import Reasons, Roles, registers
+from cuvet.catalog.kinds import Kind
 from cuvet.catalog.roles import Role
 
 HANDLES = {
-    "cublasLtHandle_t": CUBLASLT_HANDLE,
-    "cublasLtEmulationDesc_t": CUBLASLT_DESCRIPTOR,
-    "cublasLtMatmulDesc_t": CUBLASLT_DESCRIPTOR,
-    "cublasLtMatmulPreference_t": CUBLASLT_DESCRIPTOR,
-    "cublasLtMatrixLayout_t": CUBLASLT_DESCRIPTOR,
-    "cublasLtMatrixTransformDesc_t": CUBLASLT_DESCRIPTOR,
+    "cublasLtHandle_t": Kind.CUBLASLT_HANDLE,
+    "cublasLtEmulationDesc_t": Kind.CUBLASLT_DESCRIPTOR,
+    "cublasLtMatmulDesc_t": Kind.CUBLASLT_DESCRIPTOR,
+    "cublasLtMatmulPreference_t": Kind.CUBLASLT_DESCRIPTOR,
+    "cublasLtMatrixLayout_t": Kind.CUBLASLT_DESCRIPTOR,
+    "cublasLtMatrixTransformDesc_t": Kind.CUBLASLT_DESCRIPTOR,
 }
 WORKSPACES = frozenset({"workspace"})
 _LOG = "sets where cuBLASLt logs"
@@ -20,7 +21,7 @@ UNTRACKED: Reasons = {"cublasLtLoggerCallback_t": _LOG}
 
 def _in_place(parameter: str) -> tuple[Role, ...]:
     """A descriptor in the program's own memory; it ends with that memory."""
-    return (registers(parameter, size="size", kind=CUBLASLT_DESCRIPTOR, variant="in place"),)
+    return (registers(parameter, size="size", kind=Kind.CUBLASLT_DESCRIPTOR, variant="in place"),)
 
 
 ROLES: Roles = {

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import (
-    CUDNN_BACKEND_DESCRIPTOR,
-    CUDNN_DESCRIPTOR,
-    CUDNN_HANDLE,
-    Reasons,
-    Roles,
-    sets_workspace,
-    uses,
-)
+from cuvet.catalog.authored.words import Reasons, Roles, sets_workspace, uses
+from cuvet.catalog.kinds import Kind
 
 _DESCRIPTORS = """
     Activation Algorithm Attn CTCLoss Convolution Dropout Filter LRN OpTensor Pooling RNN RNNData ReduceTensor SeqData
     SpatialTransformer Tensor TensorTransform
 """.split()
 HANDLES = {
-    "cudnnHandle_t": CUDNN_HANDLE,
-    "cudnnBackendDescriptor_t": CUDNN_BACKEND_DESCRIPTOR,
-    **{f"cudnn{noun}Descriptor_t": CUDNN_DESCRIPTOR for noun in _DESCRIPTORS},
-    "cudnnFusedOpsConstParamPack_t": CUDNN_DESCRIPTOR,
-    "cudnnFusedOpsVariantParamPack_t": CUDNN_DESCRIPTOR,
-    "cudnnFusedOpsPlan_t": CUDNN_DESCRIPTOR,
-    "cudnnPersistentRNNPlan_t": CUDNN_DESCRIPTOR,
+    "cudnnHandle_t": Kind.CUDNN_HANDLE,
+    "cudnnBackendDescriptor_t": Kind.CUDNN_BACKEND_DESCRIPTOR,
+    **{f"cudnn{noun}Descriptor_t": Kind.CUDNN_DESCRIPTOR for noun in _DESCRIPTORS},
+    "cudnnFusedOpsConstParamPack_t": Kind.CUDNN_DESCRIPTOR,
+    "cudnnFusedOpsVariantParamPack_t": Kind.CUDNN_DESCRIPTOR,
+    "cudnnFusedOpsPlan_t": Kind.CUDNN_DESCRIPTOR,
+    "cudnnPersistentRNNPlan_t": Kind.CUDNN_DESCRIPTOR,
 }
 WORKSPACES = frozenset({"workSpace", "workspace"})
 UNTRACKED: Reasons = {
@@ -32,8 +25,8 @@ UNTRACKED: Reasons = {
 }
 
 _KEEPS_STATES = (
-    uses(CUDNN_DESCRIPTOR, "dropoutDesc"),
-    uses(CUDNN_HANDLE, "handle", null=True),
+    uses(Kind.CUDNN_DESCRIPTOR, "dropoutDesc"),
+    uses(Kind.CUDNN_HANDLE, "handle", null=True),
     sets_workspace("states", of="dropoutDesc", size="stateSizeInBytes"),
 )
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import CUFFT_PLAN, Reasons, Roles, creates, sets_workspace, uses
+from cuvet.catalog.authored.words import Reasons, Roles, creates, sets_workspace, uses
+from cuvet.catalog.kinds import Kind
 
-HANDLES = {"cufftHandle": CUFFT_PLAN}
+HANDLES = {"cufftHandle": Kind.CUFFT_PLAN}
 WORKSPACES: frozenset[str] = frozenset()
 UNTRACKED: Reasons = {}
 
-_PLANS = (creates(CUFFT_PLAN, "plan"),)
+_PLANS = (creates(Kind.CUFFT_PLAN, "plan"),)
 
 ROLES: Roles = {
     "cufftPlan1d": _PLANS,
     "cufftPlan2d": _PLANS,
     "cufftPlan3d": _PLANS,
     "cufftPlanMany": _PLANS,
-    "cufftSetWorkArea": (uses(CUFFT_PLAN, "plan"), sets_workspace("workArea", of="plan")),
+    "cufftSetWorkArea": (uses(Kind.CUFFT_PLAN, "plan"), sets_workspace("workArea", of="plan")),
 }
 
 _VERSION = "reports a version"

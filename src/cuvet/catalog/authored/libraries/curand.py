@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import CURAND_DISTRIBUTION, CURAND_GENERATOR, Reasons, Roles, creates
+from cuvet.catalog.authored.words import Reasons, Roles, creates
+from cuvet.catalog.kinds import Kind
 
-HANDLES = {"curandGenerator_t": CURAND_GENERATOR, "curandDiscreteDistribution_t": CURAND_DISTRIBUTION}
+HANDLES = {"curandGenerator_t": Kind.CURAND_GENERATOR, "curandDiscreteDistribution_t": Kind.CURAND_DISTRIBUTION}
 WORKSPACES: frozenset[str] = frozenset()
 UNTRACKED: Reasons = {}
 
-ROLES: Roles = {"curandCreateGeneratorHost": (creates(CURAND_GENERATOR, "generator", variant="host"),)}
+ROLES: Roles = {"curandCreateGeneratorHost": (creates(Kind.CURAND_GENERATOR, "generator", variant="host"),)}
 
 _TABLE = "hands out a table of constants"
 _VERSION = "reports a version"

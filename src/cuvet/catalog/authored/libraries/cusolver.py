@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import (
-    CUSOLVER_DESCRIPTOR,
-    CUSOLVER_HANDLE,
-    CUSPARSE_DESCRIPTOR,
-    Reasons,
-    Roles,
-    creates,
-)
+from cuvet.catalog.authored.words import Reasons, Roles, creates
+from cuvet.catalog.kinds import Kind
 
 _HANDLES = "cusolverDnHandle_t cusolverSpHandle_t cusolverRfHandle_t cusolverMgHandle_t".split()
 _DESCRIPTORS = """
@@ -18,14 +12,14 @@ _DESCRIPTORS = """
     cudaLibMgGrid_t cudaLibMgMatrixDesc_t
 """.split()
 HANDLES = {
-    **dict.fromkeys(_HANDLES, CUSOLVER_HANDLE),
-    **dict.fromkeys(_DESCRIPTORS, CUSOLVER_DESCRIPTOR),
-    "cusparseMatDescr_t": CUSPARSE_DESCRIPTOR,
+    **dict.fromkeys(_HANDLES, Kind.CUSOLVER_HANDLE),
+    **dict.fromkeys(_DESCRIPTORS, Kind.CUSOLVER_DESCRIPTOR),
+    "cusparseMatDescr_t": Kind.CUSPARSE_DESCRIPTOR,
 }
 WORKSPACES = frozenset({"Work", "Workspace", "bufferOnDevice", "dWorkspace", "d_work", "pBuffer", "work"})
 UNTRACKED: Reasons = {}
 
-ROLES: Roles = {"cusolverMgCreate": (creates(CUSOLVER_HANDLE, "handle", variant="several devices"),)}
+ROLES: Roles = {"cusolverMgCreate": (creates(Kind.CUSOLVER_HANDLE, "handle", variant="several devices"),)}
 
 _VERSION = "reports a version"
 

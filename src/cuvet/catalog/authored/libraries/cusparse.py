@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import CUSPARSE_DESCRIPTOR, CUSPARSE_HANDLE, Reasons, Roles
+from cuvet.catalog.authored.words import Reasons, Roles
+from cuvet.catalog.kinds import Kind
 
 _DESCRIPTORS = """
     cusparseMatDescr_t cusparseColorInfo_t
@@ -11,7 +12,7 @@ _DESCRIPTORS = """
     cusparseSpSVDescr_t cusparseSpSMDescr_t cusparseSpGEMMDescr_t cusparseSpGEAMDescr_t cusparseSpMMOpPlan_t
     bsric02Info_t bsrilu02Info_t bsrsm2Info_t bsrsv2Info_t csric02Info_t csrilu02Info_t csru2csrInfo_t pruneInfo_t
 """.split()
-HANDLES = {"cusparseHandle_t": CUSPARSE_HANDLE, **dict.fromkeys(_DESCRIPTORS, CUSPARSE_DESCRIPTOR)}
+HANDLES = {"cusparseHandle_t": Kind.CUSPARSE_HANDLE, **dict.fromkeys(_DESCRIPTORS, Kind.CUSPARSE_DESCRIPTOR)}
 _LOG = "sets where cuSPARSE logs"
 WORKSPACES = frozenset({"buffer", "externalBuffer", "pBuffer", "workspace"})
 UNTRACKED: Reasons = {"cusparseLoggerCallback_t": _LOG}

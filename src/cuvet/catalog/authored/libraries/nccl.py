@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import NCCL_COMMUNICATOR, Reasons, Roles, creates, destroys, uses
+from cuvet.catalog.authored.words import Reasons, Roles, creates, destroys, uses
+from cuvet.catalog.kinds import Kind
 
-HANDLES = {"ncclComm_t": NCCL_COMMUNICATOR}
+HANDLES = {"ncclComm_t": Kind.NCCL_COMMUNICATOR}
 WORKSPACES: frozenset[str] = frozenset()
 _SETTING = "reads a setting of NCCL, of no communicator"
 UNTRACKED: Reasons = {
@@ -12,24 +13,24 @@ UNTRACKED: Reasons = {
     "ncclWindow_t": "a registration, which lives no longer than its communicator",
 }
 
-_COMMUNICATOR = uses(NCCL_COMMUNICATOR, "comm")
-_FROM_COMMUNICATOR = (_COMMUNICATOR, creates(NCCL_COMMUNICATOR, "newcomm"))
-_INITIALISES = (creates(NCCL_COMMUNICATOR, "comm"),)
-_ENDS = (destroys(NCCL_COMMUNICATOR, "comm", null=True),)
+_COMMUNICATOR = uses(Kind.NCCL_COMMUNICATOR, "comm")
+_FROM_COMMUNICATOR = (_COMMUNICATOR, creates(Kind.NCCL_COMMUNICATOR, "newcomm"))
+_INITIALISES = (creates(Kind.NCCL_COMMUNICATOR, "comm"),)
+_ENDS = (destroys(Kind.NCCL_COMMUNICATOR, "comm", null=True),)
 
 ROLES: Roles = {
     "ncclCommAbort": _ENDS,
     "ncclCommDestroy": _ENDS,
     # Ranks that join have no communicator yet (nccl.h).
-    "ncclCommGrow": (uses(NCCL_COMMUNICATOR, "comm", null=True), creates(NCCL_COMMUNICATOR, "newcomm")),
-    "ncclCommInitAll": (creates(NCCL_COMMUNICATOR, "comm", count="ndev"),),
+    "ncclCommGrow": (uses(Kind.NCCL_COMMUNICATOR, "comm", null=True), creates(Kind.NCCL_COMMUNICATOR, "newcomm")),
+    "ncclCommInitAll": (creates(Kind.NCCL_COMMUNICATOR, "comm", count="ndev"),),
     "ncclCommInitRank": _INITIALISES,
     "ncclCommInitRankConfig": _INITIALISES,
-    "ncclCommInitRankScalable": (creates(NCCL_COMMUNICATOR, "newcomm"),),
+    "ncclCommInitRankScalable": (creates(Kind.NCCL_COMMUNICATOR, "newcomm"),),
     "ncclCommShrink": _FROM_COMMUNICATOR,
     "ncclCommSplit": _FROM_COMMUNICATOR,
     # "currently unused and can be set to NULL": NCCL's user guide, of its argument
-    "ncclGetLastError": (uses(NCCL_COMMUNICATOR, "comm", null=True),),
+    "ncclGetLastError": (uses(Kind.NCCL_COMMUNICATOR, "comm", null=True),),
     "ncclRedOpDestroy": (_COMMUNICATOR,),
 }
 

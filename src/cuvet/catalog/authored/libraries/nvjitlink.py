@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import NVJITLINK_HANDLE, Reasons, Roles, destroys
+from cuvet.catalog.authored.words import Reasons, Roles, destroys
+from cuvet.catalog.kinds import Kind
 
-HANDLES = {"nvJitLinkHandle": NVJITLINK_HANDLE}
+HANDLES = {"nvJitLinkHandle": Kind.NVJITLINK_HANDLE}
 WORKSPACES: frozenset[str] = frozenset()
 UNTRACKED: Reasons = {}
 
-ROLES: Roles = {"nvJitLinkDestroy": (destroys(NVJITLINK_HANDLE, "handle", field="*"),)}
+ROLES: Roles = {"nvJitLinkDestroy": (destroys(Kind.NVJITLINK_HANDLE, "handle", field="*"),)}
 
 NO_ROLE: Reasons = {"nvJitLinkVersion": "reports a version"}

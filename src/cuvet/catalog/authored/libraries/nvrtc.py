@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from cuvet.catalog.authored.words import NVRTC_PROGRAM, Reasons, Roles, destroys
+from cuvet.catalog.authored.words import Reasons, Roles, destroys
+from cuvet.catalog.kinds import Kind
 
-HANDLES = {"nvrtcProgram": NVRTC_PROGRAM}
+HANDLES = {"nvrtcProgram": Kind.NVRTC_PROGRAM}
 WORKSPACES: frozenset[str] = frozenset()
 UNTRACKED: Reasons = {"int (*)(void *,void *)": "a function of the program, which NVRTC calls"}
 
-ROLES: Roles = {"nvrtcDestroyProgram": (destroys(NVRTC_PROGRAM, "prog", field="*"),)}
+ROLES: Roles = {"nvrtcDestroyProgram": (destroys(Kind.NVRTC_PROGRAM, "prog", field="*"),)}
 
 _COMPILER = "tells or sets what the compiler is, for all programs"
 _HEADERS = "installs or removes headers that NVRTC brings along"
