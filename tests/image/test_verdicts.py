@@ -13,11 +13,11 @@ from cuvet.image.compatibility import Driver, Target, driver_of, driver_of_numbe
 from cuvet.image.entries import Entry
 from cuvet.image.source import of_bytes
 from cuvet.image.verdicts import build_options, verdict
-from cuvet.knowledge.causes.gpu_and_driver import CAUSES
+from cuvet.knowledge.reading import FOLDER, causes_in
 from cuvet.rules import rule_names
 
 ROOT = Path(__file__).parents[2]
-OTHER_CAUSES = {cause.id for cause in CAUSES}
+OTHER_CAUSES = {cause.id for cause in causes_in(FOLDER / "gpu_and_driver.txt")}
 
 
 def entry(word: str) -> Entry:

@@ -9,10 +9,10 @@ import pytest
 
 from cuvet.knowledge import APIS
 from cuvet.knowledge.cause import Cause, Meaning
-from cuvet.knowledge.causes import libraries
 from cuvet.knowledge.errors import Error, all_errors, named
 from cuvet.knowledge.explanation import meaning
 from cuvet.knowledge.mentions import calls_in, errors_in
+from cuvet.knowledge.reading import FOLDER, causes_in
 from cuvet.knowledge.search import MOST_CAUSES, likely, rank
 
 LIBRARIES = APIS[2:]
@@ -63,7 +63,7 @@ def test_no_meaning_is_another_s() -> None:
         assert len(texts) == len(set(texts)), api
 
 
-@pytest.mark.parametrize("cause", libraries.CAUSES, ids=lambda cause: cause.id)
+@pytest.mark.parametrize("cause", causes_in(FOLDER / "libraries.txt"), ids=lambda cause: cause.id)
 def test_a_cause_can_be_found(cause: Cause) -> None:
     """It is among the first for one of its errors, given all that speaks for it."""
     error = named(max(cause.signs.errors, key=lambda name: cause.signs.errors[name]))

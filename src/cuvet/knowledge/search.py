@@ -16,12 +16,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
 from cuvet.knowledge.errors import Error
+from cuvet.knowledge.reading import FOLDER, causes_in
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
@@ -32,7 +31,6 @@ FOREIGN_WORD = 15
 MOST_WORDS = 3
 MOST_CAUSES = 3
 """That are told unless all are asked for; one that scores less than a third of the first is not."""
-_FOLDER = Path(__file__).parent
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
@@ -47,14 +45,8 @@ class Match:
 
 @cache
 def all_causes() -> tuple[Cause | RuleCause, ...]:
-    """Those of every module in ``causes/``."""
-    return tuple(
-        cause for name in _modules("causes") for cause in import_module(f"cuvet.knowledge.causes.{name}").CAUSES
-    )
-
-
-def _modules(folder: str) -> list[str]:
-    return sorted(path.stem for path in (_FOLDER / folder).glob("[!_]*.py"))
+    """Those of every file in ``causes/``."""
+    return tuple(cause for file in sorted(FOLDER.glob("*.txt")) for cause in causes_in(file))
 
 
 def cause_named(id: str) -> Cause | RuleCause | None:

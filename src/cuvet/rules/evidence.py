@@ -32,7 +32,8 @@ MACHINE = "NVIDIA H200, driver 580.159, CUDA 13.0"
 RECORDED = "NVIDIA H200, driver 580.159.04, 2026-11-21, conformance recordings"
 
 
-_KIND = re.compile(r"(measured|recorded|documented|reported)(?:, (?:(\w+(?: and \w+)*) )?succeeds?)?")
+KINDS = ("measured", "recorded", "documented", "reported")
+_KIND = re.compile(rf"({'|'.join(KINDS)})(?:, (?:(\w+(?: and \w+)*) )?succeeds?)?")
 
 
 @cache
@@ -55,7 +56,7 @@ def evidence(name: str, value: str) -> Evidence:
     """Of a field. ValueError if it is no evidence, or if no fact has one of the ids."""
     kind = _KIND.fullmatch(name)
     if kind is None:
-        raise ValueError(f"`{name}` is none of measured, recorded, documented, reported")
+        raise ValueError(f"`{name}` is none of {', '.join(KINDS)}")
     if kind[1] == "recorded":
         return recorded(value)
     text, source = bracketed(value)

@@ -1,1 +1,0 @@
-"""The causes that no rule finds, and the signs of those that rules find: each module has ``CAUSES``."""
