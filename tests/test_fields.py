@@ -18,6 +18,10 @@ def test_a_value_goes_on_in_indented_lines() -> None:
     assert fields(text) == [("why", "it is: so and so"), ("fix", "do this"), ("end", "here")]
 
 
+def test_one_field_may_go_on() -> None:
+    assert fields("why: it is\n  so\n") == [("why", "it is so")]
+
+
 @pytest.mark.parametrize("text", ["", "\n    \n"])
 def test_there_may_be_none(text: str) -> None:
     assert fields(text) == []

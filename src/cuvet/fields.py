@@ -5,13 +5,13 @@ The evidence of rules and the causes of errors are written so: prose needs no qu
 
 from __future__ import annotations
 
-import inspect
 import re
+import textwrap
 
 
 def fields(text: str) -> list[tuple[str, str]]:
     """Name and value of each field, in order; a value is one line, with single spaces. ValueError for a line that is no field."""
-    return [_field(part) for part in re.split(r"\n+(?=\S)", inspect.cleandoc(text).strip()) if part]
+    return [_field(part) for part in re.split(r"\n+(?=\S)", textwrap.dedent(text).strip()) if part]
 
 
 def _field(text: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from cuvet.knowledge.reading import FOLDER, causes_in
 from cuvet.rules import rule_names
 
 ROOT = Path(__file__).parents[2]
-OTHER_CAUSES = {cause.id for cause in causes_in(FOLDER / "gpu_and_driver.txt")}
+OTHER_CAUSES = {cause.id for cause in causes_in(FOLDER / "causes" / "gpu_and_driver.txt")}
 
 
 def entry(word: str) -> Entry:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from cuvet.knowledge import APIS
 from cuvet.knowledge.cause import Cause, RuleCause, Signs
 from cuvet.knowledge.errors import Error, all_errors, named, tables
 from cuvet.knowledge.explanation import explain_cause, meaning
+from cuvet.knowledge.reading import meanings_of
 from cuvet.knowledge.search import CALL, FOREIGN_WORD, WORD, Match, all_causes, cause_named, likely, match, written
 from cuvet.rules import rule_called, rule_names
 
@@ -111,7 +111,7 @@ def test_every_category_has_its_place() -> None:
 @pytest.mark.parametrize("api", APIS)
 def test_every_enumerator_has_a_meaning(api: str) -> None:
     names = {row.name for row in tables()[api].enumerators}
-    meanings = import_module(f"cuvet.knowledge.meanings.{api}").MEANINGS
+    meanings = meanings_of(api)
     assert meanings.keys() <= names
     assert [error.names for error in all_errors() if api in error.apis and meaning(error) is None] == []
     assert [known.same_as for known in meanings.values() if known.same_as and named(known.same_as) is None] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 
 import pytest
 
@@ -12,15 +11,13 @@ from cuvet.knowledge.cause import Cause, Meaning
 from cuvet.knowledge.errors import Error, all_errors, named
 from cuvet.knowledge.explanation import meaning
 from cuvet.knowledge.mentions import calls_in, errors_in
-from cuvet.knowledge.reading import FOLDER, causes_in
+from cuvet.knowledge.reading import FOLDER, causes_in, meanings_of
 from cuvet.knowledge.search import MOST_CAUSES, likely, rank
 
 LIBRARIES = APIS[2:]
 NO_FAILURE = {"ncclSuccess", "ncclNumResults"}
 ERRORS = [error for error in all_errors() if set(error.apis) <= set(LIBRARIES)]
-TEXTS: dict[str, Meaning] = {
-    name: text for api in LIBRARIES for name, text in import_module(f"cuvet.knowledge.meanings.{api}").MEANINGS.items()
-}
+TEXTS: dict[str, Meaning] = {name: text for api in LIBRARIES for name, text in meanings_of(api).items()}
 
 
 def is_failure(error: Error) -> bool:
@@ -59,11 +56,11 @@ def test_a_meaning_is_short_and_says_where_it_is_from(name: str) -> None:
 def test_no_meaning_is_another_s() -> None:
     """Within one API two enumerators never say the same."""
     for api in LIBRARIES:
-        texts = [known.text for known in import_module(f"cuvet.knowledge.meanings.{api}").MEANINGS.values()]
+        texts = [known.text for known in meanings_of(api).values()]
         assert len(texts) == len(set(texts)), api
 
 
-@pytest.mark.parametrize("cause", causes_in(FOLDER / "libraries.txt"), ids=lambda cause: cause.id)
+@pytest.mark.parametrize("cause", causes_in(FOLDER / "causes" / "libraries.txt"), ids=lambda cause: cause.id)
 def test_a_cause_can_be_found(cause: Cause) -> None:
     """It is among the first for one of its errors, given all that speaks for it."""
     error = named(max(cause.signs.errors, key=lambda name: cause.signs.errors[name]))

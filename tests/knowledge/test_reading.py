@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cuvet.findings import Evidence
-from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
-from cuvet.knowledge.reading import causes_in
+from cuvet.knowledge import reading
+from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs, Tell
+from cuvet.knowledge.reading import causes_in, meanings_of
 
 OWN = """
 ## driver-gone: The driver: it is gone
@@ -79,7 +80,7 @@ def test_a_cause_of_a_rule_has_signs_only(tmp_path: Path) -> None:
         (OWN + "errors: SIGSEGV often", "driver-gone: errors are `NAME weight`, not SIGSEGV often"),
         (OWN + "words: a, b", "driver-gone: words are `expression`, `expression`, not a, b"),
         (OWN + "words: `a`, b", "driver-gone: words are `expression`, `expression`, not `a`, b"),
-        (OWN + "words: {OTHER}", "driver-gone: {OTHER} is not defined before the first cause"),
+        (OWN + "words: {OTHER}", "driver-gone: {OTHER} is not defined before the first section"),
         (OWN + "measured: it is (no_such_fact)", "driver-gone: there is no fact no_such_fact"),
         ("NAME\n" + OWN, "machine.txt: `NAME` is no field"),
     ],
@@ -89,3 +90,38 @@ def test_a_mistake_says_where_it_is(text: str, message: str, tmp_path: Path) -> 
         read(text, tmp_path)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_the_text_of_a_meaning_is_described_by_the_reference_or_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "meanings").mkdir()
+    (tmp_path / "meanings" / "own.txt").write_text("""
+reference: The Manual
+VERSION_8: The Older Manual
+
+## OWN_LOST: It is lost: gone for
+  ever.
+
+## OWN_FULL: It is full.
+says: it overflows
+recorded: always
+belief: It is empty: it is full.
+
+## OWN_OLD: It is old.
+documented: it was new ({VERSION_8})
+
+## OWN_ERROR: see CUDA_ERROR_UNKNOWN
+""")
+    monkeypatch.setattr(reading, "FOLDER", tmp_path)
+    monkeypatch.setattr(reading, "_bad_releases", lambda: iter(()))
+    found = meanings_of.__wrapped__("own")
+    assert list(found) == ["OWN_LOST", "OWN_FULL", "OWN_OLD", "OWN_ERROR"]
+    assert found["OWN_LOST"].text == "It is lost: gone for ever."
+    assert [(one.text, one.source) for one in found["OWN_LOST"].evidence] == [
+        ("the enumerator's description", "The Manual")
+    ]
+    assert [one.text for one in found["OWN_FULL"].evidence] == ["it overflows", "always"]
+    assert found["OWN_FULL"].beliefs == ("It is empty: it is full.",)
+    assert [(one.text, one.source) for one in found["OWN_OLD"].evidence] == [("it was new", "The Older Manual")]
+    assert found["OWN_ERROR"] == Meaning(text="", same_as="CUDA_ERROR_UNKNOWN")

@@ -14,13 +14,13 @@ import cuvet
 from cuvet.findings import Evidence
 from cuvet.knowledge import errors
 from cuvet.knowledge.cause import Cause, Meaning, RuleCause
-from cuvet.knowledge.meanings import driver, runtime
+from cuvet.knowledge.reading import meanings_of
 from cuvet.knowledge.search import all_causes
 from cuvet.rules import all_rules
 
 CAUSES = all_causes()
 CUDA_ERRORS = [error for error in errors.all_errors() if error.title == "CUDA"]
-MEANINGS = {"driver": driver.MEANINGS, "runtime": runtime.MEANINGS}
+MEANINGS = {api: meanings_of(api) for api in ("driver", "runtime")}
 CASES = Path(cuvet.__file__).parent / "knowledge" / "public_cases.jsonl"
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -96,7 +96,7 @@ def test_every_enumerator_has_a_meaning(api: str) -> None:
 )
 def test_a_meaning_has_a_text_with_evidence_or_is_another_s(name: str, meaning: Meaning) -> None:
     if meaning.same_as is not None:
-        assert meaning.same_as in driver.MEANINGS
+        assert meaning.same_as in MEANINGS["driver"]
         assert errors.named(meaning.same_as) is errors.named(name)
         return
     assert meaning.text.endswith(".")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
 
 import msgspec
 
@@ -14,6 +12,7 @@ from cuvet.knowledge.cause import Cause, Meaning
 from cuvet.knowledge.errors import Error, integer, named, numbered
 from cuvet.knowledge.logs import Log, Sighting
 from cuvet.knowledge.mentions import calls_in, errors_in
+from cuvet.knowledge.reading import meanings_of
 from cuvet.knowledge.search import Match, cause_named, likely, rank, written
 
 SCHEMA = "cuvet-explanation/1"
@@ -100,18 +99,12 @@ def meaning(error: Error) -> Meaning | None:
     """What the error means, under the first of its names that has a text."""
     for name in error.names:
         for api in error.apis:
-            found = _meanings(api).get(name)
+            found = meanings_of(api).get(name)
             if found is None:
                 continue
             other = named(found.same_as) if found.same_as else None
             return meaning(other) if other and other != error else found
     return None
-
-
-def _meanings(api: str) -> dict[str, Meaning]:
-    module = f"cuvet.knowledge.meanings.{api}"
-    found: dict[str, Meaning] = import_module(module).MEANINGS if find_spec(module) else {}
-    return found
 
 
 def _explanation(asked: str, errors: Sequence[Error], matches: list[Match], everything: bool) -> Explanation:

@@ -1,7 +1,7 @@
-"""Reads the causes in ``causes/*.txt``.
+"""Reads the causes in ``causes/*.txt`` and the meanings of enumerators in ``meanings/*.txt``.
 
-Each begins with a line ``## id: title``; its fields follow (``cuvet.fields``). One that a rule finds has the rule's name as id, no title
-and no text of its own::
+A cause begins with ``## id: title``; its fields follow (``cuvet.fields``). One that a rule finds has the rule's name as id, no title and no
+text of its own::
 
     ## driver-nouveau: The GPU is driven by nouveau, which CUDA cannot use
     why: Only one kernel driver can be bound to a GPU. While nouveau is, the module nvidia cannot be.
@@ -17,60 +17,86 @@ and no text of its own::
     belief: The event was destroyed: using a destroyed event crashes, it does not return 400.
     cases: event_stream_device_mismatch
 
+A meaning begins with ``## ENUMERATOR: text``; ``says`` is what the reference says of it, which the file names before the first. Or it is
+that of another error::
+
+    reference: cuSOLVER, cusolverStatus_t
+
+    ## CUSOLVER_STATUS_ALLOC_FAILED: An allocation inside cuSOLVER failed: there is too little memory left.
+    says: usually a cudaMalloc that failed; free memory before the call
+
+    ## cudaErrorUnknown: see CUDA_ERROR_UNKNOWN
+
 ``tell``, ``belief`` and the kinds of evidence (``cuvet.rules.evidence``) may stand several times. What the fields mean stands in
-``cuvet.knowledge.cause``. Before the first cause a field gives a value a name, in capitals, for which ``{NAME}`` stands below; lines that
-begin with ``# `` are comments.
+``cuvet.knowledge.cause``. Before the first section a field gives a value a name, in capitals, for which ``{NAME}`` stands below; lines
+that begin with ``# `` are comments.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from cuvet.fields import fields
-from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
-from cuvet.rules.evidence import KINDS, evidence
+from cuvet.findings import Evidence
+from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs, Tell
+from cuvet.rules.evidence import KINDS, documented, evidence
 
-FOLDER = Path(__file__).parent / "causes"
+FOLDER = Path(__file__).parent
 
 _OWN = ("why", "fix", *KINDS)
 """What a rule says itself."""
-_FIELDS = ("tell", "errors", "calls", "words", "belief", "cases", *_OWN)
+_CAUSE = ("tell", "errors", "calls", "words", "belief", "cases", *_OWN)
+_MEANING = ("says", "belief", *KINDS)
 _TELL = re.compile(r"`([^`]+)`: (.+)")
+_DESCRIBED = "the enumerator's description"
+
+Field = tuple[str, str]
+T = TypeVar("T")
 
 
 def causes_in(file: Path) -> tuple[Cause | RuleCause, ...]:
     """The causes of a file, in order. ValueError if it cannot be read: file, cause, and what is wrong."""
+    return tuple(_sections(file, _cause))
+
+
+@cache
+def meanings_of(api: str) -> dict[str, Meaning]:
+    """Enumerator of an API to its meaning; empty if no text has them. ValueError if it cannot be read."""
+    file = FOLDER / "meanings" / f"{api}.txt"
+    return dict(_sections(file, _meaning)) if file.exists() else {}
+
+
+def _sections(file: Path, read: Callable[[str, str, list[Field], dict[str, str]], T]) -> Iterator[T]:
+    """What ``read`` makes of each section: of its name, its text, its fields, and the names before the first."""
     head, *parts = re.split(r"^## +", file.read_text(encoding="utf-8"), flags=re.M)
     place = file.name
     try:
         names = {"KNOWN_RELEASES": _listed(_bad_releases()), **dict(fields(re.sub(r"^# .*\n", "", head, flags=re.M)))}
-        causes = []
         for part in parts:
-            line, _, body = part.partition("\n")
-            id, _, title = line.partition(": ")
-            place = f"{file.name}, {id}"
-            causes.append(_cause(id, title, [(name, _filled(value, names)) for name, value in fields(body)]))
+            first, *rest = re.split(r"\n+(?=\S)", part, maxsplit=1)
+            name, _, text = " ".join(first.split()).partition(": ")
+            place = f"{file.name}, {name}"
+            yield read(name, text, [(name, _filled(value, names)) for name, value in fields("".join(rest))], names)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
-    return tuple(causes)
 
 
 def _filled(value: str, names: dict[str, str]) -> str:
     """With what the names stand for; a value may contain names itself."""
-    for name in re.findall(r"\{([A-Z_]+)\}", value):
+    for name in re.findall(r"\{([A-Z]\w*)\}", value):
         if name not in names:
-            raise ValueError(f"{{{name}}} is not defined before the first cause")
+            raise ValueError(f"{{{name}}} is not defined before the first section")
         value = value.replace(f"{{{name}}}", _filled(names[name], names))
     return value
 
 
-def _cause(id: str, title: str, found: list[tuple[str, str]]) -> Cause | RuleCause:
-    allowed = _FIELDS if title else [name for name in _FIELDS if name not in _OWN]
-    if other := [name for name, _ in found if name not in allowed]:
-        raise ValueError(f"`{other[0]}` is none of the fields {', '.join(allowed)}")
+def _cause(id: str, title: str, found: list[Field], names: dict[str, str]) -> Cause | RuleCause:
+    _allow(found, _CAUSE if title else [name for name in _CAUSE if name not in _OWN])
     signs = Signs(
         errors=dict(map(_weight, _items(found, "errors"))),
         calls=_items(found, "calls"),
@@ -85,22 +111,42 @@ def _cause(id: str, title: str, found: list[tuple[str, str]]) -> Cause | RuleCau
         why=_only(found, "why"),
         tell=tell,
         fix=_only(found, "fix"),
-        evidence=tuple(evidence(name, value) for name, value in found if name in KINDS),
+        evidence=_evidence(found),
         signs=signs,
         beliefs=beliefs,
         cases=cases,
     )
 
 
-def _values(found: list[tuple[str, str]], wanted: str) -> tuple[str, ...]:
+def _meaning(name: str, text: str, found: list[Field], names: dict[str, str]) -> tuple[str, Meaning]:
+    """Without a word of a document, the text is what the reference describes."""
+    if not found and text.startswith("see "):
+        return name, Meaning(text="", same_as=text.removeprefix("see "))
+    _allow(found, _MEANING)
+    evidence = _evidence(found)
+    says = _values(found, "says") or (() if any(one.kind == "documented" for one in evidence) else (_DESCRIBED,))
+    said = tuple(documented(each, names["reference"]) for each in says)
+    return name, Meaning(text=text, evidence=(*said, *evidence), beliefs=_values(found, "belief"))
+
+
+def _allow(found: list[Field], allowed: Sequence[str]) -> None:
+    if other := [name for name, _ in found if name not in allowed]:
+        raise ValueError(f"`{other[0]}` is none of the fields {', '.join(allowed)}")
+
+
+def _evidence(found: list[Field]) -> tuple[Evidence, ...]:
+    return tuple(evidence(name, value) for name, value in found if name in KINDS)
+
+
+def _values(found: list[Field], wanted: str) -> tuple[str, ...]:
     return tuple(value for name, value in found if name == wanted)
 
 
-def _items(found: list[tuple[str, str]], wanted: str) -> tuple[str, ...]:
+def _items(found: list[Field], wanted: str) -> tuple[str, ...]:
     return tuple(item for value in _values(found, wanted) for item in value.split(", "))
 
 
-def _only(found: list[tuple[str, str]], wanted: str) -> str:
+def _only(found: list[Field], wanted: str) -> str:
     values = _values(found, wanted)
     if len(values) != 1:
         raise ValueError(f"`{wanted}` stands {len(values)} times, not once")
@@ -134,7 +180,7 @@ def _listed(words: Iterable[str]) -> str:
 
 def _bad_releases() -> Iterator[str]:
     """The releases that are known to be broken, as people write them: ``PyTorch 1.8``, ``torch==1.8.0+cu102``."""
-    known = json.loads((FOLDER.parent / "known_releases.json").read_bytes())["releases"]
+    known = json.loads((FOLDER / "known_releases.json").read_bytes())["releases"]
     for release in known:
         for version in release["versions"]:
             yield rf"{re.escape(release['distribution'])}[\s=:_v-]{{0,4}}{_version(version)}(?![\d.])"

@@ -46,7 +46,7 @@ class Match:
 @cache
 def all_causes() -> tuple[Cause | RuleCause, ...]:
     """Those of every file in ``causes/``."""
-    return tuple(cause for file in sorted(FOLDER.glob("*.txt")) for cause in causes_in(file))
+    return tuple(cause for file in sorted((FOLDER / "causes").glob("*.txt")) for cause in causes_in(file))
 
 
 def cause_named(id: str) -> Cause | RuleCause | None:

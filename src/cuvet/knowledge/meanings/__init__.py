@@ -1,1 +1,0 @@
-"""What each enumerator means: one module an API, each with ``MEANINGS`` by enumerator."""
