@@ -180,8 +180,10 @@ class UnexplainedFailure(msgspec.Struct, frozen=True, kw_only=True):
     library: str | None = None
     """The library that made them: it may have expected the failure, and dealt with it. None: the program's own code."""
     count: int = 1
+    reason: str = ""
+    """Why, if that is known although no rule is about it: that the emulated device does not have the call. Part of a sentence."""
     causes: tuple[LikelyCause, ...] = ()
-    """The likeliest first; none for calls of libraries."""
+    """The likeliest first; none for calls of libraries, nor beside a ``reason``."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 import jsonschema
 import msgspec
@@ -174,6 +175,54 @@ def test_a_driver_that_is_never_initialised(tmp_path: Path, later: bool) -> None
     assert [failure.count for failure in found.unexplained] == ([3] if later else [])
     if not later:
         assert found.findings[0].because == ("this call and 2 more returned CUDA_ERROR_NOT_INITIALIZED",)
+
+
+@pytest.mark.parametrize("asked", ["cuDeviceGetCount", "cuCtxGetCurrent"])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_question_whether_the_driver_is_initialised(tmp_path: Path, asked: str, later: bool) -> None:
+    t = Thread()
+    records = t.call(asked, 1, status=3, flags=FAILED, stack=OWN, context=w.NOT_ASKED)
+    records += t.call("cuInit", 0, context=0) if later else b""
+    found = run(tmp_path, places() + records)
+    assert rules(found) == ([] if later else ["device-not-initialised"])
+    assert found.unexplained == ()
+
+
+def test_what_was_called_before_the_initialisation_is_told_so(tmp_path: Path) -> None:
+    t = Thread()
+    early = t.call("cuMemAlloc", 1, 64, status=3, flags=FAILED | w.LIFECYCLE, stack=OWN, context=w.NOT_ASKED)
+    found = run(tmp_path, places() + early + t.call("cuInit", 0, context=0))
+    text = text_of(found)
+    assert "CUDA_ERROR_NOT_INITIALIZED (3): cuInit was called only afterwards, by thread 1 at call #2" in text
+    assert "no rule says why" not in text
+    assert "unexplained" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "reason"),
+    [
+        ("cuCoredumpGetAttribute", "emulated", "the emulated device does not have cuCoredumpGetAttribute"),
+        (
+            "cuDeviceGetDevResource",
+            "emulated",
+            "the emulated device does not have cuDeviceGetDevResource with these arguments",
+        ),
+        ("cuMemAlloc", "emulated", ""),
+        ("cuCoredumpGetAttribute", "real", ""),
+    ],
+)
+def test_what_is_not_emulated_is_told_so(
+    tmp_path: Path, name: str, device: Literal["emulated", "real"], reason: str
+) -> None:
+    t = Thread()
+    records = places() + t.setup() + t.call(name, 1, 0, 0, 0, 0, status=801, flags=FAILED, stack=OWN)
+    w.write(tmp_path, [w.chunk(records)], executable="/home/me/train")
+    found = Analysis(tmp_path).report(Meta(pid=1000, device=device))
+    (failure,) = found.unexplained
+    assert (failure.api, failure.reason) == (name, reason)
+    assert bool(failure.causes) == (not reason)
+    notes = json.loads(sarif.of_run(found, tmp_path))["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert notes[0]["message"]["text"].endswith(reason or "(801)")
 
 
 def test_a_forked_child_is_told_of_the_fork_alone(tmp_path: Path) -> None:

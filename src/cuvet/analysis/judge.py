@@ -1,7 +1,7 @@
 """One call after another against the model: what the rules say about it, and what is made of its failure.
 
 The driver is the judge of the model too: where a rule speaks against a call, and the call returned success though nothing shows
-that it can (``Rule.succeeds``), the rule is wrong about this program. Its finding is dropped and counted
+that it can (``Rule.can_succeed``), the rule is wrong about this program. Its finding is dropped and counted
 (``Judge.contradicted``), and the model learns that what the call named is there (``Model.accept``).
 """
 
@@ -14,8 +14,8 @@ from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.analysis.diagnosis import finding
 from cuvet.analysis.driver_log import Failure
 from cuvet.analysis.folding import Findings, cause_of
-from cuvet.analysis.unexplained import Failures
-from cuvet.catalog.answers import answers
+from cuvet.analysis.unexplained import Failed, Failures
+from cuvet.catalog.answers import ASK_WHETHER_INITIALISED, answers
 from cuvet.catalog.results import DEINITIALIZED, NOT_INITIALIZED, NOT_READY
 from cuvet.catalog.roles import ENDS
 from cuvet.model import Model, Outcome
@@ -27,6 +27,7 @@ from cuvet.rules.device.not_initialised import uninitialised
 from cuvet.rules.error import explain_failure
 from cuvet.rules.error.unchecked import lacks
 from cuvet.rules.library_handle.creation_failed import kind_not_made
+from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Violation
 
 MOST_FAILURES = 10_000
@@ -115,10 +116,17 @@ class Judge:
             self.unexplained.add(call, status, call.is_of_library())
 
     def explain_uninitialised(self, model: Model) -> None:
-        """Only the end shows that the driver was never initialised: libraries ask it earlier whether it is."""
-        refused = self.unexplained.take(NOT_INITIALIZED) if model.initialised_by is None else []
-        if refused:
-            self.report(refused[0].call, uninitialised(refused[0].call, sum(each.count for each in refused), model))
+        """Only the end shows that the driver was never initialised: libraries ask it earlier whether it is, and programs too."""
+        first = model.initialised_by
+        if first is None:
+            refused = self.unexplained.take(lambda each: _is_uninitialised(each) and not each.by_library)
+            if refused:
+                self.report(refused[0].call, uninitialised(refused[0].call, sum(each.count for each in refused), model))
+            return
+        self.unexplained.take(lambda each: _is_uninitialised(each) and each.call.name in ASK_WHETHER_INITIALISED)
+        for failed in self.unexplained.all():
+            if _is_uninitialised(failed) and failed.call.time_ns < first.time_ns:
+                failed.reason = f"cuInit was called only afterwards, by {place(first)}"
 
     def report(self, call: RecordedCall, violation: Violation, answer: bool = False) -> None:
         """Add the finding to those of all processes. ``answer``: the call's status is an answer and no failure."""
@@ -147,6 +155,10 @@ def _with_cause(model: Model, call: RecordedCall, violations: list[Violation]) -
         dataclasses.replace(each, cause=lack.maker) if each.argument == lack.argument and not each.cause else each
         for each in violations
     ]
+
+
+def _is_uninitialised(failed: Failed) -> bool:
+    return failed.status == NOT_INITIALIZED and failed.call.entry_point.api == "driver"
 
 
 def _is_cleaning_up(call: RecordedCall, outcome: Outcome) -> bool:

@@ -102,7 +102,10 @@ class Analysis:
                 driver=meta.driver,
             ),
             findings=self._with_logs(),
-            unexplained=told(failed for process in self.processes() for failed in process.judge.unexplained.all()),
+            unexplained=told(
+                (failed for process in self.processes() for failed in process.judge.unexplained.all()),
+                emulated=meta.device == "emulated",
+            ),
             machine=meta.machine,
             memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.catalog import api_of, status_name
+from cuvet.catalog.results import NOT_SUPPORTED
 from cuvet.findings import LikelyCause, UnexplainedFailure
 
 MOST_PLACES = 10_000
@@ -19,12 +20,14 @@ MOST_LOOKED_UP = 200
 
 @dataclass(slots=True)
 class Failed:
-    """``count`` calls from one place that ended alike, the first of them ``call``. ``by_library``: a library made them."""
+    """``count`` calls from one place that ended alike, the first of them ``call``. ``by_library``: a library made them. ``reason``: as
+    in ``UnexplainedFailure``."""
 
     call: RecordedCall
     status: int
     by_library: bool
     count: int = 0
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -42,9 +45,9 @@ class Failures:
         if key in self._places:
             self._places[key].count += 1
 
-    def take(self, status: int) -> list[Failed]:
-        """The program's own calls of the driver that ended with the status: they are explained after all."""
-        found = {key: each for key, each in self._places.items() if _is_own(each, status)}
+    def take(self, wanted: Callable[[Failed], bool]) -> list[Failed]:
+        """Those that are wanted: they are explained after all."""
+        found = {key: each for key, each in self._places.items() if wanted(each)}
         for key, failed in found.items():
             self.total -= failed.count
             del self._places[key]
@@ -54,13 +57,9 @@ class Failures:
         return list(self._places.values())
 
 
-def _is_own(failed: Failed, status: int) -> bool:
-    return failed.status == status and not failed.by_library and failed.call.entry_point.api == "driver"
-
-
-def told(failures: Iterable[Failed]) -> tuple[UnexplainedFailure, ...]:
+def told(failures: Iterable[Failed], *, emulated: bool = False) -> tuple[UnexplainedFailure, ...]:
     """What the report says: the program's own calls first, each place once, then those of libraries, each library once. Of both the
-    first ``MOST_TOLD``; stacks are looked up for no more than ``MOST_LOOKED_UP``."""
+    first ``MOST_TOLD``; stacks are looked up for no more than ``MOST_LOOKED_UP``. ``emulated``: the emulated device answered."""
     own: dict[tuple[object, ...], list[Failed]] = {}
     of_libraries: dict[tuple[object, ...], list[Failed]] = {}
     looked_up = 0
@@ -72,20 +71,34 @@ def told(failures: Iterable[Failed]) -> tuple[UnexplainedFailure, ...]:
             looked_up += 1
             place = site_of(failed.call).frames[:1] or (failed.call.process, failed.call.thread)
             own.setdefault((api, failed.status, place), []).append(failed)
-    return tuple(_told(each) for kind in (own, of_libraries) for each in list(kind.values())[:MOST_TOLD])
+    return tuple(_told(each, emulated) for kind in (own, of_libraries) for each in list(kind.values())[:MOST_TOLD])
 
 
-def _told(alike: list[Failed]) -> UnexplainedFailure:
+def _told(alike: list[Failed], emulated: bool) -> UnexplainedFailure:
     first = alike[0]
     site = site_of(first.call)
+    reason = first.reason or (_not_emulated(first) if emulated else "")
     return UnexplainedFailure(
         api=site.api,
         status=first.status,
         site=site,
         library=first.call.library() if first.by_library else None,
         count=sum(failed.count for failed in alike),
-        causes=() if first.by_library else likely_causes(site.api, first.status),
+        reason=reason,
+        causes=() if first.by_library or reason else likely_causes(site.api, first.status),
     )
+
+
+def _not_emulated(failed: Failed) -> str:
+    """That the emulated device does not have the call, or not with such arguments; empty if it has."""
+    if failed.status != NOT_SUPPORTED or failed.call.entry_point.api != "driver":
+        return ""
+    from cuvet.device.driver.answer import HANDLERS, IN_PART
+
+    name = failed.call.name
+    if name in HANDLERS and name not in IN_PART:
+        return ""
+    return f"the emulated device does not have {name}{' with these arguments' if name in HANDLERS else ''}"
 
 
 def likely_causes(api: str, status: int) -> tuple[LikelyCause, ...]:

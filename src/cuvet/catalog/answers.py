@@ -65,6 +65,9 @@ ANSWERS_TO_LIBRARIES: dict[str, frozenset[int]] = dict.fromkeys(_LOOKS_UP.split(
 of the runtime it is linked with, nothing tells which it was: a refusal is no finding there, and listed as a failure. In the
 program's own code it is a finding."""
 
+ASK_WHETHER_INITIALISED = frozenset({"cuCtxGetCurrent", "cuDeviceGetCount"})
+"""What programs call to find out whether the driver is initialised: CUDA_ERROR_NOT_INITIALIZED answers them if cuInit then succeeds."""
+
 
 def answers(name: str, *, to_library: bool = False) -> frozenset[int]:
     """Statuses with which the entry point of that name answers; with ``to_library``, those too that may be answers where a library

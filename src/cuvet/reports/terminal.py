@@ -393,7 +393,7 @@ def totals(report: Report) -> Text:
     severities = [finding.severity for finding in report.findings]
     errors, warnings, notes = (severities.count(name) for name in ("error", "warning", "note"))
     parts = [_count(errors, "error"), _count(warnings, "warning"), *([_count(notes, "note")] if notes else [])]
-    failed = sum(failure.count for failure in report.unexplained if failure.library is None)
+    failed = sum(each.count for each in report.unexplained if each.library is None and not each.reason)
     parts += [_count(failed, "unexplained failure")] if failed else []
     calls = report.stats.get("calls", 0)
     seen = [_count(report.stats[_plural(n)], n) for n in _COUNTED if report.stats.get(_plural(n))]

@@ -40,11 +40,12 @@ def render(failures: Sequence[UnexplainedFailure], total: int, console: Console)
 
 
 def sentence(failure: UnexplainedFailure) -> str:
-    """``cudaMemset2D returned cudaErrorInvalidValue (1), 3 times``, and for a library which."""
+    """``cudaMemset2D returned cudaErrorInvalidValue (1), 3 times``, for a library which, and why if that is known."""
     returned = f"{failure.api} returned {status_name(api_of(failure.api), failure.status)} ({failure.status})"
     times = f", {failure.count:,} times" if failure.count > 1 else ""
     where = f" in {failure.library}" if failure.library else ""
-    return printable(f"{returned}{where}{times}")
+    why = f": {failure.reason}" if failure.reason else ""
+    return printable(f"{returned}{where}{times}{why}")
 
 
 def asking(failure: UnexplainedFailure) -> str:
@@ -53,13 +54,12 @@ def asking(failure: UnexplainedFailure) -> str:
 
 
 def _own(failure: UnexplainedFailure, console: Console) -> None:
+    unknown = "" if failure.reason else ", and no rule says why"
     terminal.line(
-        console,
-        Text("failed", style=terminal.STYLES["note"]).append(
-            f": {sentence(failure)}, and no rule says why", style="bold"
-        ),
+        console, Text("failed", style=terminal.STYLES["note"]).append(f": {sentence(failure)}{unknown}", style="bold")
     )
     terminal.render_site(failure.site, console)
     for cause in failure.causes:
         terminal.labelled("may be", f"{cause.title} (cuvet explain {cause.cause})", console)
-    terminal.labelled("more", asking(failure), console)
+    if not failure.reason:
+        terminal.labelled("more", asking(failure), console)

@@ -56,6 +56,8 @@ HANDLERS: dict[str, Handler] = {
     for name, handler in vars(module).items()
     if name.startswith("cu") and callable(handler)
 }
+IN_PART = frozenset({"cuDeviceGetDevResource", "cuGraphAddNode", "cuGreenCtxGetDevResource"})
+"""Those that return CUDA_ERROR_NOT_SUPPORTED for arguments that are not emulated."""
 _ENDS_MANY = {
     "cuCtxDestroy", "cuCtxDetach", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease", "cuModuleUnload", "cuLibraryUnload",
     "cuGraphDestroy", "cuGreenCtxDestroy",
