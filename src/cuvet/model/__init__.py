@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Object,
         Stream,
     )
+    from cuvet.model.view import ModelView
 
 __all__ = [
     "MORE_THAN_ANY_GPU",
@@ -37,6 +38,7 @@ __all__ = [
     "Launch",
     "MemoryPool",
     "Model",
+    "ModelView",
     "Object",
     "Outcome",
     "Prediction",
@@ -48,6 +50,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("Call", "Launch", "Outcome", "SeenHandle", "Word"), "call"),
     **dict.fromkeys(("MORE_THAN_ANY_GPU", "Model", "Prediction"), "model"),
+    "ModelView": "view",
 }
 
 

@@ -1,8 +1,7 @@
-"""The executable specification: what a call may do (``predict``) and what it did (``observe``)."""
+"""The executable specification: what a call may do (``predict``) and what it did (``observe``, which alone changes the state)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import library, precedence, statuses
-from cuvet.model.call import Call, Outcome, SeenHandle
+from cuvet.model.call import Call, Outcome
 from cuvet.model.current import NUMBERED_IN_CONTEXT
 from cuvet.model.ledger import BACKED, Ledger
 from cuvet.model.memory import MemoryTable
-from cuvet.model.naming import is_named, role_on, words_named
+from cuvet.model.naming import is_named
 from cuvet.model.objects import (
     Allocation,
     Capture,
@@ -32,6 +31,7 @@ from cuvet.model.table import ObjectTable
 from cuvet.model.threads import Thread
 from cuvet.model.transitions import plan
 from cuvet.model.transitions.capture import finish, observe_failure
+from cuvet.model.view import ModelView, agrees, end_with_context
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -41,8 +41,6 @@ T = TypeVar("T", bound=Object)
 
 MORE_THAN_ANY_GPU = 1 << 40
 """Bytes."""
-LEGACY, PER_THREAD = 1, 2
-"""CU_STREAM_LEGACY and CU_STREAM_PER_THREAD."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,87 +65,26 @@ class Judged:
     named: tuple[Role, ...]
 
 
-class Model:
-    """State of one process. ``devices`` GPUs, the largest of ``memory`` bytes. ``complete`` says that every call is observed; otherwise
-    (lifecycle recordings leave out hot launches, but nothing that makes the host wait) nothing is claimed that an unseen launch
-    could make wrong. With ``symbols`` no handle names one object in one context and another in the next: they are those of source code.
+class Model(ModelView):
+    """State of one process. ``predict`` says what a call may do, ``observe`` what it did; what can be asked is in ``ModelView``.
 
-    Public queries, for rules (which must not change anything). "Unknown" objects, created before the first call that was
-    seen or behind the shim's back, are None: a rule stays silent about them, unless ``call.seen`` says more.
-
-    Objects
-
-    * ``find(kind, handle)``: the newest object of that handle, alive or dead; None if never seen. A CUkernel is found as FUNCTION
-      too, and the other way round (launches take both); a cuBLAS handle is one of cuBLASLt too.
-    * ``kinds_of(handle)``: newest objects of any kind that have this handle (a stream passed as an event).
-    * ``object_of(call, parameter_index, kind)``: the object that a call's argument names (by the shim's generation if it has one).
-    * ``object_named(call, role)``: the object that the role's parameter names; for READS and WRITES the allocation that holds the
-      address. None for built-in values, nulls and unknown handles.
-    * ``objects_named(call, role)``: likewise for arrays of handles (``role.count``) and for handles in structs (``role.field``).
-    * ``objects(kind, alive=True)``: all objects of that kind that are alive (or all that are remembered), oldest first.
-
-    Contexts, devices, threads
-
-    * ``current_context(call)``: context current on the call's thread, alive or dead; None if there is none, or it is unknown.
-    * ``green_context(call)``: the context of a green context, if that is current on the call's thread; ``current_context`` is then the
-      primary context of the device, which has all its objects.
-    * ``current_handle(call)``: its handle; 0 if the thread has none.
-    * ``context_of(call, stream)``: context in which work on that stream runs.
-    * ``threads_of(context)``: threads on which it is current.
-    * ``primary_context(device)``: the newest primary context of a device, alive or dead; None.
-    * ``device_of(call)``: device of the current context; None if unknown.
-    * ``sticky_error(call)``: (call that first showed it, status) of the error in the current context, else in another one of the
-      process; None.
-    * ``sees_all(kind)``: whether every object of this kind has been seen created, so that an unknown handle was never handed out.
-    * ``last_failure(thread)``: newest (call, status) that failed on this thread, not counting CUDA_ERROR_NOT_READY; None.
-    * ``initialised_by``: the cuInit that succeeded; None. ``not_initialised_by``: the last one that failed, and its status; None.
-      ``shutdown_by``: True once the process is exiting (``shutdown``).
-    * ``driver_version``: as cuDriverGetVersion tells (13000); 0 if unknown.
-    * ``capability(call)``: compute capability of the current context's device (90 for 9.0); 0 if unknown.
-    * ``compiled``: PTX that the driver has compiled before, with the compute capability.
-    * ``initialised_before_fork``: the parent's cuInit if this process was forked after it; None.
-
-    Streams, order, capture
-
-    * ``stream_of(call, parameter_index)``: Stream, also for 0, 1 and 2; None if unknown.
-    * ``streams_of(context)``: living streams of a context, its default streams among them.
-    * ``stream_on(call)``: the Stream that the call enqueues work on (role ON); None.
-    * ``default_stream(call)``: what stream 0 means for this call; None if the current context is unknown.
-    * ``streams()``: all living streams, the built-in ones too.
-    * ``ordered_after(call, stream, earlier)``: whether work enqueued now on ``stream`` is known to run after ``earlier``, or may
-      be for all we know: False means that there is certainly no order.
-    * ``finished(earlier)``: whether the host is known to have waited for that work.
-    * ``pending(stream)``: the newest work not known to be finished, or None.
-    * ``capture_of(stream)``: the capture that the stream takes part in; None.
-    * ``captures()``: captures in progress, oldest first.
-    * ``capture_mode(thread)``: that thread's interaction mode (cuThreadExchangeStreamCaptureMode): 0 global, 1 local, 2 relaxed.
-    * ``capture_forbidding(call)``: the capture on account of which potentially unsafe calls (cuMemAlloc) are refused now; None.
-      Unless ``complete``, the thread's mode may have been changed unseen: believe it only of a call that failed.
-    * ``captures_forbidding(call)``: all of these.
-
-    Memory
-
-    * ``allocation_at(address)``: allocation that holds the address: a live one, else the one freed last; None.
-    * ``host_memory_at(address)``: likewise for pinned or registered host memory.
-    * ``pointed_at(call)``: allocations, alive or dead, that the launch's arguments (``call.pointers``) point into. The start of one is left
-      out where another argument points into its neighbour below: it may be that one's end.
-    * ``reaches(context, allocation)``: whether work in that context can use device memory, as far as is known.
-    * ``overlapping_allocations(address, size)``, ``overlapping_host_memory(address, size)``: live ones, by address.
-    * ``ledger``: how many bytes are held, by the places that made them.
+    ``devices`` GPUs, the largest of ``memory`` bytes. ``complete`` says that every call is observed; otherwise (lifecycle recordings leave
+    out hot launches, but nothing that makes the host wait) nothing is claimed that an unseen launch could make wrong. With ``symbols`` no
+    handle names one object in one context and another in the next: they are those of source code.
     """
 
     def __init__(
         self, devices: int = 1, *, memory: int = MORE_THAN_ANY_GPU, complete: bool = False, symbols: bool = False
     ) -> None:
         self._numbered: frozenset[Kind] = frozenset() if symbols else NUMBERED_IN_CONTEXT
-        self.devices = devices
-        self.memory = memory
-        self.complete = complete
-        self.table = ObjectTable()
-        self.order = Order(complete)
+        self.devices: int = devices
+        self.memory: int = memory
+        self.complete: bool = complete
+        self.table: ObjectTable = ObjectTable()
+        self.order: Order = Order(complete)
         self.allocations: MemoryTable[Allocation] = MemoryTable()
         self.host_memory: MemoryTable[HostMemory] = MemoryTable()
-        self.ledger = Ledger()
+        self.ledger: Ledger = Ledger()
         self.threads: dict[int, Thread] = {}
         self.live_captures: list[Capture] = []
         self.lost_contexts: list[Context] = []
@@ -157,8 +94,8 @@ class Model:
         self.initialised_by: Call | None = None
         self.not_initialised_by: tuple[Call, int] | None = None
         self.initialised_before_fork: Call | None = None
-        self.shutdown_by = False
-        self.driver_version = 0
+        self.shutdown_by: bool = False
+        self.driver_version: int = 0
         self.capabilities: tuple[int, ...] = ()
         self.compiled: set[tuple[bytes, int]] = set()
         self.endangered: Clock = {}
@@ -167,7 +104,7 @@ class Model:
         self.freed_twice_in: set[Context] = set()
         """Living contexts of memory that cuMemFree took after cuMemFreeAsync had been given it, and told no error."""
         self.graphs_wait = False
-        self.graphs_allocate = False
+        self.graphs_allocate: bool = False
         self.current_pools: dict[int, MemoryPool | None] = {}
         self._default_stream_numbers = count(-1, -1)
 
@@ -260,190 +197,12 @@ class Model:
         child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
         return child
 
-    # Objects.
-
-    def find(self, kind: Kind, handle: int) -> Object | None:
-        return self._find(kind, handle, 0)
-
-    def kinds_of(self, handle: int) -> tuple[Object, ...]:
-        return tuple(found for kind in Kind if (found := self.table.find(kind, handle)) is not None)
-
-    def object_of(self, call: Call, parameter_index: int, kind: Kind) -> Object | None:
-        word = call.args[parameter_index]
-        if kind is Kind.STREAM and word <= PER_THREAD:
-            return self.stream_of(call, parameter_index)
-        seen = call.seen.get(parameter_index)
-        scope = self._scope(kind, self.current_context(call)) if kind in self._numbered else 0
-        return self._find(kind, word, 0, scope) if seen is None or seen.kind is not kind else self._seen(seen, scope)
-
-    def object_named(self, call: Call, role: Role) -> Object | None:
-        if role.field or role.count or role.when:
-            return next(iter(self.objects_named(call, role)), None)
-        index = call.entry_point.index.get(role.parameter)
-        if index is None:
-            return None
-        if role.verb in (Verb.READS, Verb.WRITES):
-            return self._memory_at(role.kind, call.args[index])
-        found = self.object_of(call, index, role.kind)
-        return None if isinstance(found, Stream) and found.builtin else found
-
-    def objects_named(self, call: Call, role: Role) -> tuple[Object, ...]:
-        if not (role.field or role.count or role.when):
-            found = self.object_named(call, role)
-            return () if found is None else (found,)
-        by_address = role.verb in (Verb.READS, Verb.WRITES)
-        words = words_named(call, role)
-        objects = (self._memory_at(role.kind, word) if by_address else self._find(role.kind, word, 0) for word in words)
-        return tuple(found for found in objects if found is not None)
-
-    def objects(self, kind: Kind, alive: bool = True) -> Iterator[Object]:
-        return self.table.all(kind, alive)
-
-    def sees_all(self, kind: Kind) -> bool:
-        return self.initialised_by is not None and not kind.row.elsewhere
-
-    # Contexts, devices, threads.
-
     def thread(self, number: int) -> Thread:
+        """The state of the thread of that number, which begins with nothing current."""
         found = self.threads.get(number)
         if found is None:
             found = self.threads[number] = Thread()
         return found
-
-    def current_context(self, call: Call) -> Context | None:
-        thread = self.threads.get(call.thread)
-        top = thread.stack[-1] if thread is not None and thread.stack else None
-        if call.context is not None and not _agrees(top, call.context):
-            top = self.context_at(call.context)
-        return self._newest(top)
-
-    def green_context(self, call: Call) -> Context | None:
-        found = self.context_at(self.current_handle(call))
-        return found if found is not None and found.of_green else None
-
-    def current_handle(self, call: Call) -> int:
-        if call.context is not None:
-            return call.context
-        thread = self.threads.get(call.thread)
-        top = thread.stack[-1] if thread is not None and thread.stack else None
-        return 0 if top is None else top.handle
-
-    def context_at(self, handle: int) -> Context | None:
-        found = self.table.find(Kind.CONTEXT, handle) if handle else None
-        return found if isinstance(found, Context) else None
-
-    def context_of(self, call: Call, stream: Stream) -> Context | None:
-        return self.current_context(call) if stream.builtin else stream.context
-
-    def threads_of(self, context: Context) -> tuple[int, ...]:
-        return tuple(
-            number
-            for number, thread in self.threads.items()
-            if thread.stack and self._newest(thread.stack[-1]) is context
-        )
-
-    def primary_context(self, device: int) -> Context | None:
-        return self.primaries.get(device)
-
-    def device_of(self, call: Call) -> int | None:
-        context = self.current_context(call)
-        return None if context is None else context.device
-
-    def capability(self, call: Call) -> int:
-        device = self.device_of(call)
-        return 0 if device is None or device >= len(self.capabilities) else self.capabilities[device]
-
-    def sticky_error(self, call: Call) -> tuple[Call, int] | None:
-        context = self.current_context(call)
-        if context is None or not self.lost_contexts:
-            return None
-        lost = context if context.error is not None else next((each for each in self.lost_contexts if each.alive), None)
-        return None if lost is None or lost.error is None else (lost.error, lost.error_status)
-
-    def last_failure(self, thread: int) -> tuple[Call, int] | None:
-        return self.threads[thread].failure if thread in self.threads else None
-
-    # Streams, order, capture.
-
-    def stream_of(self, call: Call, parameter_index: int) -> Stream | None:
-        return self._stream(call, parameter_index, call.args[parameter_index])
-
-    def streams_of(self, context: Context) -> tuple[Stream, ...]:
-        made = (
-            stream for stream in self.objects(Kind.STREAM) if isinstance(stream, Stream) and stream.context is context
-        )
-        return (*made, *context.default_streams.values())
-
-    def stream_on(self, call: Call) -> Stream | None:
-        role = role_on(call.entry_point)
-        words = words_named(call, role) if role is not None else ()
-        return self._stream(call, call.entry_point.index[role.parameter], words[0]) if role and words else None
-
-    def default_stream(self, call: Call) -> Stream | None:
-        return self._stream(call, -1, 0)
-
-    def ordered_after(self, call: Call, stream: Stream, earlier: Call) -> bool:
-        return earlier.position is None or stream.capture is not None or self.order.is_before(earlier.position, stream)
-
-    def finished(self, earlier: Call) -> bool:
-        return earlier.position is None or self.order.is_done(earlier.position)
-
-    def pending(self, stream: Stream) -> Call | None:
-        work = stream.last_work
-        return None if work is None or self.finished(work) else work
-
-    def capture_of(self, stream: Stream) -> Capture | None:
-        return stream.capture
-
-    def captures(self) -> tuple[Capture, ...]:
-        return tuple(self.live_captures)
-
-    def capture_mode(self, thread: int) -> int:
-        return self.threads[thread].capture_mode if thread in self.threads else 0
-
-    def capture_forbidding(self, call: Call) -> Capture | None:
-        return next(self.captures_forbidding(call), None)
-
-    def captures_forbidding(self, call: Call) -> Iterator[Capture]:
-        mode = self.capture_mode(call.thread)
-        for capture in self.live_captures:
-            own = capture.thread == call.thread
-            if mode < 2 and ((own and capture.mode < 2) or (mode == 0 and not own and capture.mode == 0)):
-                yield capture
-
-    # Memory.
-
-    def allocation_at(self, address: int) -> Allocation | None:
-        return self.allocations.at(address)
-
-    def pointed_at(self, call: Call) -> tuple[Allocation, ...]:
-        if not call.pointers:
-            return ()
-        found = [(pointer, self.allocations.at(pointer)) for pointer in call.pointers]
-        ends = {allocation.end for _, allocation in found if allocation is not None}
-        inside = (
-            held for pointer, held in found if held is not None and (pointer != held.handle or pointer not in ends)
-        )
-        return tuple(dict.fromkeys(inside))
-
-    def reaches(self, context: Context, allocation: Allocation) -> bool:
-        if allocation.variant == "mapped":
-            return allocation.reached_from is None or context.device in (None, *allocation.reached_from)
-        if context.device is None or allocation.device in (None, context.device):
-            return True
-        if allocation.variant != "stream-ordered":
-            return any(peer.device == allocation.device for peer in context.peers)
-        pool = allocation.pool or self.default_pools.get(allocation.device or 0)
-        return pool is not None and (pool.reached_from is None or context.device in pool.reached_from)
-
-    def host_memory_at(self, address: int) -> HostMemory | None:
-        return self.host_memory.at(address)
-
-    def overlapping_allocations(self, address: int, size: int) -> list[Allocation]:
-        return self.allocations.live_overlapping(address, size)
-
-    def overlapping_host_memory(self, address: int, size: int) -> list[HostMemory]:
-        return self.host_memory.live_overlapping(address, size)
 
     # For transitions.
 
@@ -509,97 +268,16 @@ class Model:
         for child in tuple(object.children):
             self.lose(child)
 
-    def streams(self) -> Iterator[Stream]:
-        """All living streams, the built-in ones too."""
-        for context in self.objects(Kind.CONTEXT):
-            yield from context.default_streams.values() if isinstance(context, Context) else ()
-        yield from (stream for stream in self.objects(Kind.STREAM) if isinstance(stream, Stream))
-
     def adopt_context(self, handle: int) -> Context:
         """The context of that handle, which may have been created before the first call that was seen."""
         found = self.context_at(handle)
         return self.table.add(Context, Kind.CONTEXT, handle, 0) if found is None else found
 
-    def _scope(self, kind: Kind, context: Context | None) -> int:
-        """The context in which a handle of that kind means what it does; 0 if it does in all, or that is not known."""
-        return context.handle if context is not None and kind in self._numbered else 0
-
-    def _find(self, kind: Kind, handle: int, generation: int, scope: int = 0) -> Object | None:
-        found = self.table.find(kind, handle, generation, scope)
-        if found is None and scope:
-            return self.table.find(kind, handle, generation) or self._ended_with_context(kind, handle)
-        other = kind.stands_for if found is None else None
-        return found if other is None else self.table.find(other, handle, generation)
-
-    def _ended_with_context(self, kind: Kind, handle: int) -> Object | None:
-        """The newest object of that number, if its context was destroyed: what names it now names nothing else."""
-        remembered = [found for found in self.table.all(kind, False) if found.handle == handle]
-        newest = remembered[-1] if remembered else None
-        return newest if newest is not None and newest.killed_by is not None else None
-
-    def _seen(self, seen: SeenHandle, scope: int = 0) -> Object | None:
-        """The object of the generation that the shim saw. Objects that are handed out again can get a generation here that the shim
-        does not count; what was alive for the shim is the newest then, and so is what the driver was seen to take (``accept``)."""
-        found = self._find(seen.kind, seen.handle, seen.generation, scope)
-        if found is not None and not found.alive:
-            newest = self._find(seen.kind, seen.handle, 0, scope)
-            if newest is not None and (newest.created_by is None or (seen.alive and newest.alive)):
-                return newest
-        return found
-
-    def _memory_at(self, kind: Kind, address: int) -> Object | None:
-        return self.host_memory.at(address) if kind is Kind.HOST_MEMORY else self.allocations.at(address)
-
-    def _newest(self, context: Context | None) -> Context | None:
-        """A primary context's handle stays the same when the context is reset and retained again. That of a green context is "a normal
-        primary context but with the resources of the specified green context" (cuCtxFromGreenCtx)."""
-        if context is None:
-            return None
-        if context.of_green and context.alive and context.device in self.primaries:
-            return self.primaries[context.device]
-        if context.primary and context.destroyed_by is not None:
-            return self.context_at(context.handle)
-        return context
-
     def _follow_driver(self, thread: Thread, handle: int) -> None:
         """The driver says which context is current; ours differs if something went past what is seen."""
         top = thread.stack[-1] if thread.stack else None
-        if not _agrees(top, handle):
+        if not agrees(top, handle):
             thread.set_current(self.adopt_context(handle) if handle else None)
-
-    def _stream(self, call: Call, parameter_index: int, word: int) -> Stream | None:
-        if word > PER_THREAD:
-            seen = call.seen.get(parameter_index)
-            known = seen is not None and seen.kind is Kind.STREAM
-            found = self._seen(seen) if seen is not None and known else self.table.find(Kind.STREAM, word)
-            return found if isinstance(found, Stream) else None
-        context = self.current_context(call)
-        if context is None:
-            return None
-        if word == PER_THREAD or (word == 0 and call.per_thread):
-            return self._default_stream(context, PER_THREAD, call.thread)
-        return self._default_stream(context, LEGACY, None)
-
-    def _default_stream(self, context: Context, handle: int, thread: int | None) -> Stream:
-        """``thread`` of a per-thread default stream, None of the legacy one. That of a dead context is as dead."""
-        found = context.default_streams.get(thread)
-        if found is not None:
-            return found
-        made = Stream(
-            kind=Kind.STREAM,
-            handle=handle,
-            generation=1,
-            number=next(self._default_stream_numbers),
-            context=context,
-            device=context.device,
-            parent=context,
-            builtin=True,
-        )
-        if context.alive:
-            context.default_streams[thread] = made
-        else:
-            _end_with_context(made, context)
-        return made
 
     def _observe_error(self, thread: Thread, call: Call, status: int) -> None:
         if status == NOT_READY:
@@ -629,7 +307,7 @@ class Model:
         elif isinstance(object, Context):
             for stream in object.default_streams.values():
                 self.order.destroy(stream)
-                _end_with_context(stream, object)
+                end_with_context(stream, object)
             object.default_streams.clear()
             self.freed_twice_in.discard(object)
         elif isinstance(object, Graph):
@@ -655,16 +333,6 @@ class Model:
             ):
                 return False
         return True
-
-
-def _agrees(context: Context | None, handle: int) -> bool:
-    """Whether a thread's context is what the driver says. One that ended may have left its handle to another."""
-    return not handle if context is None else context.handle == handle and context.alive
-
-
-def _end_with_context(stream: Stream, context: Context) -> None:
-    stream.destroyed_by, stream.lost = context.destroyed_by, context.lost
-    stream.killed_by = None if context.destroyed_by is None else context
 
 
 @cache
