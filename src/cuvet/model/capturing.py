@@ -16,8 +16,8 @@ from cuvet.model.objects import Event, Stream
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
     from cuvet.model.objects import Capture, Context
+    from cuvet.model.view import ModelView
 
 _UNSAFE_ON_STREAM = frozenset({(Kind.MEMORY, Verb.ALLOCATES), (Kind.MEMORY, Verb.FREES)})
 _UNSAFE = frozenset(
@@ -108,14 +108,14 @@ def names_stream(entry_point: EntryPoint) -> bool:
     return bool(_stream_roles(entry_point)) or any(role.verb is Verb.ON for role in entry_point.roles)
 
 
-def streams_named(call: Call, model: Model) -> list[Stream]:
+def streams_named(call: Call, model: ModelView) -> list[Stream]:
     """The streams that the call names, default ones included."""
     index = call.entry_point.index
     found = [model.stream_of(call, index[role.parameter]) for role in _stream_roles(call.entry_point)]
     return [stream for stream in (found or [model.stream_on(call)]) if stream is not None]
 
 
-def implied(call: Call, model: Model) -> list[tuple[Capture, Stream]]:
+def implied(call: Call, model: ModelView) -> list[tuple[Capture, Stream]]:
     """If the call uses the legacy default stream: the captures that it would then depend on, each with a stream that takes part in it
     and synchronises with the legacy one."""
     if not model.captures():
@@ -134,7 +134,7 @@ def implied(call: Call, model: Model) -> list[tuple[Capture, Stream]]:
     return found
 
 
-def whole_context(call: Call, model: Model) -> Context | None:
+def whole_context(call: Call, model: ModelView) -> Context | None:
     """The context that the call waits for, or of which it records or delays all streams."""
     if call.name in OF_ALL_STREAMS:
         return model.context_at(call.arg("hCtx"))
@@ -142,7 +142,7 @@ def whole_context(call: Call, model: Model) -> Context | None:
     return model.current_context(call) if waits and model.green_context(call) is None else None
 
 
-def of_named(call: Call, model: Model) -> list[Capture]:
+def of_named(call: Call, model: ModelView) -> list[Capture]:
     """Captures, broken or not, of the streams and events that the call names, and of the context that it waits for."""
     found = [stream.capture for stream in streams_named(call, model) if stream.capture is not None]
     for role in call.entry_point.roles:

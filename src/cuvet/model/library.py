@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
     from cuvet.rules.rule import Violation
 
 _CUDA_MISSING = {
@@ -93,7 +94,7 @@ def _set_stream(model: Model, call: Call, role: Role) -> None:
         handle.workspace = handle.workspace_set_by = None
 
 
-def stream_named(model: Model, call: Call, role: Role) -> Stream | None:
+def stream_named(model: ModelView, call: Call, role: Role) -> Stream | None:
     """The stream that the role's parameter names; None for the default streams, and if it is not known."""
     found = model.object_named(call, role)
     return found if isinstance(found, Stream) else None
@@ -107,7 +108,7 @@ def _set_workspace(model: Model, call: Call, role: Role) -> None:
         handle.workspace_set_by = call
 
 
-def not_made(model: Model, call: Call) -> Mapping[Kind, tuple[Call, int]]:
+def not_made(model: ModelView, call: Call) -> Mapping[Kind, tuple[Call, int]]:
     """Kinds of which the thread of this call tried to make an object, in vain: the newest try of each, and its status."""
     thread = model.threads.get(call.thread)
     return {} if thread is None else thread.not_made
@@ -120,7 +121,7 @@ def of_library(violation: Violation) -> Violation:
     return replace(violation, outcomes=(), undefined=True)
 
 
-def statuses(model: Model, call: Call) -> tuple[int, ...]:
+def statuses(model: ModelView, call: Call) -> tuple[int, ...]:
     """What a call that breaks no rule returns."""
     api = call.entry_point.api
     if api not in _CUDA_MISSING or not makes_handle(call.entry_point):
@@ -147,7 +148,7 @@ def makes_handle(entry_point: EntryPoint) -> bool:
     return any(role.verb is Verb.CREATES and role.kind in LIBRARY_HANDLES for role in entry_point.roles)
 
 
-def outputs(model: Model, call: Call) -> dict[int, int]:
+def outputs(model: ModelView, call: Call) -> dict[int, int]:
     """Values that the library writes, where the model knows them, by parameter index: the stream of a handle."""
     roles = {(role.verb, role.kind): role for role in reversed(call.entry_point.roles)}
     returned = roles.get((Verb.RETURNS, Kind.STREAM))
@@ -158,7 +159,7 @@ def outputs(model: Model, call: Call) -> dict[int, int]:
     return {call.entry_point.index[returned.parameter]: found.stream.handle if found.stream else 0}
 
 
-def owner(model: Model, call: Call, role: Role) -> LibraryObject | None:
+def owner(model: ModelView, call: Call, role: Role) -> LibraryObject | None:
     """The living handle whose stream or workspace the role sets."""
     index = call.entry_point.index.get(role.parent)
     kind = next((other.kind for other in call.entry_point.roles if other.parameter == role.parent), Kind.NONE)

@@ -99,10 +99,7 @@ class Model(ModelView):
         self.capabilities: tuple[int, ...] = ()
         self.compiled: set[tuple[bytes, int]] = set()
         self.endangered: Clock = {}
-        """The newest work of each stream of which memory was freed before the host had waited for it: it may fail, and any later call tell
-        so."""
         self.freed_twice_in: set[Context] = set()
-        """Living contexts of memory that cuMemFree took after cuMemFreeAsync had been given it, and told no error."""
         self.graphs_wait = False
         self.graphs_allocate: bool = False
         self.current_pools: dict[int, MemoryPool | None] = {}

@@ -13,8 +13,8 @@ from cuvet.model.objects import Graph, GraphNode
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
     from cuvet.model.objects import GraphExec, Object
+    from cuvet.model.view import ModelView
 
 _TYPES = {
     "Kernel": 0,
@@ -71,14 +71,14 @@ def node_types(graph: Graph) -> tuple[int, ...] | None:
     return tuple(sorted(known)) if len(known) == len(types) else None
 
 
-def nodes_named(call: Call, model: Model, parameter: str) -> list[Object | None]:
+def nodes_named(call: Call, model: ModelView, parameter: str) -> list[Object | None]:
     """Nodes in the array that the parameter points to; None for those that are not known."""
     data = call.inputs.get(call.entry_point.index[parameter], b"")
     count = min(call.arg("numDependencies"), len(data) // 8)
     return [model.find(Kind.GRAPH_NODE, int.from_bytes(data[8 * i : 8 * i + 8], "little")) for i in range(count)]
 
 
-def edges_named(call: Call, model: Model) -> list[tuple[Object, Object]]:
+def edges_named(call: Call, model: ModelView) -> list[tuple[Object, Object]]:
     """Those of the edges that the call adds or removes of which both nodes are known."""
     pairs = zip(nodes_named(call, model, "from"), nodes_named(call, model, "to"), strict=False)
     return [(one, other) for one, other in pairs if one is not None and other is not None]
@@ -124,7 +124,7 @@ def frees_before(executable: GraphExec) -> bool:
     return flags is None or bool(flags & 1)
 
 
-def refusal(call: Call, model: Model) -> int:
+def refusal(call: Call, model: ModelView) -> int:
     """What the driver returns for a node of an executable graph that the call cannot be for. A child graph that allocates or frees
     memory is refused before."""
     if call.name != "cuGraphExecChildGraphNodeSetParams":

@@ -28,7 +28,7 @@ from cuvet.model.precedence import Stage
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 
 STICKY = frozenset({226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911})
@@ -67,7 +67,7 @@ _UNIFIED = frozenset({"cuMemcpy", "cuMemcpyAsync"})
 _MOVES = frozenset({Verb.READS, Verb.WRITES})
 
 
-def of_process(model: Model, call: Call) -> tuple[Stage, int] | None:
+def of_process(model: ModelView, call: Call) -> tuple[Stage, int] | None:
     """What every call returns while the driver is not there."""
     if not call.entry_point.status:
         return None
@@ -78,7 +78,7 @@ def of_process(model: Model, call: Call) -> tuple[Stage, int] | None:
     return None
 
 
-def of_context(model: Model, call: Call) -> tuple[Stage, int] | None:
+def of_context(model: ModelView, call: Call) -> tuple[Stage, int] | None:
     """What every call returns that works in the current context, where there is none, or it was destroyed or has a sticky error."""
     if not call.entry_point.status or not refuses_destroyed_context(call):
         return None
@@ -91,7 +91,7 @@ def of_context(model: Model, call: Call) -> tuple[Stage, int] | None:
     return None if error is None else (Stage.CONTEXT, error[1])
 
 
-def of_legal_call(model: Model, call: Call) -> tuple[int, ...]:
+def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     """Statuses of a call that breaks no rule, the likeliest first."""
     entry_point = call.entry_point
     if not entry_point.status:
@@ -122,7 +122,7 @@ def _on_device(role: Role) -> bool:
     return role.kind is Kind.MEMORY and role.variant != "managed"
 
 
-def of_late_fault(model: Model, call: Call) -> tuple[int, ...]:
+def of_late_fault(model: ModelView, call: Call) -> tuple[int, ...]:
     """What any call may return that works on the device, once work has lost its memory and until the host has waited for that work; and
     of one that waits, once memory was freed twice and until its context ends. Rules call both frees wrong (memory-free-unordered,
     memory-free-twice)."""
@@ -133,7 +133,7 @@ def of_late_fault(model: Model, call: Call) -> tuple[int, ...]:
     return (ILLEGAL_ADDRESS, LAUNCH_FAILED)
 
 
-def _moves_graph_memory(model: Model, call: Call) -> bool:
+def _moves_graph_memory(model: ModelView, call: Call) -> bool:
     """Whether the call, outside of a capture, copies or sets memory that a graph allocates: whether that is there is not followed. A copy
     that finds out what an address is takes one that is not there for the host's."""
     stream = model.stream_on(call)
@@ -180,7 +180,7 @@ def _waits(entry_point: EntryPoint) -> bool:
     )
 
 
-def outputs(model: Model, call: Call) -> dict[int, int]:
+def outputs(model: ModelView, call: Call) -> dict[int, int]:
     """Values that the driver writes, where the model knows them, by parameter index."""
     known = OUTPUTS.get(call.entry_point.name)
     return {} if known is None else known(model, call)

@@ -14,7 +14,7 @@ from cuvet.model.objects import Allocation, Capture, Context, HostMemory, Memory
 
 if TYPE_CHECKING:
     from cuvet.model.ledger import Ledger
-    from cuvet.model.order import Order
+    from cuvet.model.order import Clock, Order
     from cuvet.model.table import ObjectTable
     from cuvet.model.threads import Thread
 
@@ -86,6 +86,15 @@ class ModelView:
         @property
         def graphs_allocate(self) -> bool:
             """Whether memory may have been made by launches of graphs, which no call shows."""
+
+        @property
+        def endangered(self) -> Clock:
+            """The newest work of each stream of which memory was freed before the host had waited for it: it may fail, and any later call
+            tell so."""
+
+        @property
+        def freed_twice_in(self) -> Set[Context]:
+            """Living contexts of memory that cuMemFree took after cuMemFreeAsync had been given it, and told no error."""
 
         @property
         def ledger(self) -> Ledger:

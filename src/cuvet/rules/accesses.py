@@ -11,7 +11,7 @@ from cuvet.catalog.roles import Kind
 
 if TYPE_CHECKING:
     from cuvet.catalog import Struct
-    from cuvet.model import Call, HostMemory, Model, Object
+    from cuvet.model import Call, HostMemory, ModelView, Object
 
 Side = Literal["device", "host", "any"]
 """What a pointer has to be; ``any`` where the driver finds it out (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""
@@ -207,13 +207,13 @@ def _bytes(size: int) -> str:
     return f"{size} byte{'s' if size != 1 else ''}"
 
 
-def pinned_at(model: Model, address: int) -> HostMemory | None:
+def pinned_at(model: ModelView, address: int) -> HostMemory | None:
     """Living pinned or registered host memory that holds the address."""
     found = model.host_memory_at(address)
     return found if found is not None and found.alive else None
 
 
-def array_at(model: Model, handle: int) -> Object | None:
+def array_at(model: ModelView, handle: int) -> Object | None:
     """Living array of that handle."""
     for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY):
         found = model.find(kind, handle)

@@ -13,7 +13,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _NO_VALUES = ("_MAX", "_MASK")
 """Ends of the names of enumerators that are no values."""
@@ -27,7 +27,7 @@ class ArgumentRule(Rule):
     of_flags: bool
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for takes in ARGUMENTS[call.name]:
             if takes.bits is not cls.of_flags:
                 continue

@@ -8,7 +8,7 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules.lifecycle import place
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Capture, Model, Stream
+    from cuvet.model import Call, Capture, ModelView, Stream
 
 MODES = ("global", "thread-local", "relaxed")
 RELAXED = 2
@@ -19,7 +19,7 @@ def begun(capture: Capture) -> str:
     return f"the {MODES[capture.mode]} capture of {capture.origin.name} was begun by {place(capture.begun_by)}"
 
 
-def streams_named(call: Call, model: Model, *verbs: Verb) -> list[tuple[int, Stream]]:
+def streams_named(call: Call, model: ModelView, *verbs: Verb) -> list[tuple[int, Stream]]:
     """Streams, default ones included, that the call names with one of these verbs, with their argument's index."""
     found = []
     for role in call.entry_point.roles:

@@ -13,7 +13,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class CurrentContextRule(Rule):
@@ -31,7 +31,7 @@ class CurrentContextRule(Rule):
         return needs_context(call)
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if model.initialised_by is None or not cls.concerns(call):
             return
         found = cls.reason(call, model)
@@ -49,11 +49,11 @@ class CurrentContextRule(Rule):
 
     @classmethod
     @abstractmethod
-    def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
+    def reason(cls, call: Call, model: ModelView) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
         """Message, objects and ``because`` of what is wrong with the current context; None if nothing is."""
 
 
-def contexts_elsewhere(call: Call, model: Model) -> list[tuple[Context, tuple[int, ...]]]:
+def contexts_elsewhere(call: Call, model: ModelView) -> list[tuple[Context, tuple[int, ...]]]:
     """Living contexts that are current on other threads, with these threads."""
     found = []
     for context in model.objects(Kind.CONTEXT):
@@ -65,5 +65,5 @@ def contexts_elsewhere(call: Call, model: Model) -> list[tuple[Context, tuple[in
     return found
 
 
-def _names_the_dead(call: Call, model: Model) -> bool:
+def _names_the_dead(call: Call, model: ModelView) -> bool:
     return any(not found.alive for role in call.entry_point.roles for found in model.objects_named(call, role))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.accesses import array_at
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, HostMemory, Model, Object
+    from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 
 ENTRY_POINTS = frozenset({"cuMemFree", "cuMemFreeAsync", "cuMemFreeHost"})
 
@@ -35,7 +35,7 @@ UNMANAGEABLE = frozenset({"mapped", "ipc", "global"})
 """Variants of device memory that no free function takes."""
 
 
-def freed(call: Call, model: Model) -> Freed:
+def freed(call: Call, model: ModelView) -> Freed:
     """What the free call is given. NULL is RIGHT: freeing it does nothing."""
     argument = call.entry_point.index["p" if call.name == "cuMemFreeHost" else "dptr"]
     address = call.args[argument]
@@ -51,7 +51,11 @@ def freed(call: Call, model: Model) -> Freed:
 
 
 def _case(
-    call: Call, model: Model, own: Allocation | HostMemory | None, other: Allocation | HostMemory | None, address: int
+    call: Call,
+    model: ModelView,
+    own: Allocation | HostMemory | None,
+    other: Allocation | HostMemory | None,
+    address: int,
 ) -> tuple[Case, Object | None]:
     if own is not None and own.alive:
         if _other_function(call, own):

@@ -11,7 +11,7 @@ from cuvet.image.raw import image_verdict
 from cuvet.image.verdicts import Verdict, ptx_name
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 BYTES = {
     "cuModuleLoadData": "image",
@@ -73,7 +73,7 @@ def refusal(call: Call, status: int, known: bool = True) -> tuple[int, ...]:
     return (status,) if known and call.name.startswith("cuModule") else (0, status)
 
 
-def verdict_on(image: Image, call: Call, model: Model) -> Verdict:
+def verdict_on(image: Image, call: Call, model: ModelView) -> Verdict:
     """What ``cuvet inspect`` says of the image, as far as its bytes, the GPU and the driver are known."""
     capability = model.capability(call)
     driver = driver_of_number(model.driver_version) if model.driver_version else None

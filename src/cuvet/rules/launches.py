@@ -12,7 +12,7 @@ from cuvet.rules.lifecycle import ending, written
 from cuvet.sizes import binary_size
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Launch, Model, Object, Word
+    from cuvet.model import Call, Context, Launch, ModelView, Object, Word
 
 MOST_SUSPECTS, MOST_OTHERS = 6, 4
 _MOST_NAME = 120
@@ -28,7 +28,7 @@ class Suspicion:
     object: Object | None = None
 
 
-def told(context: Context, model: Model) -> tuple[tuple[str, ...], tuple[Object, ...]]:
+def told(context: Context, model: ModelView) -> tuple[tuple[str, ...], tuple[Object, ...]]:
     """What was launched in the context that was lost, one line for each sort of launch, and the objects that these are about."""
     launches = [each for each in _newest_first(context) if _may_run_in(each, context, model)]
     suspects: dict[str, tuple[Suspicion, ...]] = {}
@@ -60,7 +60,7 @@ def _newest_first(context: Context) -> Iterable[Launch]:
     return reversed(context.error.launches) if context.error is not None else ()
 
 
-def _may_run_in(launch: Launch, context: Context, model: Model) -> bool:
+def _may_run_in(launch: Launch, context: Context, model: ModelView) -> bool:
     """Not, if its stream is known to be another context's."""
     from cuvet.catalog.roles import Kind
 
@@ -76,7 +76,7 @@ def _name(launch: Launch, context: Context) -> str:
     return f"{name}{launch.where}" + (f" (thread {launch.thread})" if other else "")
 
 
-def _suspicions(launch: Launch, context: Context, model: Model) -> Iterator[Suspicion]:
+def _suspicions(launch: Launch, context: Context, model: ModelView) -> Iterator[Suspicion]:
     ends = _ends(launch.words, model)
     for word in launch.words:
         found = _suspicion(word, launch, context, model) if word.value not in ends else None
@@ -85,13 +85,13 @@ def _suspicions(launch: Launch, context: Context, model: Model) -> Iterator[Susp
             yield Suspicion(f"argument {word.parameter}{inside} = {word.value:#x} {found.text}", found.object)
 
 
-def _ends(words: Sequence[Word], model: Model) -> set[int]:
+def _ends(words: Sequence[Word], model: ModelView) -> set[int]:
     """Ends of memory that other arguments point into: they may be meant as such, and the memory that begins there is not."""
     found = (model.allocation_at(word.value) for word in words)
     return {memory.end for memory in found if memory is not None}
 
 
-def _suspicion(word: Word, launch: Launch, context: Context, model: Model) -> Suspicion | None:
+def _suspicion(word: Word, launch: Launch, context: Context, model: ModelView) -> Suspicion | None:
     if word.value == 0 and word.whole and word.parameter in launch.pointers:
         return Suspicion("is a null pointer")
     memory: Allocation | HostMemory | None = model.allocation_at(word.value) or model.host_memory_at(word.value)

@@ -15,7 +15,7 @@ from cuvet.rules.lifecycle import Named, named_among, was_seen_made
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _SETTING = re.compile(r"Set|Get|Query|Create|Destroy|Estimate|bufferSize|Logger")
 _EXECUTING = re.compile(r"cufft(Xt)?Exec")
@@ -36,14 +36,14 @@ def works(entry_point: EntryPoint) -> bool:
     )
 
 
-def handles_used(call: Call, model: Model, kinds: frozenset[Kind]) -> Iterator[tuple[Named, LibraryObject]]:
+def handles_used(call: Call, model: ModelView, kinds: frozenset[Kind]) -> Iterator[tuple[Named, LibraryObject]]:
     """Living objects of these kinds that the call uses."""
     for use in named_among(call, model, kinds, frozenset({Verb.USES})):
         if isinstance(use.object, LibraryObject) and use.object.alive:
             yield use, use.object
 
 
-def dead_unseen(call: Call, model: Model, verbs: frozenset[Verb]) -> Iterator[Named]:
+def dead_unseen(call: Call, model: ModelView, verbs: frozenset[Verb]) -> Iterator[Named]:
     """Objects that the shim saw made and destroyed, but of which the recording does not tell."""
     for use in named_among(call, model, LIBRARY_OBJECTS, verbs):
         if use.object is None and was_seen_made(call, use) and not call.seen[use.argument].alive:

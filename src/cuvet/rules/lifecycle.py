@@ -22,7 +22,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 NAMES = frozenset(Verb) - INTRODUCES
 USES = NAMES - ENDS
@@ -41,7 +41,7 @@ class Named:
     object: Object | None
 
 
-def named(call: Call, model: Model, kind: Kind, verbs: frozenset[Verb] = NAMES) -> Iterator[Named]:
+def named(call: Call, model: ModelView, kind: Kind, verbs: frozenset[Verb] = NAMES) -> Iterator[Named]:
     """Objects of a kind that the call names, in the order of its roles. A parameter with several roles is named once.
 
     Handles in structs and arrays are included; built-in streams are not.
@@ -63,7 +63,7 @@ def named(call: Call, model: Model, kind: Kind, verbs: frozenset[Verb] = NAMES) 
             yield Named(role, argument, handle, found)
 
 
-def named_among(call: Call, model: Model, kinds: Iterable[Kind], verbs: frozenset[Verb] = NAMES) -> Iterator[Named]:
+def named_among(call: Call, model: ModelView, kinds: Iterable[Kind], verbs: frozenset[Verb] = NAMES) -> Iterator[Named]:
     """Objects of several kinds that the call names, kind by kind."""
     for kind in sorted(kinds):
         yield from named(call, model, kind, verbs)
@@ -165,7 +165,7 @@ class LifeRule(Rule):
 
 
 def _ended_by_calls(
-    call: Call, model: Model, kinds: Iterable[Kind], verbs: frozenset[Verb]
+    call: Call, model: ModelView, kinds: Iterable[Kind], verbs: frozenset[Verb]
 ) -> Iterator[tuple[Named, Object, str]]:
     """Objects that the call names and that an earlier call on themselves ended, with the word for how."""
     for use in named_among(call, model, kinds, verbs):
@@ -180,7 +180,7 @@ class UseAfterDestroy(LifeRule):
     verbs = USES
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), USES):
             yield doubted(cls.violation(call, use, f"{dead.name} was {how} before this call"))
 
@@ -192,7 +192,7 @@ class DestroyTwice(LifeRule):
     fix = "remove-call"
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), ENDS):
             yield doubted(cls.violation(call, use, f"{dead.name} was already {how}"))
 
@@ -207,7 +207,7 @@ class ParentGone(LifeRule):
     roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT})
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named_among(call, model, cls.kinds or ()):
             dead = use.object
             if dead is None or dead.kind is not cls.kind or dead.killed_by is None or dead.destroyed_by is None:
@@ -227,7 +227,7 @@ class NullHandle(LifeRule):
     undefined = False
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named(call, model, cls.kind):
             if use.handle == 0 and not use.role.null:
                 yield cls.violation(call, use, f"the {cls.kind.noun} handle is NULL")
@@ -244,7 +244,7 @@ class NeverCreated(LifeRule):
     only_if_failed = True
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named(call, model, cls.kind, cls.verbs):
             if use.handle == 0 or use.object is not None or was_seen_made(call, use):
                 continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cuvet.catalog.roles import Kind, Role, Verb
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Model, Object, Stream
+    from cuvet.model import Call, Context, ModelView, Object, Stream
 
 
 def role_of(call: Call, verb: Verb, kinds: frozenset[Kind]) -> Role | None:
@@ -15,7 +15,7 @@ def role_of(call: Call, verb: Verb, kinds: frozenset[Kind]) -> Role | None:
     return next((role for role in call.entry_point.roles if role.verb is verb and role.kind in kinds), None)
 
 
-def stream_and_context(call: Call, model: Model) -> tuple[Stream, Context] | None:
+def stream_and_context(call: Call, model: ModelView) -> tuple[Stream, Context] | None:
     """The stream that the call enqueues work on and its context; None unless both are known and alive."""
     stream = model.stream_on(call)
     context = None if stream is None else model.context_of(call, stream)

@@ -8,10 +8,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.objects import Context
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
-def peers(call: Call, model: Model) -> tuple[Context, Context] | None:
+def peers(call: Call, model: ModelView) -> tuple[Context, Context] | None:
     """The current context and the one that the call names as its peer; None unless both are known and alive."""
     current = model.current_context(call)
     peer = model.object_of(call, call.entry_point.index["peerContext"], Kind.CONTEXT)

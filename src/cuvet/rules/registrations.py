@@ -15,7 +15,7 @@ from cuvet.rules.mappings import first_hole, mappings, touching
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 READ_ONLY = 8
 """CU_MEMHOSTREGISTER_READ_ONLY"""
@@ -65,7 +65,7 @@ class RegistrationRule(Rule):
     entry_points = frozenset({"cuMemHostRegister"})
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         refusal = refused(call, model)
         if refusal is None or refusal.case is not cls.case:
             return
@@ -81,7 +81,7 @@ class RegistrationRule(Rule):
         )
 
 
-def refused(call: Call, model: Model) -> Refusal | None:
+def refused(call: Call, model: ModelView) -> Refusal | None:
     """Why the driver refuses the call; None if nothing speaks against it."""
     if call.name == "cuMemHostUnregister":
         return _unregistration(call, model)
@@ -106,7 +106,7 @@ def _arguments(call: Call) -> Refusal | None:
     return None
 
 
-def _overlap(call: Call, model: Model) -> Refusal | None:
+def _overlap(call: Call, model: ModelView) -> Refusal | None:
     address, size = call.arg("p"), call.arg("bytesize")
     for held in model.overlapping_host_memory(address, size):
         if not held.registered:
@@ -182,7 +182,7 @@ def _mapping(call: Call) -> Refusal | None:
     return None
 
 
-def _unregistration(call: Call, model: Model) -> Refusal | None:
+def _unregistration(call: Call, model: ModelView) -> Refusal | None:
     address = call.arg("p")
     if address == 0:
         return Refusal(Case.NEVER, "the address is NULL")
@@ -209,7 +209,7 @@ def _unregistration(call: Call, model: Model) -> Refusal | None:
     return Refusal(Case.UNREGISTERED, f"{held.name} was already unregistered", object=held, because=by, outcomes=(713,))
 
 
-def _never_registered(call: Call, model: Model, outcomes: tuple[int, ...]) -> Refusal:
+def _never_registered(call: Call, model: ModelView, outcomes: tuple[int, ...]) -> Refusal:
     """Memory that moved, as a vector that grows does, was registered at its old addresses: those are not mapped any more."""
     message = f"{call.arg('p'):#x} was never registered"
     living = [held for held in model.objects(Kind.HOST_MEMORY) if isinstance(held, HostMemory) and held.registered]

@@ -30,7 +30,7 @@ from cuvet.rules.evidence import succeeding
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.catalog.roles import Kind, Verb
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
     from cuvet.model.ledger import Total
 
 __all__ = ["ABORT", "CRASH", "Rule", "Violation"]
@@ -133,5 +133,6 @@ class Rule(ABC):
 
     @classmethod
     @abstractmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
-        """Yield what is wrong with making ``call`` now. Must not change the model."""
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+        """Yield what is wrong with making ``call`` now. The view has nothing that changes the model, and a test keeps rules from changing
+        an object that it tells of."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class SourceRule(Rule):
@@ -17,5 +17,5 @@ class SourceRule(Rule):
     entry_points: ClassVar[frozenset[str] | None] = frozenset()
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         return iter(())

@@ -9,14 +9,14 @@ from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Model
+    from cuvet.model import Call, Context, ModelView
 
 
 class UnfinishedWork(Rule):
     """A context ends while nobody has waited for work of its streams. The call itself succeeds."""
 
     @classmethod
-    def about(cls, call: Call, model: Model, context: Context | None, ending: str) -> Iterator[Violation]:
+    def about(cls, call: Call, model: ModelView, context: Context | None, ending: str) -> Iterator[Violation]:
         """One violation for the context that ``call`` ends; ``ending`` says how: destroyed, reset."""
         if context is None or not context.alive:
             return

@@ -12,7 +12,7 @@ from cuvet.model.naming import member
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 _ARRAY_COPIES = tuple(
     f"cuMemcpy{kind}{suffix}" for kind in ("HtoA", "AtoH", "DtoA", "AtoD", "AtoA") for suffix in ("", "Async")
@@ -22,7 +22,7 @@ _WITHOUT_PLANES = frozenset({0x01, 0x02, 0x03, 0x08, 0x09, 0x0A, 0x10, 0x20})
 
 
 @returned_by(*_ARRAY_COPIES)
-def of_array_copy(model: Model, call: Call) -> tuple[int, ...]:
+def of_array_copy(model: ModelView, call: Call) -> tuple[int, ...]:
     """Of one array, or between two: not past its end."""
     index = call.entry_point.index
     for name in ("dstArray", "srcArray"):
@@ -36,7 +36,7 @@ def of_array_copy(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @returned_by("cuArrayGetPlane")
-def of_plane(model: Model, call: Call) -> tuple[int, ...]:
+def of_plane(model: ModelView, call: Call) -> tuple[int, ...]:
     """Only arrays of some formats have planes."""
     array = model.object_of(call, call.entry_point.index["hArray"], Kind.ARRAY)
     made = None if array is None else array.created_by

@@ -10,11 +10,11 @@ from cuvet.model.answers.registry import returned_by, written_by
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 
 @returned_by("cuDeviceGetP2PAttribute")
-def of_two_devices(model: Model, call: Call) -> tuple[int, ...]:
+def of_two_devices(model: ModelView, call: Call) -> tuple[int, ...]:
     if call.arg("srcDevice") == call.arg("dstDevice"):
         return (INVALID_DEVICE,)
     known = driver().enumerations["CUdevice_P2PAttribute"].values()
@@ -22,10 +22,10 @@ def of_two_devices(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @written_by("cuDeviceGetCount")
-def device_count(model: Model, call: Call) -> dict[int, int]:
+def device_count(model: ModelView, call: Call) -> dict[int, int]:
     return {0: model.devices}
 
 
 @written_by("cuDeviceGet")
-def device(model: Model, call: Call) -> dict[int, int]:
+def device(model: ModelView, call: Call) -> dict[int, int]:
     return {0: call.arg("ordinal")}

@@ -12,10 +12,10 @@ from cuvet.model.objects import Event, Stream
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Role
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 
-def of_query(model: Model, call: Call, role: Role) -> tuple[int, ...]:
+def of_query(model: ModelView, call: Call, role: Role) -> tuple[int, ...]:
     """Of the legacy stream it is not known: copies that name no stream need not be done when the call returns."""
     found = model.object_of(call, call.entry_point.index[role.parameter], role.kind)
     if isinstance(found, Stream):
@@ -27,7 +27,7 @@ def of_query(model: Model, call: Call, role: Role) -> tuple[int, ...]:
 
 
 @returned_by("cuEventElapsedTime")
-def of_elapsed_time(model: Model, call: Call) -> tuple[int, ...]:
+def of_elapsed_time(model: ModelView, call: Call) -> tuple[int, ...]:
     """Whether a graph has recorded an event is not seen."""
     events = [model.object_of(call, call.entry_point.index[name], Kind.EVENT) for name in ("hStart", "hEnd")]
     if any(isinstance(event, Event) and event.external and event.recorded_by is None for event in events):
@@ -36,7 +36,7 @@ def of_elapsed_time(model: Model, call: Call) -> tuple[int, ...]:
     return (SUCCESS, NOT_READY) if unfinished else (SUCCESS,)
 
 
-def _unfinished(model: Model, event: Event) -> Call | None:
+def _unfinished(model: ModelView, event: Event) -> Call | None:
     """The record of the event if the host does not know that it is done; of all streams of a context, it never knows."""
     record = event.recorded_by
     if record is None or (record.position is not None and model.finished(record)):
@@ -44,6 +44,6 @@ def _unfinished(model: Model, event: Event) -> Call | None:
     return record
 
 
-def _readiness(model: Model, unfinished: Call | None) -> tuple[int, ...]:
+def _readiness(model: ModelView, unfinished: Call | None) -> tuple[int, ...]:
     """Work that nobody has waited for may be done all the same, and work that nobody saw may be pending."""
     return (SUCCESS,) if unfinished is None and model.complete else (SUCCESS, NOT_READY)

@@ -11,18 +11,18 @@ from cuvet.model.objects import Allocation
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 
 @returned_by("cuMemHostGetFlags")
-def of_host_flags(model: Model, call: Call) -> tuple[int, ...]:
+def of_host_flags(model: ModelView, call: Call) -> tuple[int, ...]:
     """Programs ask so whether memory is pinned: "no" is no mistake."""
     found = model.host_memory_at(call.arg("p"))
     return (SUCCESS,) if found is not None and found.alive else (INVALID_VALUE,)
 
 
 @returned_by("cuMemGetAddressRange")
-def of_address_range(model: Model, call: Call) -> tuple[int, ...]:
+def of_address_range(model: ModelView, call: Call) -> tuple[int, ...]:
     """Memory that a graph allocates is there from its launch on; freed memory may still be found, and that of another device not."""
     address = call.arg("dptr")
     memory, host = model.allocation_at(address), model.host_memory_at(address)
@@ -38,7 +38,7 @@ def of_address_range(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @returned_by("cuPointerGetAttribute")
-def of_pointer(model: Model, call: Call) -> tuple[int, ...]:
+def of_pointer(model: ModelView, call: Call) -> tuple[int, ...]:
     """Programs ask so what an address is: that it is nothing of CUDA's is no mistake. Memory of cuMemAlloc that cuMemFreeAsync freed is
     there for a while."""
     memory, host = model.allocation_at(call.arg("ptr")), model.host_memory_at(call.arg("ptr"))
@@ -57,7 +57,7 @@ def of_pointer(model: Model, call: Call) -> tuple[int, ...]:
     return (INVALID_VALUE,) if of_host and memory.variant != "managed" else (SUCCESS,)
 
 
-def _of_device_pointer(model: Model, call: Call, memory: Allocation) -> tuple[int, ...]:
+def _of_device_pointer(model: ModelView, call: Call, memory: Allocation) -> tuple[int, ...]:
     """The address "through which ptr may be accessed by kernels running in the current CUcontext" (cuPointerGetAttribute)."""
     context = model.current_context(call)
     if context is None:
@@ -68,13 +68,13 @@ def _of_device_pointer(model: Model, call: Call, memory: Allocation) -> tuple[in
 
 
 @returned_by("cuMemGetAccess")
-def of_access(model: Model, call: Call) -> tuple[int, ...]:
+def of_access(model: ModelView, call: Call) -> tuple[int, ...]:
     memory = model.allocation_at(call.arg("ptr"))
     return (SUCCESS,) if memory is not None and memory.alive and memory.variant == "mapped" else (INVALID_VALUE,)
 
 
 @returned_by("cuPointerGetAttributes")
-def of_pointer_attributes(model: Model, call: Call) -> tuple[int, ...]:
+def of_pointer_attributes(model: ModelView, call: Call) -> tuple[int, ...]:
     known = driver().enumerations["CUpointer_attribute"].values()
     data = call.inputs.get(call.entry_point.index["attributes"], b"")
     asked = (int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4))
@@ -82,7 +82,7 @@ def of_pointer_attributes(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @returned_by("cuPointerSetAttribute")
-def of_memory_attribute(model: Model, call: Call) -> tuple[int, ...]:
+def of_memory_attribute(model: ModelView, call: Call) -> tuple[int, ...]:
     memory, context = model.allocation_at(call.arg("ptr")), model.current_context(call)
     if context is not None and not context.alive:
         return (INVALID_VALUE,)
@@ -92,7 +92,7 @@ def of_memory_attribute(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @returned_by("cuGraphAddMemFreeNode", "cuMemFree", "cuMemFreeAsync")
-def of_free(model: Model, call: Call) -> tuple[int, ...]:
+def of_free(model: ModelView, call: Call) -> tuple[int, ...]:
     """Memory that a graph allocates is there from a launch on until another launch or the program frees it, which is not followed. Which
     addresses allocation nodes were given is not seen: memory that is not known may be a graph's. cuMemFree takes NULL."""
     memory = model.allocation_at(call.arg("dptr"))

@@ -20,7 +20,7 @@ from cuvet.model.objects import Function, Linker
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 _PTX = b".version"
 """What every PTX text begins with, after comments: it is what programs link."""
@@ -31,7 +31,7 @@ _MOST_THREADS = 1024
 
 
 @returned_by("cuModuleGetGlobal", "cuLibraryGetGlobal", "cuLibraryGetManaged")
-def of_variable(model: Model, call: Call) -> tuple[int, ...]:
+def of_variable(model: ModelView, call: Call) -> tuple[int, ...]:
     """Which variables an image has is known of PTX only."""
     index = call.entry_point.index
     kind, owner = (Kind.MODULE, "hmod") if "hmod" in index else (Kind.LIBRARY, "library")
@@ -44,13 +44,13 @@ def of_variable(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @returned_by("cuLibraryGetUnifiedFunction")
-def of_unified_function(model: Model, call: Call) -> tuple[int, ...]:
+def of_unified_function(model: ModelView, call: Call) -> tuple[int, ...]:
     text = loaded_from(model.object_of(call, call.entry_point.index["library"], Kind.LIBRARY))
     return (SUCCESS, INVALID_VALUE) if not text or b".unified" in text else (INVALID_VALUE,)
 
 
 @returned_by("cuFuncGetParamInfo", "cuKernelGetParamInfo")
-def of_kernel_parameter(model: Model, call: Call) -> tuple[int, ...]:
+def of_kernel_parameter(model: ModelView, call: Call) -> tuple[int, ...]:
     """How many parameters a kernel has is known of PTX only."""
     function = model.object_of(call, 0, Kind.FUNCTION)
     code = code_of(function)
@@ -61,13 +61,13 @@ def of_kernel_parameter(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @returned_by("cuFuncSetAttribute")
-def of_function_attribute(model: Model, call: Call) -> tuple[int, ...]:
+def of_function_attribute(model: ModelView, call: Call) -> tuple[int, ...]:
     """Shared memory that a block asks for is not less than nothing."""
     return (INVALID_VALUE,) if call.arg("attrib") == _DYNAMIC_SHARED and call.arg("value") < 0 else (SUCCESS,)
 
 
 @returned_by("cuOccupancyMaxActiveClusters", "cuOccupancyMaxPotentialClusterSize")
-def of_clusters(model: Model, call: Call) -> tuple[int, ...]:
+def of_clusters(model: ModelView, call: Call) -> tuple[int, ...]:
     """Asked in the context of the function."""
     function = model.object_of(call, call.entry_point.index["func"], Kind.FUNCTION)
     context = None if function is None else function.context
@@ -75,17 +75,17 @@ def of_clusters(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @returned_by("cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
-def of_active_blocks(model: Model, call: Call) -> tuple[int, ...]:
+def of_active_blocks(model: ModelView, call: Call) -> tuple[int, ...]:
     return (SUCCESS,) if call.arg("blockSize") else (INVALID_VALUE,)
 
 
 @returned_by("cuOccupancyAvailableDynamicSMemPerBlock")
-def of_block_size(model: Model, call: Call) -> tuple[int, ...]:
+def of_block_size(model: ModelView, call: Call) -> tuple[int, ...]:
     return (INVALID_VALUE,) if call.arg("blockSize") > _MOST_THREADS else (SUCCESS,)
 
 
 @returned_by("cuLinkAddData", "cuLinkAddFile")
-def of_link(model: Model, call: Call) -> tuple[int, ...]:
+def of_link(model: ModelView, call: Call) -> tuple[int, ...]:
     """What is added twice is defined twice, if it is the same: 10 of 12 times the error told so. Nothing is added to what is complete."""
     linker = model.object_of(call, call.entry_point.index["state"], Kind.LINKER)
     if not isinstance(linker, Linker):

@@ -11,11 +11,11 @@ from cuvet.model.naming import member
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 
 @returned_by("cuDeviceSetMemPool", "cuMemSetMemPool")
-def of_pool(model: Model, call: Call) -> tuple[int, ...]:
+def of_pool(model: ModelView, call: Call) -> tuple[int, ...]:
     """A device takes its own pools only."""
     index = call.entry_point.index
     pool = model.object_of(call, index["pool"], Kind.MEMORY_POOL)
@@ -28,6 +28,6 @@ def of_pool(model: Model, call: Call) -> tuple[int, ...]:
 
 
 @written_by("cuDeviceGetDefaultMemPool")
-def default_pool(model: Model, call: Call) -> dict[int, int]:
+def default_pool(model: ModelView, call: Call) -> dict[int, int]:
     pool = model.default_pools.get(call.arg("dev"))
     return {} if pool is None else {0: pool.handle}

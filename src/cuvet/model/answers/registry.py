@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
-Statuses = Callable[["Model", "Call"], tuple[int, ...]]
-Outputs = Callable[["Model", "Call"], dict[int, int]]
+Statuses = Callable[["ModelView", "Call"], tuple[int, ...]]
+Outputs = Callable[["ModelView", "Call"], dict[int, int]]
 
 STATUSES: dict[str, Statuses] = {}
 OUTPUTS: dict[str, Outputs] = {}

@@ -9,18 +9,18 @@ from cuvet.model.answers.registry import written_by
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call
-    from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 
 @written_by("cuStreamGetFlags")
-def stream_flags(model: Model, call: Call) -> dict[int, int]:
+def stream_flags(model: ModelView, call: Call) -> dict[int, int]:
     stream = model.stream_of(call, 0)
     green = stream is not None and stream.builtin and model.green_context(call) is not None
     return {} if stream is None or green else {1: stream.flags}
 
 
 @written_by("cuStreamGetCtx")
-def stream_context(model: Model, call: Call) -> dict[int, int]:
+def stream_context(model: ModelView, call: Call) -> dict[int, int]:
     stream = model.stream_of(call, 0)
     known = stream is not None and (stream.parent is None or stream.parent.kind is not Kind.GREEN_CONTEXT)
     if stream is not None and stream.builtin and model.green_context(call) is not None:
@@ -29,7 +29,7 @@ def stream_context(model: Model, call: Call) -> dict[int, int]:
 
 
 @written_by("cuStreamIsCapturing", "cuStreamGetCaptureInfo")
-def capture_status(model: Model, call: Call) -> dict[int, int]:
+def capture_status(model: ModelView, call: Call) -> dict[int, int]:
     """CU_STREAM_CAPTURE_STATUS_NONE, _ACTIVE or _INVALIDATED."""
     stream = model.stream_of(call, 0)
     if stream is None:

@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class AddressRangeFreedInPart(Rule):
@@ -73,7 +73,7 @@ cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.name == "cuMemUnmap":
             yield from cls._unmapped(call, model)
             return
@@ -92,7 +92,7 @@ cu.cuMemUnmap(addresses, 4096)  # error: [address-range-freed-in-part]
         )
 
     @classmethod
-    def _unmapped(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def _unmapped(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         start, size = call.arg("ptr"), call.arg("size")
         for memory in model.overlapping_allocations(start, size):
             if memory.variant == "mapped" and (memory.handle < start or start + size < memory.end):

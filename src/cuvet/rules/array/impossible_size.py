@@ -8,7 +8,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _DESCRIPTORS = {
     "cuArrayCreate": "pAllocateArray",
@@ -73,7 +73,7 @@ cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         descriptor = _DESCRIPTORS[call.name]
         width, height = (member(call, descriptor, name) for name in ("Width", "Height"))
         if width is None or height is None:

@@ -9,7 +9,7 @@ from cuvet.rules.ownership import belongs, living_context
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ArrayOtherContext(Rule):
@@ -73,7 +73,7 @@ cu.cuTexObjectCreate(resource, bytes(104), 0)  # error: [array-other-context]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         current = model.current_context(call)
         for use in named(call, model, Kind.ARRAY):
             owner = living_context(use.object)

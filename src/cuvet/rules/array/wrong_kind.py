@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import named, place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 _SPARSE, _DEFERRED = 0x40, 0x80
 """CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING"""
@@ -71,7 +71,7 @@ cu.cuArrayDestroy(array)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         flag, flag_name = _NEEDS[call.name]
         for use in (use for kind in (Kind.ARRAY, Kind.MIPMAPPED_ARRAY) for use in named(call, model, kind)):
             made = None if use.object is None or not use.object.alive else _whole(use.object).created_by

@@ -10,7 +10,7 @@ from cuvet.rules.capturing import streams_named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureBeginLegacy(Rule):
@@ -62,7 +62,7 @@ cu.cuStreamBeginCapture(legacy, 0)  # error: [capture-begin-legacy]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
             if stream.legacy and not implied(call, model):
                 yield Violation(

@@ -9,7 +9,7 @@ from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureBeginTwice(Rule):
@@ -63,7 +63,7 @@ cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
             if stream.alive and stream.capture is not None:
                 yield Violation(

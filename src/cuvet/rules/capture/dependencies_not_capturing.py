@@ -9,7 +9,7 @@ from cuvet.rules.capturing import streams_named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureDependenciesNotCapturing(Rule):
@@ -60,7 +60,7 @@ cu.cuStreamUpdateCaptureDependencies(stream, 0, 0, 0, 1)  # error: [capture-depe
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.USES):
             if stream.alive and stream.capture is None:
                 yield Violation(

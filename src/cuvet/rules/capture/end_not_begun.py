@@ -9,7 +9,7 @@ from cuvet.rules.capturing import streams_named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureEndNotBegun(Rule):
@@ -65,7 +65,7 @@ cu.cuStreamEndCapture(stream)  # error: [capture-end-not-begun]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             if stream.alive and stream.capture is None:
                 yield Violation(

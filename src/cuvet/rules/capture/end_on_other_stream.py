@@ -9,7 +9,7 @@ from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureEndOnOtherStream(Rule):
@@ -72,7 +72,7 @@ cu.cuStreamEndCapture(second)  # error: [capture-end-on-other-stream]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             capture = stream.capture
             if capture is None or capture.origin is stream or capture.invalidated_by:

@@ -9,7 +9,7 @@ from cuvet.rules.capturing import MODES, RELAXED, begun, streams_named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureEndOnOtherThread(Rule):
@@ -63,7 +63,7 @@ cu.in_thread(lambda: cu.cuStreamEndCapture(stream))  # error: [capture-end-on-ot
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             capture = stream.capture
             if capture is None or capture.mode == RELAXED or capture.thread == call.thread or capture.invalidated_by:

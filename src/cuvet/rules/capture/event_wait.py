@@ -12,7 +12,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureEventWait(Rule):
@@ -97,7 +97,7 @@ cu.cuEventQuery(event)  # error: [capture-event-wait]
         return super().applies_to(entry_point) or entry_point.name == "cuEventElapsedTime"
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named(call, model, Kind.EVENT):
             event = use.object
             if isinstance(event, Event) and event.alive and event.captured is not None:

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureFreeOutsideMemory(Rule):
@@ -71,7 +71,7 @@ cu.cuMemFree(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_on(call)
         given = freed(call, model)
         memory = given.object

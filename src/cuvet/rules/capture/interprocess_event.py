@@ -11,7 +11,7 @@ from cuvet.rules.capturing import begun
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureInterprocessEvent(Rule):
@@ -79,7 +79,7 @@ cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_on(call)
         if stream is None or not stream.alive or stream.capture is None or stream.capture.invalidated_by is not None:
             return

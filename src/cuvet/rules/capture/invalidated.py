@@ -12,7 +12,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureInvalidated(Rule):
@@ -93,7 +93,7 @@ cu.cuMemsetD8Async(memory, 0, 4096, stream)  # error: [capture-invalidated]
         return super().applies_to(entry_point) and entry_point.name not in NOT_CAPTURABLE | ABOUT_CAPTURE
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, *cls.verbs):
             capture = stream.capture
             if capture is None or capture.invalidated_by is None or not stream.alive:

@@ -10,7 +10,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureLegacyStream(Rule):
@@ -104,7 +104,7 @@ cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)  # error: [capture-legacy-stream]
         return is_synchronous_copy(entry_point) or names_stream(entry_point)
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for capture, stream in implied(call, model):
             what = "a synchronous call uses" if is_synchronous_copy(call.entry_point) else "the call is on"
             yield Violation(

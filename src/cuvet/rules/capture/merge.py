@@ -9,7 +9,7 @@ from cuvet.rules.capturing import begun
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureMerge(Rule):
@@ -72,7 +72,7 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-merge]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_of(call, call.entry_point.index["hStream"])
         if stream is None or stream.capture is None or stream.capture.invalidated_by:
             return

@@ -10,7 +10,7 @@ from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureNotSupported(Rule):
@@ -88,7 +88,7 @@ cu.cuGraphLaunch(executable, stream)  # error: [capture-not-supported]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if not model.captures():
             return
         for argument, stream in streams_named(call, model, Verb.ON, Verb.USES):

@@ -12,7 +12,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureUnsafeCall(Rule):
@@ -170,7 +170,7 @@ cu.in_thread(work)
         return is_unsafe(entry_point)
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         capture = model.capture_forbidding(call)
         if capture is None or of_named(call, model) or implied(call, model) or _names_captured_event(call, model):
             return
@@ -185,7 +185,7 @@ cu.in_thread(work)
         )
 
 
-def _names_captured_event(call: Call, model: Model) -> bool:
+def _names_captured_event(call: Call, model: ModelView) -> bool:
     """Whether the call names an event that was recorded in a capture: the rule ``capture-event-wait`` tells what becomes of it."""
     events = (model.object_named(call, role) for role in call.entry_point.roles if role.kind is Kind.EVENT)
     return any(isinstance(event, Event) and event.captured is not None for event in events)

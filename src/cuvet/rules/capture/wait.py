@@ -11,7 +11,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureWait(Rule):
@@ -98,7 +98,7 @@ cu.cuCtxSynchronize()  # error: [capture-wait]
         )
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if not model.captures():
             return
         for argument, stream in streams_named(call, model, Verb.BLOCKS, Verb.QUERIES):

@@ -10,7 +10,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class CaptureWaitForInvalidated(Rule):
@@ -70,7 +70,7 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-wait-for-invalidated]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index["hEvent"]
         event = model.object_of(call, argument, Kind.EVENT)
         capture = event.captured if isinstance(event, Event) and event.alive else None

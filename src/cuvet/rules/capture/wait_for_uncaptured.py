@@ -10,7 +10,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _WAIT_EXTERNAL = 1
 
@@ -82,7 +82,7 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_of(call, call.entry_point.index["hStream"])
         if (
             stream is None

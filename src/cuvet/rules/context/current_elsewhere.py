@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class ContextCurrentElsewhere(CurrentContextRule):
@@ -73,7 +73,7 @@ cu.in_thread(lambda: cu.cuStreamSynchronize(0))  # error: [context-current-elsew
 """
 
     @classmethod
-    def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
+    def reason(cls, call: Call, model: ModelView) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
         if model.current_handle(call):
             return None
         found = contexts_elsewhere(call, model)

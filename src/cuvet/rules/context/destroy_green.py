@@ -8,7 +8,7 @@ from cuvet.model.objects import Context
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextDestroyGreen(Rule):
@@ -54,7 +54,7 @@ cu.cuGreenCtxDestroy(green)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         context = model.object_of(call, 0, Kind.CONTEXT)
         if isinstance(context, Context) and context.alive and context.of_green:
             owner = (

@@ -8,7 +8,7 @@ from cuvet.rules.rule import Violation
 from cuvet.rules.unfinished import UnfinishedWork
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextDestroyPending(UnfinishedWork):
@@ -68,7 +68,7 @@ cu.cuCtxDestroy(own)  # note: [context-destroy-pending]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         context = model.object_named(call, call.entry_point.roles[0])
         if isinstance(context, Context):
             yield from cls.about(call, model, context, "destroyed")

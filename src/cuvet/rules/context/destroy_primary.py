@@ -8,7 +8,7 @@ from cuvet.model.objects import Context
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextDestroyPrimary(Rule):
@@ -55,7 +55,7 @@ cu.cuCtxDestroy(cu.cuCtxGetCurrent())  # error: [context-destroy-primary]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         context = model.object_of(call, 0, Kind.CONTEXT)
         if isinstance(context, Context) and context.alive and context.primary:
             yield Violation(

@@ -7,7 +7,7 @@ from cuvet.rules.current import CurrentContextRule
 from cuvet.rules.lifecycle import chain, ending
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class ContextDestroyedCurrent(CurrentContextRule):
@@ -75,7 +75,7 @@ cu.cuStreamCreate(0)  # error: [context-destroyed-current]
         return refuses_destroyed_context(call)
 
     @classmethod
-    def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
+    def reason(cls, call: Call, model: ModelView) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
         current = model.current_context(call)
         if current is None or current.destroyed_by is None:
             return None

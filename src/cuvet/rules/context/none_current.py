@@ -6,7 +6,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class ContextNoneCurrent(CurrentContextRule):
@@ -77,7 +77,7 @@ cu.cuEventCreate(0)  # error: [context-none-current]
 """
 
     @classmethod
-    def reason(cls, call: Call, model: Model) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
+    def reason(cls, call: Call, model: ModelView) -> tuple[str, tuple[Object, ...], tuple[str, ...]] | None:
         if model.current_handle(call) or contexts_elsewhere(call, model):
             return None
         living = tuple(model.objects(Kind.CONTEXT))

@@ -8,7 +8,7 @@ from cuvet.rules.peers import peers
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextPeerEnabledTwice(Rule):
@@ -61,7 +61,7 @@ cu.cuCtxEnablePeerAccess(other, 0)  # note: [context-peer-enabled-twice]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         both = peers(call, model)
         before = None if both is None else both[0].peers.get(both[1])
         if both is None or both[0].device == both[1].device:

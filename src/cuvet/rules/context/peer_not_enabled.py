@@ -7,7 +7,7 @@ from cuvet.rules.peers import peers
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextPeerNotEnabled(Rule):
@@ -64,7 +64,7 @@ cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         both = peers(call, model)
         if both is None:
             return

@@ -7,7 +7,7 @@ from cuvet.rules.peers import peers
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextPeerSameDevice(Rule):
@@ -59,7 +59,7 @@ for peer in range(cu.cuDeviceGetCount()):
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         both = peers(call, model)
         if both is None or both[0].device is None or both[0].device != both[1].device:
             return

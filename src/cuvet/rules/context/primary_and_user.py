@@ -8,7 +8,7 @@ from cuvet.rules.ownership import living_context, primary_and_user, role_of, str
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _RECORD_EXTERNAL = 1
 
@@ -69,7 +69,7 @@ cu.cuEventRecord(event, stream)  # note: [context-primary-and-user]  # error: [e
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
         where = stream_and_context(call, model)
         owner = None if role is None else living_context(model.object_named(call, role))

@@ -7,7 +7,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextReleasedTooOften(Rule):
@@ -56,7 +56,7 @@ cu.cuDevicePrimaryCtxRelease(device)  # error: [context-released-too-often]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         context = model.primary_context(call.arg("dev"))
         if context is not None and context.retained == 0:
             yield Violation(

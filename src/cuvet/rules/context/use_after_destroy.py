@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ContextUseAfterDestroy(UseAfterDestroy):
@@ -138,7 +138,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for violation in super().check(call, model):
             context = violation.objects[0]
             if isinstance(context, Context) and not context.primary:

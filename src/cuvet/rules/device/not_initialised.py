@@ -10,7 +10,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class DeviceNotInitialised(Rule):
@@ -66,11 +66,11 @@ cu.cuMemAlloc(64)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         return iter(())
 
 
-def uninitialised(first: Call, count: int, model: Model) -> Violation:
+def uninitialised(first: Call, count: int, model: ModelView) -> Violation:
     """What to say of ``count`` calls, the first of them ``first``, that failed in a process without a successful cuInit."""
     message, because = "cuInit was never called", []
     if model.not_initialised_by is not None:

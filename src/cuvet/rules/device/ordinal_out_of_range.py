@@ -10,7 +10,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _ORDINALS = {"cuDeviceGet": "ordinal"}
 _INVALID_DEVICE, _INVALID_VALUE = 101, 1
@@ -97,7 +97,7 @@ cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
         return bool(_named(entry_point))
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for parameter in _named(call.entry_point):
             number = _number(call, parameter)
             if number is None or number < model.devices:

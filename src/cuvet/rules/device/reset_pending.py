@@ -7,7 +7,7 @@ from cuvet.rules.rule import Violation
 from cuvet.rules.unfinished import UnfinishedWork
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class DeviceResetPending(UnfinishedWork):
@@ -75,5 +75,5 @@ cu.cuDevicePrimaryCtxReset(device)  # warning: [device-reset-pending]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         yield from cls.about(call, model, model.primary_context(call.arg("dev")), "reset")

@@ -10,7 +10,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class DeviceUseAfterFork(Rule):
@@ -79,7 +79,7 @@ cu.in_child(child)
         return bool(entry_point.roles) and (entry_point.api == "driver" or makes_handle(entry_point))
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         initialised = model.initialised_before_fork
         if initialised is None:
             return

@@ -10,7 +10,7 @@ from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Role
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 _OUTCOMES = {
     (Kind.STREAM, True): (400, 201, CRASH),
@@ -206,7 +206,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if not model.resets:
             return
         current = model.current_context(call)

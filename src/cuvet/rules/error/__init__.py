@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Outcome
+    from cuvet.model import Call, ModelView, Outcome
 
 
-def explain_failure(call: Call, outcome: Outcome, model: Model) -> Violation | None:
+def explain_failure(call: Call, outcome: Outcome, model: ModelView) -> Violation | None:
     """Why a call failed that breaks no rule itself; None if that is not known. Asked after the model has observed it."""
     from cuvet.rules.error.sticky import explain_lost_context, explain_sticky
     from cuvet.rules.exit.call_after_shutdown import explain_shutdown

@@ -11,7 +11,7 @@ from cuvet.rules.launches import told
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _CAUSES = {
     226: "an error that the GPU contained",
@@ -118,23 +118,23 @@ cu.cuCtxSynchronize()  # error: [error-sticky]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         return iter(())
 
 
-def explain_sticky(call: Call, status: int, model: Model) -> Violation | None:
+def explain_sticky(call: Call, status: int, model: ModelView) -> Violation | None:
     """The violation to count a failure under, if it is the echo of an error on the device."""
     context = _lost_context(call, status, model)
     return None if context is None else _echo(context, model)
 
 
-def explain_lost_context(call: Call, model: Model) -> Violation | None:
+def explain_lost_context(call: Call, model: ModelView) -> Violation | None:
     """The violation to count a library's failure under, if the library works in the current context and that is lost."""
     context = model.current_context(call)
     return _echo(context, model) if context is not None and needs_cuda(call.entry_point) else None
 
 
-def _echo(context: Context, model: Model) -> Violation | None:
+def _echo(context: Context, model: ModelView) -> Violation | None:
     if context.error is None:
         return None
     cause = _CAUSES.get(context.error_status, "an error on the device")
@@ -149,7 +149,7 @@ def _echo(context: Context, model: Model) -> Violation | None:
     )
 
 
-def _lost_context(call: Call, status: int, model: Model) -> Context | None:
+def _lost_context(call: Call, status: int, model: ModelView) -> Context | None:
     """The context whose error the status repeats."""
     if status not in _CAUSES and status != _DEVICE_UNAVAILABLE:
         return None

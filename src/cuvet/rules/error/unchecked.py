@@ -11,7 +11,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _MAKES = MAKES | {Verb.RETURNS, Verb.LOADS}
 
@@ -70,7 +70,7 @@ cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-not-device-memory]
         return entry_point.name in COPIES | SETS or any(role.verb in NAMES for role in entry_point.roles)
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         lack = lacks(call, model)
         if lack is None or next(_missing(lack.maker, model), None):
             return
@@ -95,7 +95,7 @@ class Lack(NamedTuple):
     kind: Kind
 
 
-def lacks(call: Call, model: Model) -> Lack | None:
+def lacks(call: Call, model: ModelView) -> Lack | None:
     """What the newest failure of the thread should have made, if the call is given nothing in its place. A driver call."""
     failure = model.last_failure(call.thread)
     if failure is None:
@@ -109,7 +109,7 @@ def lacks(call: Call, model: Model) -> Lack | None:
     return next((Lack(first, status, argument, kind) for argument, kind in found), None)
 
 
-def _missing(call: Call, model: Model) -> Iterator[tuple[int, Kind]]:
+def _missing(call: Call, model: ModelView) -> Iterator[tuple[int, Kind]]:
     """Arguments that name no object where one is needed: NULL, or a handle that was never seen."""
     for role in call.entry_point.roles:
         if role.verb not in NAMES or role.null or role.field or role.count or not role.parameter:
@@ -127,7 +127,7 @@ def _missing(call: Call, model: Model) -> Iterator[tuple[int, Kind]]:
                 yield access.argument, Kind.MEMORY
 
 
-def _made_since(first: Call, kind: Kind, model: Model) -> bool:
+def _made_since(first: Call, kind: Kind, model: ModelView) -> bool:
     """Whether an object of the kind was made after the call."""
     kinds = (kind, Kind.KERNEL) if kind is Kind.FUNCTION else (kind,)
     return any(

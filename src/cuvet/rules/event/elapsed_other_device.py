@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class EventElapsedOtherDevice(Rule):
@@ -122,7 +122,7 @@ def copied(copy):
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         events = [use.object for use in named(call, model, Kind.EVENT) if use.object is not None and use.object.alive]
         if len(events) == 2 and None not in {event.device for event in events} and events[0].device != events[1].device:
             yield Violation(

@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _EXTERNAL = 1
 _FLAGS = {"cuStreamWaitEvent": "Flags", "cuEventRecordWithFlags": "flags"}
@@ -69,7 +69,7 @@ cu.cuStreamWaitEvent(stream, event, external)  # error: [event-external-outside-
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.arg(_FLAGS[call.name]) != _EXTERNAL:
             return
         stream = model.stream_on(call)

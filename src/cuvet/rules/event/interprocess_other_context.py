@@ -9,7 +9,7 @@ from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_c
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Model, Object
+    from cuvet.model import Call, Context, ModelView, Object
 
 
 class EventInterprocessOtherContext(Rule):
@@ -85,7 +85,7 @@ cu.cuCtxWaitEvent(other, event)  # error: [event-interprocess-other-context]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         role = role_of(call, Verb.WAITS, frozenset({Kind.EVENT}))
         event = None if role is None else model.object_named(call, role)
         owner, where = living_context(event), _waiting(call, model)
@@ -115,7 +115,7 @@ def _is_shared(event: Event) -> bool:
     return event.interprocess and event.created_by is not None and event.created_by.name == "cuEventCreate"
 
 
-def _waiting(call: Call, model: Model) -> tuple[Object, Context] | None:
+def _waiting(call: Call, model: ModelView) -> tuple[Object, Context] | None:
     """What waits, a stream or all of a context, and the context."""
     if call.name == "cuCtxWaitEvent":
         context = model.context_at(call.arg("hCtx"))

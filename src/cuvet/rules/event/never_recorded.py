@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class EventNeverRecorded(Rule):
@@ -70,7 +70,7 @@ cu.cuEventElapsedTime(start, end)  # error: [event-never-recorded]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         events = [(use.argument, use.object) for use in named(call, model, Kind.EVENT)]
         for argument, event in events:
             if not isinstance(event, Event) or not event.alive or event.created_by is None:

@@ -8,7 +8,7 @@ from cuvet.model.objects import Event
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class EventNotInterprocess(Rule):
@@ -55,7 +55,7 @@ cu.cuIpcGetEventHandle(bytes(64), event)  # error: [event-not-interprocess]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index["event"]
         event = model.object_of(call, argument, Kind.EVENT)
         if not isinstance(event, Event) or not event.alive or event.created_by is None or event.interprocess:

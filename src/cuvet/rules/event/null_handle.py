@@ -10,7 +10,7 @@ from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _OF_GRAPHS = frozenset({Kind.GRAPH, Kind.GRAPH_NODE})
 
@@ -69,7 +69,7 @@ cu.cuGraphAddEventRecordNode(graph, None, 0, 0)  # error: [event-null-handle]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for violation in super().check(call, model):
             yield replace(violation, outcomes=(1,)) if checks_pointer(call.entry_point) else violation
 

@@ -8,7 +8,7 @@ from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_c
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Model, Object
+    from cuvet.model import Call, Context, ModelView, Object
 
 _RECORD_EXTERNAL = 1
 
@@ -190,7 +190,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
         where = _where(call, model)
         if role is None or where is None:
@@ -213,7 +213,7 @@ class Worker {
         )
 
 
-def _where(call: Call, model: Model) -> tuple[Object, Context] | None:
+def _where(call: Call, model: ModelView) -> tuple[Object, Context] | None:
     """What the event is recorded on, a stream or all of a context, and the context."""
     if call.name == "cuCtxRecordEvent":
         context = model.context_at(call.arg("hCtx"))

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import named
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class EventTimingDisabled(Rule):
@@ -184,7 +184,7 @@ class Timer {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         untimed = {
             event: use.argument
             for use in named(call, model, Kind.EVENT)

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.rule import CRASH, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class EventUseAfterContextDestroy(ParentGone):
@@ -152,7 +152,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for violation in super().check(call, model):
             of_green = violation.objects[-1].kind is Kind.GREEN_CONTEXT
             yield replace(violation, outcomes=(CRASH,), only_if_failed=True) if of_green else violation

@@ -9,7 +9,7 @@ from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class LeakedAtExit(Rule):
@@ -118,17 +118,17 @@ if __name__ == "__main__":
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         return iter(())
 
 
-def left(model: Model) -> Iterator[Object]:
+def left(model: ModelView) -> Iterator[Object]:
     """What is alive at the end of the process and was the program's to end; each has the call that made it."""
     for kind in sorted(OWNED):
         yield from (found for found in model.objects(kind) if found.created_by is not None and not _given(found))
 
 
-def leaks(model: Model) -> Iterator[Violation]:
+def leaks(model: ModelView) -> Iterator[Violation]:
     """What is left at the end of the process, each at the call that made it."""
     for found in left(model):
         yield Violation(

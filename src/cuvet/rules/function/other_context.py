@@ -9,7 +9,7 @@ from cuvet.rules.ownership import belongs, module_context, role_of, stream_and_c
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class FunctionOtherContext(Rule):
@@ -82,7 +82,7 @@ cu.launch(function, 0, 0)  # error: [function-other-context]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         role = role_of(call, Verb.LAUNCHES, FUNCTIONS)
         current = model.current_context(call)
         function = None if role is None else model.object_named(call, role)

@@ -8,7 +8,7 @@ from cuvet.model.objects import Graph
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphChildOfItself(Rule):
@@ -56,7 +56,7 @@ cu.cuGraphAddChildGraphNode(graph, None, 0, graph)  # error: [graph-child-of-its
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index["childGraph"]
         graph = model.object_of(call, argument, Kind.GRAPH)
         if (

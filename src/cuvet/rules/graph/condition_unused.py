@@ -11,7 +11,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphConditionUnused(Rule):
@@ -63,7 +63,7 @@ cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-condition-unused]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         index = call.entry_point.index["hGraph"]
         graph = model.object_of(call, index, Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or not graph.conditions:

@@ -9,7 +9,7 @@ from cuvet.model.objects import Graph
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphDependencyMissing(Rule):
@@ -60,7 +60,7 @@ cu.cuGraphRemoveDependencies(graph, [second], [first], None, 1)  # error: [graph
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or graph.allocates:
             return

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphEventDestroyed(Rule):
@@ -79,7 +79,7 @@ cu.cuGraphInstantiateWithFlags(clone, 0)  # error: [graph-event-destroyed]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index["hGraph"]
         kind = Kind.GRAPH_EXEC if call.name == "cuGraphLaunch" else Kind.GRAPH
         graph = model.object_of(call, argument, kind)

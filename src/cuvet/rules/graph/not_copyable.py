@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 _PARAMETERS = {
     "cuGraphClone": "originalGraph",
@@ -96,7 +96,7 @@ second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index[_PARAMETERS[call.name]]
         graph = model.object_of(call, argument, Kind.GRAPH)
         if not isinstance(graph, Graph) or not graph.alive or not graph.unique:

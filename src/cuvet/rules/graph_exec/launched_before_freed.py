@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphExecLaunchedBeforeFreed(Rule):
@@ -101,7 +101,7 @@ cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-launched-before-freed]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         executable = model.object_of(call, 0, Kind.GRAPH_EXEC)
         if not isinstance(executable, GraphExec) or not executable.alive or executable.holds is None:
             return

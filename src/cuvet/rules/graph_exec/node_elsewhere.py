@@ -11,7 +11,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphExecNodeElsewhere(Rule):
@@ -79,7 +79,7 @@ cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [gr
         return {"hGraphExec", "hNode"} <= set(entry_point.index)
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         index = call.entry_point.index
         made = model.object_of(call, index["hGraphExec"], Kind.GRAPH_EXEC)
         node = model.object_of(call, index["hNode"], Kind.GRAPH_NODE)

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphNodeFreesOtherMemory(Rule):
@@ -64,7 +64,7 @@ cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-oth
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         address = call.arg("dptr")
         graph = model.object_of(call, call.entry_point.index["hGraph"], Kind.GRAPH)
         memory = model.allocation_at(address)

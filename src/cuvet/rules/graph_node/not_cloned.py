@@ -9,7 +9,7 @@ from cuvet.model.objects import Graph
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class GraphNodeNotCloned(Rule):
@@ -71,7 +71,7 @@ cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-no
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         index = call.entry_point.index
         node = model.object_of(call, index["hOriginalNode"], Kind.GRAPH_NODE)
         clone = model.object_of(call, index["hClonedGraph"], Kind.GRAPH)

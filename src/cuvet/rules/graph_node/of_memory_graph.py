@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class GraphNodeOfMemoryGraph(Rule):
@@ -73,7 +73,7 @@ cu.cuGraphDestroyNode(node)  # error: [graph-node-of-memory-graph]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         index = call.entry_point.index
         if "hNode" in index:
             node = model.object_of(call, index["hNode"], Kind.GRAPH_NODE)

@@ -11,7 +11,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 _SWITCHED = frozenset({0, 1, 2})
@@ -76,7 +76,7 @@ cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-ty
         return "hNode" in entry_point.index and bool(_taken(entry_point.name))
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         index = call.entry_point.index["hNode"]
         node = model.object_of(call, index, Kind.GRAPH_NODE)
         found = None if node is None or not node.alive else node_type(node)

@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class HostMemoryCopyPastRegistration(Rule):
@@ -64,7 +64,7 @@ cu.cuMemFree(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for access in accesses(call):
             held = model.host_memory_at(access.address) if access.side == "host" else None
             if held is None or not held.alive or not held.registered or access.address + access.size <= held.end:

@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class HostMemoryNotPinned(Rule):
@@ -67,7 +67,7 @@ cu.cuMemHostGetDevicePointer(memory, 0)  # error: [host-memory-not-pinned]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         address = call.arg("p")
         found = model.host_memory_at(address) if address else None
         if found is not None and found.alive:

@@ -7,7 +7,7 @@ from cuvet.rules.registrations import Case, RegistrationRule, unmapped_since
 from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class HostMemoryUnmappedWhileRegistered(RegistrationRule):
@@ -93,7 +93,7 @@ cu.cuMemHostRegister(address, 1 << 16, 0)  # error: [host-memory-unmapped-while-
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         yield from super().check(call, model)
         held = model.host_memory_at(call.arg("p")) if call.name == "cuMemHostUnregister" else None
         if held is None or not held.alive or not held.registered or held.handle != call.arg("p"):

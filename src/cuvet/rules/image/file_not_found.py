@@ -7,7 +7,7 @@ from cuvet.rules.images import FILES
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ImageFileNotFound(Rule):
@@ -55,7 +55,7 @@ cu.cuModuleLoad("/nonexistent.cubin")  # error: [image-file-not-found]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index[FILES[call.name]]
         name = call.inputs.get(argument, b"").split(b"\0")[0].decode("utf-8", "replace")
         if not name:

@@ -8,7 +8,7 @@ from cuvet.model.code import code_of
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (Kind.LIBRARY, "library")}
 """What has the function, and the parameter that names it."""
@@ -62,7 +62,7 @@ cu.cuModuleUnload(module)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         kind, parameter = _OWNERS[call.name]
         owner = model.object_of(call, call.entry_point.index[parameter], kind)
         argument = call.entry_point.index["name"]

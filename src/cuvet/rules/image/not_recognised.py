@@ -7,7 +7,7 @@ from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ImageNotRecognised(Rule):
@@ -61,7 +61,7 @@ cu.cuModuleLoadData(bytes(64))  # error: [image-not-recognised]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         image = image_of(call)
         if image is None:
             return

@@ -8,7 +8,7 @@ from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ImagePtxNotCompiled(Rule):
@@ -63,7 +63,7 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         image = image_of(call)
         if image is None or image.description.kind != "ptx" or image.unterminated:
             return

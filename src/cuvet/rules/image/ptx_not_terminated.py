@@ -7,7 +7,7 @@ from cuvet.rules.images import BYTES, FILES, image_of
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ImagePtxNotTerminated(Rule):
@@ -54,7 +54,7 @@ cu.cuModuleLoadData(cu.ptx.rstrip(b"\0") + b"\x01\x02\0")  # error: [image-ptx-n
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         image = image_of(call)
         if image is None or not image.unterminated:
             return

@@ -9,7 +9,7 @@ from cuvet.rules.images import BYTES, FILES, image_of, refusal
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ImagePtxTooNew(Rule):
@@ -62,7 +62,7 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-too-new]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         image = image_of(call)
         if image is None or image.description.kind not in ("ptx", "fatbin"):
             return

@@ -7,7 +7,7 @@ from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ImageTruncated(Rule):
@@ -58,7 +58,7 @@ cu.cuModuleLoadData(b"\x7fELF\2\1\1" + bytes(57))  # error: [image-truncated]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         image = image_of(call)
         if image is None:
             return

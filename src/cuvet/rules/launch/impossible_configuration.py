@@ -7,7 +7,7 @@ from cuvet.catalog import driver
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _GRID = (2**31 - 1, 65535, 65535)
 _BLOCK = (1024, 1024, 64)
@@ -95,7 +95,7 @@ cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 307200, 0, arguments, 0)  # error: [
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         configuration = _configuration(call)
         if configuration is None:
             return

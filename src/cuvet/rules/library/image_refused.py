@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _REFUSALS = (0, 200, 209, 218, 222)
 """What the call may return where the image is not known: success, or a status that is about images."""
@@ -66,7 +66,7 @@ cu.cuLibraryGetKernel(library, "trivial")  # error: [library-image-refused]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index["library"]
         library = model.object_of(call, argument, Kind.LIBRARY)
         loaded = None if library is None or not library.alive else library.created_by

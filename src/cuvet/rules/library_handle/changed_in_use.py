@@ -11,7 +11,7 @@ from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.UNLESS_CHANGED)
 
@@ -82,7 +82,7 @@ cu.in_threads(lambda: work(first), lambda: work(second), times=250)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if not call.shared_with:
             return
         for use in named_among(call, model, _KINDS):
@@ -101,7 +101,7 @@ cu.in_threads(lambda: work(first), lambda: work(second), times=250)
                 return
 
 
-def _change(call: Call, model: Model, handle: LibraryObject) -> str:
+def _change(call: Call, model: ModelView, handle: LibraryObject) -> str:
     """What the call does to the handle; empty if it only uses it, or sets the stream that it has."""
     for role in call.entry_point.roles:
         if role.verb in ENDS and role.kind in _KINDS:

@@ -14,7 +14,7 @@ from cuvet.rules.memory.exhausted import explain_exhausted
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _PLANS = "cufftMakePlan"
 _OF_ARGUMENTS = re.compile(r"BAD_PARAM|INVALID|TYPE_ERROR|OUT_OF_RANGE|Invalid|UNALIGNED")
@@ -83,11 +83,11 @@ cu.cudnn.cudnnCreate()  # warning: [library-handle-creation-failed]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         return iter(())
 
 
-def explain_creation(call: Call, status: int, model: Model) -> Violation | None:
+def explain_creation(call: Call, status: int, model: ModelView) -> Violation | None:
     """Why a library's call failed that was to make a handle or plan. None of other calls, and if its arguments may be why."""
     kind = kind_not_made(call, status)
     if kind is None:
@@ -122,7 +122,7 @@ def kind_not_made(call: Call, status: int) -> Kind | None:
     return next((kind for kind in made if kind in LIBRARY_HANDLES), None)
 
 
-def _failed_inside(call: Call, model: Model) -> tuple[Call, int] | None:
+def _failed_inside(call: Call, model: ModelView) -> tuple[Call, int] | None:
     """The last driver call that failed inside this one: its number on the thread is the higher."""
     failure = model.last_failure(call.thread)
     if failure is None or failure[0].number <= call.number or failure[1] in _HARMLESS:

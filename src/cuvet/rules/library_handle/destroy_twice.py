@@ -11,7 +11,7 @@ from cuvet.rules.lifecycle import DestroyTwice, a
 from cuvet.rules.rule import ABORT, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class LibraryHandleDestroyTwice(DestroyTwice):
@@ -99,7 +99,7 @@ class Solver {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for violation in super().check(call, model):
             aborts = violation.objects[0].kind is Kind.CUDNN_HANDLE
             yield replace(violation, outcomes=(ABORT,)) if aborts else violation

@@ -11,7 +11,7 @@ from cuvet.rules.lifecycle import a, named_among
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _USES = frozenset({Verb.USES})
 _KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.stands_for)
@@ -65,7 +65,7 @@ cu.cudnn.cudnnSetStream(cu.host(1 << 16), 0)  # warning: [library-handle-never-c
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if not model.complete:
             return
         for use in named_among(call, model, _KINDS - not_made(model, call).keys(), _USES):

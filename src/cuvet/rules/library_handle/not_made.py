@@ -12,7 +12,7 @@ from cuvet.rules.lifecycle import named, place, was_seen_made
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _USES = frozenset({Verb.USES})
 
@@ -77,7 +77,7 @@ cu.cudnn.cudnnSetStream(handle, 0)  # error: [library-handle-not-made]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for kind, (first, status) in not_made(model, call).items():
             for use in named(call, model, kind, _USES) if kind in NEEDED_BY_LIBRARIES else ():
                 if use.object is not None or was_seen_made(call, use):

@@ -12,7 +12,7 @@ from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _USES = frozenset({Verb.USES})
 
@@ -72,7 +72,7 @@ cu.cublas.cublasSetStream(0, 0)  # error: [library-handle-null]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named_among(call, model, NEEDED_BY_LIBRARIES - not_made(model, call).keys(), _USES):
             kind = use.role.kind
             if is_null(use) and (kind is Kind.CUFFT_PLAN or not use.role.null):

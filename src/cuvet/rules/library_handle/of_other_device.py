@@ -9,7 +9,7 @@ from cuvet.rules.library_handles import handles_used, is_of_one_context, works
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Model
+    from cuvet.model import Call, Context, ModelView
     from cuvet.model.objects import LibraryObject
     from cuvet.rules.lifecycle import Named
 
@@ -97,7 +97,7 @@ cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-hand
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         yield from cls._of_stream(call, model)
         current = model.current_context(call)
         if current is None or not current.alive or not works(call.entry_point):
@@ -110,7 +110,7 @@ cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-hand
                 yield cls._violation(use, handle, own, current, only_if_failed=handle.kind not in _TIED)
 
     @classmethod
-    def _of_stream(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def _of_stream(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for role in call.entry_point.roles:
             if role.verb is not Verb.SETS_STREAM:
                 continue

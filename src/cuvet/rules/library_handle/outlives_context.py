@@ -10,7 +10,7 @@ from cuvet.rules.lifecycle import chain, ending, named_among
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _KINDS = frozenset(
     {
@@ -101,7 +101,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-outliv
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named_among(call, model, _KINDS, _VERBS):
             handle = use.object
             if not isinstance(handle, LibraryObject) or not handle.alive or not is_of_one_context(handle):

@@ -12,7 +12,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.NEVER)
 _ASKING = re.compile(r"Get|Query")
@@ -99,7 +99,7 @@ cu.in_threads(work, work, times=500)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if not call.shared_with or not _matters(call.entry_point):
             return
         other = call.shared_call

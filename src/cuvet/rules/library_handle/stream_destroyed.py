@@ -10,7 +10,7 @@ from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class LibraryHandleStreamDestroyed(Rule):
@@ -93,7 +93,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-stream
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if not works(call.entry_point):
             return
         for use, handle in handles_used(call, model, NEEDED_BY_LIBRARIES):

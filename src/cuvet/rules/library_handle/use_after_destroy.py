@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
 from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class LibraryHandleUseAfterDestroy(UseAfterDestroy):
@@ -129,7 +129,7 @@ class Solver {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         yield from super().check(call, model)
         for use in dead_unseen(call, model, USES):
             yield cls.violation(call, use, f"{a(use.role.kind.noun)} is used that was destroyed before this call")

@@ -12,7 +12,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Role
-    from cuvet.model import Allocation, Call, Model
+    from cuvet.model import Allocation, Call, ModelView
 
 _WORKSPACE = "workspace"
 _SIZE = re.compile(r"size|lwork|bytes", re.IGNORECASE)
@@ -84,7 +84,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         yield from cls._passed(call, model)
         if not works(call.entry_point):
             return
@@ -101,7 +101,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-worksp
                 )
 
     @classmethod
-    def _passed(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def _passed(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for role in call.entry_point.roles:
             if role.variant != _WORKSPACE or role.verb not in _PASSES or role.kind is not Kind.MEMORY:
                 continue
@@ -126,7 +126,7 @@ def _has_size(call: Call, role: Role) -> bool:
     return call.args[size] != 0
 
 
-def _was_freed(memory: Allocation, model: Model) -> bool:
+def _was_freed(memory: Allocation, model: ModelView) -> bool:
     """Freed by a call on it, not with its context nor in the order of a stream; and nothing else has its address."""
     ended = memory.destroyed_by is not None and memory.killed_by is None and memory.freed_on is None
     return ended and model.allocation_at(memory.handle) is memory

@@ -10,7 +10,7 @@ from cuvet.rules.lifecycle import a, named_among, was_seen_made
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _USES = frozenset({Verb.USES})
 _POINTERS = NEEDED_BY_LIBRARIES - BY_NUMBER
@@ -70,7 +70,7 @@ cu.cudnn.cudnnSetStream(descriptor, 0)  # error: [library-handle-wrong-kind]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named_among(call, model, _POINTERS, _USES):
             if use.object is not None or not use.handle or was_seen_made(call, use):
                 continue

@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class LinkerDestroyedOnOtherThread(Rule):
@@ -61,7 +61,7 @@ cu.cuLinkCreate(0, 0, 0)  # warning: [linker-destroyed-on-other-thread]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         gone = _destroyed_elsewhere(call, model)
         if gone is None or gone.destroyed_by is None:
             return
@@ -75,7 +75,7 @@ cu.cuLinkCreate(0, 0, 0)  # warning: [linker-destroyed-on-other-thread]
         )
 
 
-def _destroyed_elsewhere(call: Call, model: Model) -> Object | None:
+def _destroyed_elsewhere(call: Call, model: ModelView) -> Object | None:
     """A linker that this thread created and another one destroyed."""
     return next(
         (

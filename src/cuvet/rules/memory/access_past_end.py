@@ -7,7 +7,7 @@ from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, HostMemory, Model
+    from cuvet.model import Allocation, Call, HostMemory, ModelView
     from cuvet.rules.accesses import Access
 
 _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
@@ -88,7 +88,7 @@ cu.cuMemFree(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for access in accesses(call):
             memory = _memory(model, access) if access.side != "host" else None
             if memory is None or not memory.alive:
@@ -109,7 +109,7 @@ cu.cuMemFree(memory)
             )
 
 
-def _memory(model: Model, access: Access) -> Allocation | HostMemory | None:
+def _memory(model: ModelView, access: Access) -> Allocation | HostMemory | None:
     """The device memory, or the memory of cuMemHostAlloc, that the access starts in, if its end is known."""
     pinned = pinned_at(model, access.address)
     if pinned is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, Model
+    from cuvet.model import Allocation, Call, ModelView
 
 
 _GLOBAL, _SINGLE = 1, 4
@@ -67,7 +67,7 @@ cu.cuStreamAttachMemAsync(0, memory, 0, 0)  # error: [memory-attached-to-null-st
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.arg("hStream") or call.per_thread:
             return
         if call.arg("flags") == _SINGLE:

@@ -7,7 +7,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, HostMemory, Model
+    from cuvet.model import Allocation, Call, HostMemory, ModelView
 
 
 class MemoryDereferencedOnHost(Rule):
@@ -75,11 +75,11 @@ value = ctypes.c_int.from_address(memory).value  # error: [memory-dereferenced-o
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         return iter(())
 
 
-def explain_fault(address: int, model: Model) -> Violation | None:
+def explain_fault(address: int, model: ModelView) -> Violation | None:
     """The violation behind a SIGSEGV at ``address`` that ended the process; None if the address is not memory of CUDA."""
     memory, pinned = model.allocation_at(address), model.host_memory_at(address)
     if pinned is not None and (pinned.alive or pinned.registered):

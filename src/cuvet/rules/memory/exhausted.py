@@ -9,7 +9,7 @@ from cuvet.rules.rule import Rule, Violation
 from cuvet.sizes import binary_size
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _OUT_OF_MEMORY = 2
 _APART = {HOST: "pinned host memory", MANAGED: "managed memory"}
@@ -68,11 +68,11 @@ cu.cuMemAlloc(total // 10 * 6)  # note: [memory-exhausted]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         return iter(())
 
 
-def explain_exhausted(call: Call, status: int, model: Model) -> Violation | None:
+def explain_exhausted(call: Call, status: int, model: ModelView) -> Violation | None:
     """The violation of a call that failed for want of memory. None if it failed otherwise; and of a host registration, which has
     other reasons to."""
     if status != _OUT_OF_MEMORY or any(role.verb is Verb.REGISTERS for role in call.entry_point.roles):
@@ -87,7 +87,7 @@ def explain_exhausted(call: Call, status: int, model: Model) -> Violation | None
     )
 
 
-def _wanted(call: Call, model: Model) -> tuple[Heap, int]:
+def _wanted(call: Call, model: ModelView) -> tuple[Heap, int]:
     """Which memory the call wants, and how many bytes of it; 0 if it does not say."""
     if call.name == "cuMemCreate":
         return backing(call)
@@ -114,7 +114,7 @@ def _name(heap: Heap) -> str:
     return "the GPU" if heap[1] is None else f"GPU {heap[1]}"
 
 
-def _holding(heap: Heap, asked: int, model: Model) -> Iterator[str]:
+def _holding(heap: Heap, asked: int, model: ModelView) -> Iterator[str]:
     """How much of the memory the process itself held, and who may have the rest."""
     total = model.ledger.totals.get(heap, Total())
     count = f", in {total.count:,} allocation{'' if total.count == 1 else 's'}" if total.count else ""

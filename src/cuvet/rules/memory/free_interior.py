@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryFreeInterior(Rule):
@@ -71,7 +71,7 @@ cu.cuMemFreeHost(memory)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         given = freed(call, model)
         found = given.object
         if given.case is not Case.INTERIOR or found is None:

@@ -7,7 +7,7 @@ from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryFreeNeverAllocated(Rule):
@@ -72,7 +72,7 @@ cu.cuMemFreeHost(buffer)  # error: [memory-free-never-allocated]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         given = freed(call, model)
         if given.case is Case.UNKNOWN:
             yield Violation(

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryFreeTwice(Rule):
@@ -205,7 +205,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         given = freed(call, model)
         dead = given.object
         if given.case is not Case.TWICE or dead is None:

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Stream
+    from cuvet.model import Call, ModelView, Stream
 
 
 class MemoryFreeUnordered(Rule):
@@ -97,7 +97,7 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         given = freed(call, model)
         memory = given.object
         if given.case is not Case.RIGHT or not isinstance(memory, Allocation) or memory.variant != "stream-ordered":
@@ -120,7 +120,7 @@ cu.cuMemFree(memory)  # warning: [memory-free-unordered]
             )
 
 
-def _waited_for(call: Call, model: Model, stream: Stream | None, use: Call) -> bool:
+def _waited_for(call: Call, model: ModelView, stream: Stream | None, use: Call) -> bool:
     if call.name == "cuMemFree":
         return model.finished(use)
     return stream is None or model.ordered_after(call, stream, use)

@@ -9,7 +9,7 @@ from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 _COUNTERPARTS = {
     "mapped": ("memory mapped by cuMemMap", "cuMemUnmap"),
@@ -193,7 +193,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         given = freed(call, model)
         found = given.object
         if given.case is not Case.WRONG_FUNCTION or found is None:
@@ -228,7 +228,7 @@ def _kind(found: Object) -> tuple[str, str]:
     )
 
 
-def _outcomes(call: Call, model: Model, found: Object) -> tuple[int, ...]:
+def _outcomes(call: Call, model: ModelView, found: Object) -> tuple[int, ...]:
     """Statuses that were measured; empty where nothing is known."""
     if call.name == "cuMemFreeAsync":
         stream = model.stream_on(call)

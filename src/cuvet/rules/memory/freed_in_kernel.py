@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryFreedInKernel(Rule):
@@ -123,7 +123,7 @@ void clear(size_t bytes, cudaStream_t stream) {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for pointer in dict.fromkeys(call.pointers):
             dead = model.allocation_at(pointer)
             if dead is None or dead.destroyed_by is None or dead.handle != pointer or pinned_at(model, pointer):

@@ -7,7 +7,7 @@ from cuvet.model import MORE_THAN_ANY_GPU
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryLargerThanDevice(Rule):
@@ -60,7 +60,7 @@ memory = cu.cuMemAllocAsync(size, 0)  # warning: [memory-larger-than-device]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.name == "cuMemAllocPitch":
             size, argument = call.arg("WidthInBytes") * call.arg("Height"), call.entry_point.index["Height"]
         else:

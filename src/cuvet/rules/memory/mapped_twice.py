@@ -7,7 +7,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryMappedTwice(Rule):
@@ -74,7 +74,7 @@ cu.cuMemAddressFree(addresses, size)  # error: [memory-mapped-twice]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         address, size = call.arg("ptr"), call.arg("size")
         for memory in model.overlapping_allocations(address, size):
             if memory.variant != "mapped" or memory.created_by is None:

@@ -7,7 +7,7 @@ from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryNotDeviceMemory(Rule):
@@ -73,7 +73,7 @@ cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         touched = tuple(accesses(call))
         for access in touched:
             if access.side != "device" or model.allocation_at(access.address) or pinned_at(model, access.address):
@@ -92,7 +92,7 @@ cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device
             )
 
 
-def _reversed(touched: tuple[Access, ...], model: Model) -> str:
+def _reversed(touched: tuple[Access, ...], model: ModelView) -> str:
     """Name of the device memory given where a host address belongs, or nothing."""
     for access in touched:
         memory = model.allocation_at(access.address) if access.side == "host" else None

@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 _OWNERS = {
     "cuMemExportToShareableHandle": (Kind.MEMORY_HANDLE, "handle"),
@@ -67,7 +67,7 @@ cu.cuMemFreeAsync(memory, 0)
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         found, wanted = _owner(call, model)
         made = None if found is None or not found.alive else found.created_by
         if found is None or made is None:
@@ -87,7 +87,7 @@ cu.cuMemFreeAsync(memory, 0)
         )
 
 
-def _owner(call: Call, model: Model) -> tuple[Object | None, int | None]:
+def _owner(call: Call, model: ModelView) -> tuple[Object | None, int | None]:
     """What is exported, or the pool that it comes from; and as what type of handle, None if that is all the same."""
     if call.name in _OWNERS:
         kind, _ = _OWNERS[call.name]

@@ -8,7 +8,7 @@ from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, accesses
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, Context, Model, Stream
+    from cuvet.model import Allocation, Call, Context, ModelView, Stream
     from cuvet.rules.accesses import Access
 
 
@@ -117,7 +117,7 @@ cu.cuMemcpyPeer(there, context, memory, other, 64)  # error: [memory-of-another-
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_on(call)
         for access in accesses(call):
             memory = model.allocation_at(access.address)
@@ -144,7 +144,7 @@ def _judged(call: Call, memory: Allocation) -> bool:
     return memory.variant in _BY_ACCESS or (call.name in SETS and memory.variant in ALLOCATED)
 
 
-def _has_to_reach(call: Call, model: Model, access: Access, stream: Stream | None) -> Context | None:
+def _has_to_reach(call: Call, model: ModelView, access: Access, stream: Stream | None) -> Context | None:
     """The context that the memory is to be reached from: of the stream, for a copy the current one, for a copy between two contexts the
     one that is passed with the address. None if there is none, or none is looked at."""
     if call.name not in COPIES:

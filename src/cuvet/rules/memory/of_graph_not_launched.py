@@ -10,7 +10,7 @@ from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, Model, Object
+    from cuvet.model import Allocation, Call, ModelView, Object
 
 _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 
@@ -87,7 +87,7 @@ cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_on(call)
         if stream is not None and model.capture_of(stream) is not None:
             return
@@ -117,7 +117,7 @@ def _named(call: Call) -> Iterator[tuple[int, int]]:
                 yield access.argument, access.address
 
 
-def _launched(memory: Allocation, made: Call, model: Model) -> bool:
+def _launched(memory: Allocation, made: Call, model: ModelView) -> bool:
     """Whether the graph that allocates the memory was launched since, or may have been."""
     if memory.capture is not None:
         graph: Object | None = memory.capture.graph

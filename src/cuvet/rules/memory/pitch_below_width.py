@@ -8,7 +8,7 @@ from cuvet.rules.accesses import Rows, rows
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _MEASURED = frozenset(
     f"{name}{suffix}"
@@ -92,7 +92,7 @@ cu.cuMemcpy2D(rows)  # error: [memory-pitch-below-width]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for found in rows(call):
             wrong = _wrong(found)
             if wrong:

@@ -7,7 +7,7 @@ from cuvet.model.precedence import Stage
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemorySizeZero(Rule):
@@ -57,7 +57,7 @@ memory = cu.cuMemAlloc(0)  # error: [memory-size-zero]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.arg("bytesize") == 0:
             yield Violation(
                 rule=cls,

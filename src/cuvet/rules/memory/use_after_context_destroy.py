@@ -9,7 +9,7 @@ from cuvet.rules.lifecycle import by_reset, chain
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object
+    from cuvet.model import Call, ModelView, Object
 
 
 class MemoryUseAfterContextDestroy(Rule):
@@ -154,7 +154,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         current = model.current_context(call)
         for argument, dead in _named(call, model):
             if dead.killed_by is None or dead.destroyed_by is None or by_reset(dead.destroyed_by):
@@ -175,7 +175,7 @@ def _refused(call: Call) -> tuple[int, ...]:
     return (1, CRASH) if call.name in ("cuMemcpy", "cuMemcpyAsync") else (1,)
 
 
-def _named(call: Call, model: Model) -> Iterator[tuple[int, Object]]:
+def _named(call: Call, model: ModelView) -> Iterator[tuple[int, Object]]:
     """Dead memory that the call names, with the argument."""
     if call.name in ENTRY_POINTS:
         given = freed(call, model)

@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryUseAfterFree(Rule):
@@ -159,7 +159,7 @@ class Worker {
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for access in accesses(call):
             dead = model.allocation_at(access.address) if access.side != "host" else None
             if (

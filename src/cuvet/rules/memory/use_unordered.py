@@ -10,7 +10,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Allocation, Call, Model
+    from cuvet.model import Allocation, Call, ModelView
 
 
 class MemoryUseUnordered(Rule):
@@ -96,7 +96,7 @@ cu.cuMemFree(memory)
         return entry_point.name in COPIES | SETS or any(role.verb is Verb.LAUNCHES for role in entry_point.roles)
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_on(call)
         if stream is None or stream.capture is not None:
             return
@@ -113,7 +113,7 @@ cu.cuMemFree(memory)
             )
 
 
-def _named(call: Call, model: Model) -> Iterator[tuple[int | None, Allocation]]:
+def _named(call: Call, model: ModelView) -> Iterator[tuple[int | None, Allocation]]:
     """Living stream-ordered allocations that the call names, each once."""
     found: dict[Allocation, int | None] = {}
     if call.name in COPIES | SETS:

@@ -12,7 +12,7 @@ from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, Model
+    from cuvet.model import Allocation, Call, ModelView
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         needs = _TABLE[call.name]
         if call.name in WRITES:
             stream, written = model.stream_on(call), next(accesses(call), None)
@@ -144,7 +144,7 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
         )
 
 
-def _may_be_managed(memory: Allocation, model: Model) -> bool:
+def _may_be_managed(memory: Allocation, model: ModelView) -> bool:
     """Whether it came from a pool that may be one of managed memory: what a pool is, the call says that made it."""
     made = memory.created_by
     if memory.variant != "stream-ordered" or made is None or "pool" not in made.entry_point.index:

@@ -8,7 +8,7 @@ from cuvet.rules.lifecycle import LifeRule, named, place
 from cuvet.rules.rule import Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MemoryHandleReleasedTwice(LifeRule):
@@ -86,7 +86,7 @@ cu.cuMemRelease(handle)  # error: [memory-handle-released-twice]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use in named(call, model, Kind.MEMORY_HANDLE):
             dead = use.object
             if dead is not None and dead.destroyed_by is not None:

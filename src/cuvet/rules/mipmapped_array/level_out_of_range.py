@@ -9,7 +9,7 @@ from cuvet.rules.arguments import passed
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class MipmappedArrayLevelOutOfRange(Rule):
@@ -62,7 +62,7 @@ cu.cuMipmappedArrayGetLevel(mipmapped, 2)  # error: [mipmapped-array-level-out-o
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         argument = call.entry_point.index["hMipmappedArray"]
         found = model.object_of(call, argument, Kind.MIPMAPPED_ARRAY)
         level = passed(call, "level")

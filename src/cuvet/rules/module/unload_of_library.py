@@ -7,7 +7,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class ModuleUnloadOfLibrary(Rule):
@@ -56,7 +56,7 @@ cu.cuModuleUnload(module)  # error: [module-unload-of-library]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         module = model.object_of(call, 0, Kind.MODULE)
         if module is not None and module.alive and module.parent is not None and module.parent.kind is Kind.LIBRARY:
             yield Violation(

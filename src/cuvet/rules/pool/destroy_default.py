@@ -8,7 +8,7 @@ from cuvet.model.objects import MemoryPool
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class PoolDestroyDefault(Rule):
@@ -53,7 +53,7 @@ cu.cuMemPoolDestroy(pool)  # error: [pool-destroy-default]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         pool = model.object_of(call, 0, Kind.MEMORY_POOL)
         if isinstance(pool, MemoryPool) and pool.alive and pool.default:
             yield Violation(

@@ -9,7 +9,7 @@ from cuvet.rules.ownership import belongs
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model, Object, Stream
+    from cuvet.model import Call, ModelView, Object, Stream
 
 
 class StreamAttributesOtherContext(Rule):
@@ -59,7 +59,7 @@ cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-cont
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         streams = [stream for _, stream in streams_named(call, model, Verb.USES) if stream.alive]
         contexts = [stream.context for stream in streams if stream.context is not None]
         if len(contexts) == 2 and (contexts[0] is not contexts[1] or _green(streams[0]) is not _green(streams[1])):

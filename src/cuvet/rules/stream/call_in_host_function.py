@@ -9,7 +9,7 @@ from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _ANSWERED = frozenset({"cuEventQuery", "cuStreamQuery"})
 
@@ -105,7 +105,7 @@ cu.cuStreamDestroy(stream)
         return bool(entry_point.roles) and entry_point.api == "driver" and entry_point.name not in _ANSWERED
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.in_host_function:
             yield Violation(
                 rule=cls,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 _NAMES = ("the default stream (NULL)", "the legacy default stream", "the per-thread default stream")
 
@@ -58,7 +58,7 @@ cu.cuStreamDestroy(per_thread)  # error: [stream-destroy-default]
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = call.arg("hStream")
         if stream < len(_NAMES):
             yield Violation(rule=cls, message=f"{_NAMES[stream]} cannot be destroyed", argument=0, outcomes=(400,))

@@ -9,7 +9,7 @@ from cuvet.rules.ownership import belongs, module_context, role_of, stream_and_c
 from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
-    from cuvet.model import Call, Model
+    from cuvet.model import Call, ModelView
 
 
 class StreamOtherContext(Rule):
@@ -152,7 +152,7 @@ def launch(path, parameters):
 """
 
     @classmethod
-    def check(cls, call: Call, model: Model) -> Iterator[Violation]:
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         where = stream_and_context(call, model)
         current = model.current_context(call)
         role = role_of(call, Verb.LAUNCHES, FUNCTIONS)
