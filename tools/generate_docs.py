@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 INDEX = """# Rules
 
-Generated from `src/cuvet/rules`: one rule is one file, with its documentation, its evidence and the examples that test it.
+Generated from `src/cuvet/rules`: there each rule has its documentation, its evidence and the examples that test it.
 Rules that `cuvet check` sees have sources on their pages, in C++ and, where the mistake is natural there, in Python and C#: they
 are checked. The programs after them are run; they are Python over the driver API: `cu.cuStreamCreate(0)` takes the input parameters
 and returns the output. Before them, `cuInit(0)` was called and the primary context of `device` made current.

@@ -14,7 +14,7 @@ import cuvet.knowledge
 import cuvet.rules
 from cuvet.catalog import driver
 from cuvet.fields import fields
-from cuvet.rules import all_rules, model_rules
+from cuvet.rules import all_rules, model_rules, rule_called, rule_names
 from cuvet.rules.evidence import RECORDED, evidence_of, succeeding
 from cuvet.rules.examples import invalid, runnable, valid
 from cuvet.rules.rule import Rule
@@ -36,19 +36,27 @@ def test_codes_and_names_are_unique() -> None:
     for attribute in ("code", "name"):
         counted = Counter(getattr(rule, attribute) for rule in all_rules())
         assert [value for value, times in counted.items() if times > 1] == []
+    assert sorted(rule_names()) == sorted(rule.name for rule in all_rules())
 
 
 def test_every_rule_file_is_found() -> None:
     folder = Path(cuvet.rules.__path__[0])
     files = {path for path in folder.glob("*/*.py") if path.name != "__init__.py"}
-    assert len(all_rules()) == len(files)
+    assert {rule.__module__ for rule in all_rules()} == {
+        f"cuvet.rules.{path.parent.name}.{path.stem}" for path in files
+    }
 
 
 @every_rule
 def test_the_name_says_where_the_file_is(rule: type[Rule]) -> None:
     _, _, noun, stem = rule.__module__.split(".")
-    assert rule.name == f"{noun}-{stem}".replace("_", "-")
+    if stem == "life":
+        assert rule.name.startswith(f"{noun}-".replace("_", "-"))
+    else:
+        assert rule.name == f"{noun}-{stem}".replace("_", "-")
     assert re.fullmatch(r"CV[1-9]\d\d", rule.code)
+    assert rule_called(rule.name) is rule
+    assert rule_called(rule.code.lower()) is rule
 
 
 @every_rule

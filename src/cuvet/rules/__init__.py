@@ -1,4 +1,7 @@
-"""What CUDA does not allow: one rule, one file, found by ``all_rules``."""
+"""What CUDA does not allow: rules, in a folder for each noun, found by ``all_rules``.
+
+A rule is a file ``<noun>/<what_is_wrong>.py``, or one of the mistakes in the life of a kind of object: ``<noun>/life.py`` (``lives``).
+"""
 
 from __future__ import annotations
 
@@ -13,55 +16,72 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
 
+_LIFE = "life"
+
 
 @cache
 def all_rules() -> tuple[type[Rule], ...]:
-    """Every rule in ``rules/<noun>/<what_is_wrong>.py``, ordered by code."""
-    return _imported(_files().values())
+    """Every rule, ordered by code."""
+    return _imported(_files())
 
 
 @cache
 def model_rules() -> tuple[type[Rule], ...]:
     """Every rule about calls: those that the model asks."""
-    return _imported(path for path in _files().values() if path.parent.name != "source")
+    return _imported(path for path in _files() if path.parent.name != "source")
 
 
 @cache
 def source_rules() -> tuple[type[Rule], ...]:
     """Every rule that only source code shows, in ``rules/source/<what_is_wrong>.py``."""
-    return _imported(path for path in _files().values() if path.parent.name == "source")
+    return _imported(path for path in _files() if path.parent.name == "source")
 
 
 def _imported(files: Iterable[Path]) -> tuple[type[Rule], ...]:
-    return tuple(sorted((_rule_in(path.parent.name, path.stem) for path in files), key=lambda rule: rule.code))
+    return tuple(sorted((rule for path in files for rule in _rules_in(path)), key=lambda rule: rule.code))
 
 
 def rule_called(word: str) -> type[Rule] | None:
-    """The rule of that code or name; no other rule is imported."""
-    file = _files().get(word.lower())
-    if file is None and re.fullmatch(r"CV\d+", word, re.I):
-        file = next(
-            (file for file in _files().values() if f'code = "{word.upper()}"' in file.read_text(encoding="utf-8")), None
-        )
-    return _rule_in(file.parent.name, file.stem) if file else None
-
-
-def rule_names() -> tuple[str, ...]:
-    """The names of all rules; none is imported."""
-    return tuple(_files())
+    """The rule of that code or name; few others are imported."""
+    if re.fullmatch(r"CV\d+", word, re.I):
+        files = [path for path in _files() if f'"{word.upper()}"' in path.read_text(encoding="utf-8")]
+    else:
+        own = [path for path in _files() if _name(path) == word.lower()]
+        files = own or [path for path in _files() if path.stem == _LIFE and word.lower().startswith(_noun(path))]
+    return next(
+        (rule for path in files for rule in _rules_in(path) if word.upper() in (rule.code, rule.name.upper())), None
+    )
 
 
 @cache
-def _files() -> dict[str, Path]:
-    """Name of each rule to its file: ``stream-use-after-destroy`` is in ``stream/use_after_destroy.py``."""
-    files = sorted(path for path in Path(__file__).parent.glob("*/*.py") if not path.name.startswith("_"))
-    return {f"{path.parent.name}-{path.stem}".replace("_", "-"): path for path in files}
+def rule_names() -> tuple[str, ...]:
+    """The names of all rules; those in files of their own are not imported."""
+    own = [_name(path) for path in _files() if path.stem != _LIFE]
+    return tuple(sorted([*own, *(rule.name for path in _files() if path.stem == _LIFE for rule in _rules_in(path))]))
 
 
-def _rule_in(noun: str, stem: str) -> type[Rule]:
+@cache
+def _files() -> tuple[Path, ...]:
+    return tuple(sorted(path for path in Path(__file__).parent.glob("*/*.py") if not path.name.startswith("_")))
+
+
+def _noun(path: Path) -> str:
+    return f"{path.parent.name}-".replace("_", "-")
+
+
+def _name(path: Path) -> str:
+    """The name of the rule in the file: ``stream-use-unordered`` is in ``stream/use_unordered.py``."""
+    return _noun(path) + path.stem.replace("_", "-")
+
+
+@cache
+def _rules_in(path: Path) -> tuple[type[Rule], ...]:
+    from cuvet.rules.lives import rules_of
     from cuvet.rules.rule import Rule
 
-    module = import_module(f"cuvet.rules.{noun}.{stem}")
+    module = import_module(f"cuvet.rules.{path.parent.name}.{path.stem}")
+    if path.stem == _LIFE:
+        return rules_of(module.LIFE, module.EXAMPLES)
     (rule,) = (
         value
         for value in vars(module).values()
@@ -70,4 +90,4 @@ def _rule_in(noun: str, stem: str) -> type[Rule]:
         and value.__module__ == module.__name__
         and not isabstract(value)
     )
-    return rule
+    return (rule,)

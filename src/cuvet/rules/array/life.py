@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import (
+    DESTROYED_TWICE,
+    MISTAKEN,
+    NULL_HANDLE,
+    USED_AFTER_CONTEXT,
+    USED_AFTER_DESTROY,
+    Life,
+    Mistake,
+)
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.ARRAY,
+    name="array",
+    make="cu.array()",
+    use="cu.cuArray3DGetDescriptor(cu.host(40), {})",
+    another_use="cu.texture({})",
+    end="cu.cuArrayDestroy({})",
+    other="cu.cuMemAlloc(4096)",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV461",
+            """
+            why: The handle points at memory that the driver has given back. A copy to such an array, and making a
+              texture of it, were measured to die of SIGSEGV inside the driver, with no error code.
+            measured: a copy to it and a texture of it: SIGSEGV in the driver, no error code (array_use_after_destroy,
+              texture_of_destroyed_array)
+            """,
+            outcomes=(CRASH,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV462",
+            """
+            why: After the first destruction the handle points at memory that the driver has given back: the second
+              was measured to die of SIGSEGV inside the driver, with no error code.
+            measured: SIGSEGV in the driver, no error code (array_destroy_twice_driver)
+            """,
+            outcomes=(CRASH,),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV463",
+            """
+            why: No array has the handle NULL. The runtime accepts `cudaFreeArray(NULL)`; `cuArrayDestroy(NULL)` was
+              measured to return CUDA_ERROR_INVALID_HANDLE.
+            measured: destroy and descriptor: CUDA_ERROR_INVALID_HANDLE (array_null)
+            measured: the runtime's cudaFreeArray(NULL) is accepted (event_destroy_null)
+            """,
+            outcomes=(400,),
+        ),
+        Mistake(
+            MISTAKEN,
+            "CV464",
+            """
+            why: The number names no array. A pointer from `cuMemAlloc` is not an array either.
+            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
+              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            """,
+            outcomes=(400, 1),
+        ),
+        Mistake(
+            USED_AFTER_CONTEXT,
+            "CV465",
+            """
+            why: Destroying a context destroys its arrays. What a later call with one of them does is documented as
+              undefined.
+            measured: asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED
+              (context_gone_array, context_gone_array_destroy)
+            documented: cuArrayDestroy returns CUDA_ERROR_CONTEXT_IS_DESTROYED among others. (CUDA Driver API, Memory
+              Management, cuArrayDestroy)
+            """,
+            outcomes=(709,),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# array-use-after-destroy: right
+
+## array and texture destroyed in order
+note: first what reads the array, then the array
+array = cu.array()
+texture = cu.texture(array)
+cu.cuTexObjectDestroy(texture)
+cu.cuArrayDestroy(array)
+
+## C++: freed after the copy [cuda]
+void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
+    cudaArray_t pixels;
+    size_t row = width * sizeof(float);
+    cudaMallocArray(&pixels, format, width, height);
+    cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);
+    paint(pixels);
+    cudaFreeArray(pixels);
+}
+
+## Python: destroyed after the question [python]
+from cuda.bindings import driver
+
+def shape(descriptor, work):
+    error, array = driver.cuArrayCreate(descriptor)
+    work(array)
+    error, found = driver.cuArrayGetDescriptor(array)
+    error, = driver.cuArrayDestroy(array)
+    return found.Width, found.Height
+
+# array-use-after-destroy: wrong
+
+## C++: copied to after it was freed [cuda]
+void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
+    cudaArray_t pixels;
+    size_t row = width * sizeof(float);
+    cudaMallocArray(&pixels, format, width, height);
+    cudaFreeArray(pixels);
+    cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);  // error: [array-use-after-destroy]
+}
+
+## Python: asked after the destruction [python]
+from cuda.bindings import driver
+
+def shape(descriptor, work):
+    error, array = driver.cuArrayCreate(descriptor)
+    work(array)
+    error, = driver.cuArrayDestroy(array)
+    error, found = driver.cuArrayGetDescriptor(array)  # error: [array-use-after-destroy]
+    return found.Width, found.Height
+
+## C#: asked after the destruction [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArrayDescriptor descriptor) {
+        CUarray array = new CUarray();
+        Check(ArrayManagement.cuArrayCreate_v2(ref array, ref descriptor));
+        Paint(array);
+        Check(ArrayManagement.cuArrayDestroy(array));
+        Check(ArrayManagement.cuArrayGetDescriptor_v2(ref descriptor, array));  // error: [array-use-after-destroy]
+    }
+}
+
+# array-destroy-twice: right
+
+## C++: made again before it is freed again [cuda]
+void resize(cudaArray_t *pixels, const cudaChannelFormatDesc *format, size_t width, size_t height) {
+    cudaFreeArray(*pixels);
+    cudaMallocArray(pixels, format, width, height);
+    if (!paint(*pixels)) {
+        cudaFreeArray(*pixels);
+        *pixels = nullptr;
+    }
+}
+
+# array-destroy-twice: wrong
+
+## C++: in a branch and at the end [cuda]
+void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
+    cudaArray_t pixels;
+    cudaMallocArray(&pixels, format, width, height);
+    if (!paint(pixels))
+        cudaFreeArray(pixels);
+    cudaFreeArray(pixels);  // error: [array-destroy-twice]
+}
+
+## Python: CuPy's runtime [python]
+from cupy.cuda import runtime
+
+def draw(descriptor, width, height, paint):
+    array = runtime.mallocArray(descriptor, width, height, 0)
+    paint(array)
+    runtime.freeArray(array)
+    runtime.freeArray(array)  # error: [array-destroy-twice]
+
+## C#: in the block and in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArrayDescriptor descriptor) {
+        CUarray array = new CUarray();
+        Check(ArrayManagement.cuArrayCreate_v2(ref array, ref descriptor));
+        try {
+            Paint(array);
+            Check(ArrayManagement.cuArrayDestroy(array));
+        } finally {
+            Check(ArrayManagement.cuArrayDestroy(array));  // error: [array-destroy-twice]
+        }
+    }
+}
+
+# array-never-created: right
+
+## C++: a level of a mipmapped array [cuda]
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaArray_t level;
+    cudaChannelFormatDesc found;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    cudaGetMipmappedArrayLevel(&level, pyramid, 0);
+    cudaGetChannelDesc(&found, level);
+    cudaFreeMipmappedArray(pyramid);
+}
+
+# array-never-created: wrong
+
+## C++: a mipmapped array by cudaFreeArray [cuda]
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    paint(pyramid);
+    cudaFreeArray((cudaArray_t)pyramid);  // error: [array-never-created]
+}
+
+## C++: device memory by cudaFreeArray [cuda]
+void draw(size_t bytes) {
+    void *pixels;
+    cudaMalloc(&pixels, bytes);
+    cudaMemset(pixels, 0, bytes);
+    cudaFreeArray((cudaArray_t)pixels);  // error: [array-never-created]
+}
+
+## Python: device memory by freeArray [python]
+from cupy.cuda import runtime
+
+def draw(size, paint):
+    pixels = runtime.malloc(size)
+    paint(pixels)
+    runtime.freeArray(pixels)  # error: [array-never-created]
+
+# array-use-after-context-destroy: right
+
+## C++: destroyed before its context [c++]
+void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
+    CUcontext context;
+    CUarray pixels;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuArrayCreate(&pixels, descriptor);
+    paint(pixels);
+    cuArrayDestroy(pixels);
+    cuCtxDestroy(context);
+}
+
+# array-use-after-context-destroy: wrong
+
+## C++: destroyed after its context [c++]
+void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
+    CUcontext context;
+    CUarray pixels;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuArrayCreate(&pixels, descriptor);
+    paint(pixels);
+    cuCtxDestroy(context);
+    cuArrayDestroy(pixels);  // error: [array-use-after-context-destroy]
+}
+
+## Python: destroyed after its context [python]
+from cuda.bindings import driver
+
+def draw(device, descriptor, paint):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, pixels = driver.cuArrayCreate(descriptor)
+    paint(pixels)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuArrayDestroy(pixels)  # error: [array-use-after-context-destroy]
+
+## C#: destroyed after its context [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUdevice device, CUDAArrayDescriptor descriptor) {
+        CUcontext context = new CUcontext();
+        CUarray pixels = new CUarray();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ArrayManagement.cuArrayCreate_v2(ref pixels, ref descriptor));
+        Paint(pixels);
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(ArrayManagement.cuArrayDestroy(pixels));  // error: [array-use-after-context-destroy]
+    }
+}
+"""

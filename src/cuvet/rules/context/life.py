@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.model.objects import Context
+from cuvet.rules.lifecycle import UseAfterDestroy
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.rule import CRASH, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, ModelView
+
+
+class NotOfPrimary(UseAfterDestroy):
+    """Primary contexts are not judged."""
+
+    @classmethod
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            context = violation.objects[0]
+            if isinstance(context, Context) and not context.primary:
+                yield violation
+
+
+LIFE = Life(
+    kind=Kind.CONTEXT,
+    name="context",
+    make="cu.cuCtxCreate(0, 0, device)",
+    use="cu.cuCtxPushCurrent({})",
+    end="cu.cuCtxDestroy({})",
+    variable="own",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV101",
+            """
+            summary: a destroyed context is used
+            help: destroy the context after its last use, and clear every variable that holds the handle
+            why: The context is gone with all that belonged to it. `cuCtxSetCurrent` and `cuCtxPushCurrent` were
+              measured to accept it in silence; the failure shows later: the next call in that context returns
+              CUDA_ERROR_CONTEXT_IS_DESTROYED, or the process aborts with a corrupt heap.
+            instead: Destroy the context when nothing names it any more, and forget the handle in the same place. Most
+              programs need no context of their own: the primary one (`cuDevicePrimaryCtxRetain`) is shared with the
+              runtime and counted.
+            limits: Primary contexts are not judged: their handle stays the same when they are reset and retained
+              again.
+            documented: This can also be returned if the context passed to an API call is not a valid handle (such as
+              a context that has had cuCtxDestroy() invoked on it). (CUDA Driver API, Data types,
+              CUDA_ERROR_INVALID_CONTEXT)
+            measured, cuCtxSetCurrent and cuCtxPushCurrent succeed: cuCtxSetCurrent and cuCtxPushCurrent accept a
+              destroyed context; in 2 of 5 runs the process then aborted (ctx_destroy_twice,
+              context_destroy_then_push)
+            measured: cuCtxGetApiVersion: CUDA_ERROR_INVALID_CONTEXT; cuCtxGetId, cuCtxSynchronize_v2:
+              CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroyed_asked, context_gone_synchronize)
+            """,
+            outcomes=(201, 709),
+            outcomes_of={
+                "cuCtxSetCurrent": (),
+                "cuCtxPushCurrent": (),
+                "cuCtxGetId": (709,),
+                "cuCtxSynchronize": (709,),
+            },
+            rule=NotOfPrimary,
+            programs=False,
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV102",
+            """
+            why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED and, 3 times of 3, to leave
+              the heap of the process corrupt, so that it aborts later.
+            instead: Give the context one owner, which destroys it once. A primary context is released
+              (`cuDevicePrimaryCtxRelease`), not destroyed.
+            limits: When a new context has the old one's handle value, the second destruction looks like the first of
+              the new context.
+            measured: CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs (ctx_destroy_twice)
+            documented: It is the caller's responsibility to ensure that the context or its resources are not accessed
+              or passed in subsequent API calls and doing so will result in undefined behavior. (CUDA Driver API,
+              Context Management, cuCtxDestroy)
+            """,
+            outcomes=(709,),
+            without=("handle issued again",),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV103",
+            """
+            help: look at the status of the call that should have made the context
+            checks: A call that needs a context is given NULL. `cuCtxSetCurrent(NULL)` is not such a call: it takes
+              the current context off the thread.
+            why: NULL is no context; the call returns CUDA_ERROR_INVALID_VALUE, where peer access or the context's
+              events are concerned CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it failed, and
+              nobody looked at its status.
+            instead: Look at the status of `cuCtxCreate` or `cuDevicePrimaryCtxRetain`; to have no context current,
+              call `cuCtxSetCurrent(NULL)`.
+            limits: Calls for which NULL means the current context are left out.
+            measured: cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE (context_null)
+            recorded: cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent:
+              CUDA_ERROR_INVALID_CONTEXT
+            """,
+            outcomes=(1,),
+            outcomes_of=dict.fromkeys(
+                ("cuCtxEnablePeerAccess", "cuCtxDisablePeerAccess", "cuCtxRecordEvent", "cuCtxWaitEvent"), (201,)
+            ),
+            without=("with a handle", "skipped when there is none"),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV104",
+            """
+            why: The number names no context. A device number (`CUdevice`) is not a context.
+            instead: Pass what `cuCtxCreate`, `cuDevicePrimaryCtxRetain` or `cuCtxGetCurrent` returned, and look at
+              their status.
+            limits: Silent when the call succeeds: the context may have been made in a way that cannot be seen. The
+              CUDA runtime learns the handle of a primary context before it retains it. A live stream given to
+              `cuCtxPushCurrent` was measured to be accepted; the process then died of SIGSEGV in the driver, in the
+              `cuCtxPopCurrent` that followed.
+            measured: a number from nowhere, given to cuCtxPushCurrent: SIGSEGV in the driver (context_from_nowhere)
+            measured: a live stream, given to cuCtxPushCurrent: accepted; SIGSEGV in the driver in cuCtxPopCurrent
+              (stream_handle_of_event)
+            documented: This can also be returned if the context passed to an API call is not a valid handle. (CUDA
+              Driver API, Data types, CUDA_ERROR_INVALID_CONTEXT)
+            """,
+            outcomes=(CRASH, 201),
+            without=("created first", "created by another thread"),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# context-use-after-destroy: right
+
+## destroyed after its last use
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxPopCurrent()
+cu.cuCtxPushCurrent(own)
+cu.cuCtxDestroy(own)
+
+## primary context after a reset
+note: the primary context has the same handle again
+cu.cuDevicePrimaryCtxReset(device)
+context = cu.cuDevicePrimaryCtxRetain(device)
+cu.cuCtxSetCurrent(context)
+cu.cuCtxSynchronize()
+
+## C++: a context for each round [c++]
+void compute(CUdevice device, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        CUcontext context;
+        cuCtxCreate(&context, nullptr, 0, device);
+        run(context);
+        cuCtxSetCurrent(context);
+        cuCtxSynchronize();
+        cuCtxDestroy(context);
+    }
+}
+
+## Python: popped, and destroyed at the end [python]
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    try:
+        work()
+        error, = driver.cuCtxSynchronize()
+    finally:
+        error, = driver.cuCtxDestroy(context)
+
+# context-use-after-destroy: wrong
+
+## pushed after its destruction
+note: accepted in silence
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuCtxPushCurrent(own)  # error: [context-use-after-destroy]
+
+## used after it was made current again
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
+cu.cuMemAlloc(4096)  # error: [context-destroyed-current]
+
+## made current after its destruction
+note: accepted in silence
+own = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(own)
+cu.cuCtxSetCurrent(own)  # error: [context-use-after-destroy]
+
+## C++: made current again [c++]
+void compute(CUdevice device, CUdeviceptr values, size_t n) {
+    CUcontext context;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMemsetD32(values, 0, n);
+    cuCtxDestroy(context);
+    cuCtxSetCurrent(context);  // error: [context-use-after-destroy]
+}
+
+## Python: pushed after the destruction [python]
+from cuda.bindings import driver
+
+def compute(device):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuCtxPushCurrent(context)  # error: [context-use-after-destroy]
+
+## C#: made current again [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(ContextManagement.cuCtxSetCurrent(context));  // error: [context-use-after-destroy]
+    }
+}
+
+# context-destroy-twice: right
+
+## two contexts
+first = cu.cuCtxCreate(0, 0, device)
+second = cu.cuCtxCreate(0, 0, device)
+cu.cuCtxDestroy(second)
+cu.cuCtxDestroy(first)
+
+## primary context released twice
+note: one release for each retain
+cu.cuDevicePrimaryCtxRetain(device)
+cu.cuDevicePrimaryCtxRelease(device)
+cu.cuDevicePrimaryCtxRelease(device)
+
+## C++: destroyed on each way out [c++]
+int compute(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    CUresult result = cuModuleLoad(&module, path);
+    if (result != CUDA_SUCCESS) {
+        cuCtxDestroy(context);
+        return result;
+    }
+    run(module);
+    cuModuleUnload(module);
+    return cuCtxDestroy(context);
+}
+
+## Python: in finally alone [python]
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    try:
+        work()
+    finally:
+        error, = driver.cuCtxDestroy(context)
+
+# context-destroy-twice: wrong
+
+## C++: on failure, and at the end [c++]
+int compute(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    CUresult result = cuModuleLoad(&module, path);
+    if (result != CUDA_SUCCESS)
+        cuCtxDestroy(context);
+    else
+        run(module);
+    cuCtxDestroy(context);  // error: [context-destroy-twice]
+    return result;
+}
+
+## Python: in the block and in finally [python]
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    try:
+        work()
+        error, = driver.cuCtxDestroy(context)
+    finally:
+        error, = driver.cuCtxDestroy(context)  # error: [context-destroy-twice]
+
+## C#: destroyed twice [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Work();
+        Check(ContextManagement.cuCtxDestroy_v2(context));  // error: [context-destroy-twice]
+    }
+}
+
+# context-null-handle: right
+
+## no context made current
+cu.cuCtxSetCurrent(0)
+cu.cuCtxSetCurrent(context)
+cu.cuCtxSynchronize()
+
+## popped and pushed
+popped = cu.cuCtxPopCurrent()
+cu.cuCtxPushCurrent(popped)
+
+# context-never-created: right
+
+## current context
+current = cu.cuCtxGetCurrent()
+cu.cuCtxPushCurrent(current)
+cu.cuCtxPopCurrent()
+
+## context of a stream
+stream = cu.cuStreamCreate(0)
+cu.cuCtxSetCurrent(cu.cuStreamGetCtx(stream))
+cu.cuStreamDestroy(stream)
+
+## C++: a context behind a pointer to void [c++]
+void compute(CUdevice device) {
+    CUcontext context;
+    cuCtxCreate(&context, nullptr, 0, device);
+    void *opaque = context;
+    cuCtxSetCurrent((CUcontext)opaque);
+    cuCtxDestroy((CUcontext)opaque);
+}
+
+# context-never-created: wrong
+
+## C++: a stream as a context [c++]
+void compute(CUdevice device) {
+    CUstream stream;
+    cuStreamCreate(&stream, 0);
+    void *current = stream;
+    cuCtxSetCurrent((CUcontext)current);  // error: [context-never-created]
+    cuStreamDestroy(stream);
+}
+
+## C#: handles as IntPtr, in the wrong order [c#]
+class Worker {
+    [DllImport("nvcuda", EntryPoint = "cuCtxCreate_v2")] static extern int Create(out IntPtr context, uint flags, int device);
+    [DllImport("nvcuda", EntryPoint = "cuCtxDestroy_v2")] static extern int Destroy(IntPtr context);
+    [DllImport("nvcuda", EntryPoint = "cuStreamCreate")] static extern int CreateStream(out IntPtr stream, uint flags);
+    [DllImport("nvcuda", EntryPoint = "cuStreamDestroy_v2")] static extern int DestroyStream(IntPtr stream);
+
+    void Compute() {
+        Check(Create(out IntPtr context, 0, 0));
+        Check(CreateStream(out IntPtr stream, 0));
+        Work(stream);
+        Check(DestroyStream(stream));
+        Check(Destroy(context));
+        Check(CreateStream(out IntPtr other, 0));
+        Check(Destroy(other));  // error: [context-never-created]
+    }
+}
+"""

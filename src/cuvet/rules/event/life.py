@@ -1,0 +1,428 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lifecycle import ParentGone
+from cuvet.rules.lives import (
+    DESTROYED_TWICE,
+    NEVER_CREATED,
+    NULL_HANDLE,
+    USED_AFTER_CONTEXT,
+    USED_AFTER_DESTROY,
+    Life,
+    Mistake,
+)
+from cuvet.rules.rule import CRASH, Violation
+
+if TYPE_CHECKING:
+    from cuvet.model import Call, ModelView
+
+CHECK_THE_POINTER = (
+    "cuGraphAddEventRecordNode",
+    "cuGraphAddEventWaitNode",
+    "cuGraphAddNode",
+    "cuGraphEventRecordNodeSetEvent",
+    "cuGraphEventWaitNodeSetEvent",
+    "cuGraphExecEventRecordNodeSetEvent",
+    "cuGraphExecEventWaitNodeSetEvent",
+    "cuGraphExecNodeSetParams",
+    "cuGraphNodeSetParams",
+    "cuIpcGetEventHandle",
+)
+"""They refuse NULL as a value and not as a handle: the event becomes part of a graph, or is to be shared."""
+
+
+class OfGreenContext(ParentGone):
+    """What was made in a green context dies in the call, or nothing is wrong."""
+
+    @classmethod
+    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
+        for violation in super().check(call, model):
+            of_green = violation.objects[-1].kind is Kind.GREEN_CONTEXT
+            yield replace(violation, outcomes=(CRASH,), only_if_failed=True) if of_green else violation
+
+
+LIFE = Life(
+    kind=Kind.EVENT,
+    name="event",
+    make="cu.cuEventCreate(0)",
+    use="cu.cuEventQuery({})",
+    another_use="cu.cuEventRecord({}, 0)",
+    end="cu.cuEventDestroy({})",
+    other="cu.cuStreamCreate(0)",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV301",
+            """
+            why: The handle points at memory that the driver has given back. Nothing is promised about the call: where
+              it was measured the process dies of SIGSEGV inside the driver, with no error code.
+            measured: recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the
+              driver, no error code (event_record_after_destroy, event_query_after_destroy, event_sync_after_destroy,
+              event_wait_after_destroy, event_elapsed_after_destroy)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Event Management,
+              cudaEventDestroy)
+            """,
+            outcomes=(CRASH,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV302",
+            """
+            why: After the first destruction the handle points at memory that the driver has given back. The second
+              was measured to die of SIGSEGV inside the driver, with no error code.
+            measured: SIGSEGV in the driver, no error code (event_destroy_twice)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Event Management,
+              cudaEventDestroy)
+            """,
+            outcomes=(CRASH,),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV303",
+            """
+            why: There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE; those that
+              put an event into a graph's node, and `cuIpcGetEventHandle`, CUDA_ERROR_INVALID_VALUE.
+            recorded: cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle:
+              CUDA_ERROR_INVALID_VALUE
+            measured: record, synchronise and query: CUDA_ERROR_INVALID_HANDLE (event_null_record)
+            measured: destroy: CUDA_ERROR_INVALID_HANDLE (event_destroy_null)
+            measured: elapsed time and wait: CUDA_ERROR_INVALID_HANDLE (event_elapsed_null)
+            """,
+            outcomes=(400,),
+            outcomes_of=dict.fromkeys(CHECK_THE_POINTER, (1,)),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV304",
+            """
+            why: The driver follows the handle as a pointer: a number that points nowhere was measured to die of
+              SIGSEGV inside the driver.
+            measured: cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED (stream_handle_of_event)
+            measured: cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver (event_garbage)
+            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
+              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            """,
+            outcomes=(CRASH, 709, 400),
+        ),
+        Mistake(
+            USED_AFTER_CONTEXT,
+            "CV305",
+            """
+            why: Destroying a context destroys its events. Later calls with one of them were measured to return
+              CUDA_ERROR_CONTEXT_IS_DESTROYED, or, where it was a green context's, to kill the process
+              (cuEventSynchronize); they are documented as undefined.
+            measured: querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroy_then_event_destroy)
+            measured: made in a green context's context, where nothing else retains the primary context:
+              cuEventSynchronize after cuGreenCtxDestroy kills the process (green_gone_event)
+            """,
+            outcomes=(709,),
+            roots=frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT}),
+            rule=OfGreenContext,
+        ),
+    ),
+)
+
+EXAMPLES = """
+# event-use-after-destroy: right
+
+## destroyed while work is pending
+note: an event may be destroyed before it is complete
+event = cu.cuEventCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, 0)
+cu.cuEventRecord(event, 0)
+cu.cuEventDestroy(event)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
+## C++: destroyed while a stream waits for it [cuda]
+void fork(cudaStream_t from, cudaStream_t to) {
+    cudaEvent_t ready;
+    cudaEventCreateWithFlags(&ready, cudaEventDisableTiming);
+    cudaEventRecord(ready, from);
+    cudaStreamWaitEvent(to, ready, 0);
+    cudaEventDestroy(ready);
+}
+
+## Python: destroyed after the question [python]
+from cuda.bindings import driver
+
+def done(stream):
+    error, event = driver.cuEventCreate(0)
+    error, = driver.cuEventRecord(event, stream)
+    answer, = driver.cuEventQuery(event)
+    error, = driver.cuEventDestroy(event)
+    return answer == driver.CUresult.CUDA_SUCCESS
+
+## C#: destroyed in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Timer {
+    void Wait(CUstream stream) {
+        CUevent done = new CUevent();
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        try {
+            Check(Events.cuEventRecord(done, stream));
+            Check(Events.cuEventSynchronize(done));
+        } finally {
+            Check(Events.cuEventDestroy_v2(done));
+        }
+    }
+}
+
+# event-use-after-destroy: wrong
+
+## C++: elapsed time of destroyed events [cuda]
+float timed(int n) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    cudaEventRecord(start);
+    work<<<1, n>>>();
+    cudaEventRecord(stop);
+    cudaEventSynchronize(stop);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    cudaEventElapsedTime(&milliseconds, start, stop);  // error: [event-use-after-destroy]
+    return milliseconds;
+}
+
+## Python: asked after the destruction [python]
+from cuda.bindings import driver
+
+def done(stream):
+    error, event = driver.cuEventCreate(0)
+    error, = driver.cuEventRecord(event, stream)
+    error, = driver.cuEventDestroy(event)
+    error, = driver.cuEventQuery(event)  # error: [event-use-after-destroy]
+    return error == driver.CUresult.CUDA_SUCCESS
+
+## C#: waited for after the destruction [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Timer {
+    void Wait(CUstream stream) {
+        CUevent done = new CUevent();
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        Check(Events.cuEventRecord(done, stream));
+        Check(Events.cuEventDestroy_v2(done));
+        Check(Events.cuEventSynchronize(done));  // error: [event-use-after-destroy]
+    }
+}
+
+# event-destroy-twice: right
+
+## C++: one event for each round [cuda]
+void rounds(cudaStream_t stream, int count) {
+    for (int i = 0; i < count; ++i) {
+        cudaEvent_t done;
+        cudaEventCreate(&done);
+        cudaEventRecord(done, stream);
+        cudaEventSynchronize(done);
+        cudaEventDestroy(done);
+    }
+}
+
+## C++: elements of an array [cuda]
+void record(cudaStream_t stream) {
+    cudaEvent_t events[2];
+    for (int i = 0; i < 2; ++i)
+        cudaEventCreate(&events[i]);
+    cudaEventRecord(events[0], stream);
+    cudaEventRecord(events[1], stream);
+    for (int i = 0; i < 2; ++i)
+        cudaEventDestroy(events[i]);
+}
+
+## Python: one event for each stream [python]
+from cupy.cuda import runtime
+
+def record(streams):
+    for stream in streams:
+        event = runtime.eventCreate()
+        runtime.eventRecord(event, stream)
+        runtime.eventSynchronize(event)
+        runtime.eventDestroy(event)
+
+# event-destroy-twice: wrong
+
+## C++: one of two events twice [cuda]
+float timed(int n) {
+    cudaEvent_t start, stop;
+    float milliseconds = 0;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    cudaEventRecord(start);
+    work<<<1, n>>>();
+    cudaEventRecord(stop);
+    cudaEventSynchronize(stop);
+    cudaEventElapsedTime(&milliseconds, start, stop);
+    cudaEventDestroy(stop);
+    cudaEventDestroy(stop);  // error: [event-destroy-twice]
+    cudaEventDestroy(start);
+    return milliseconds;
+}
+
+## Python: destroyed in the loop [python]
+from cupy.cuda import runtime
+
+def record(streams):
+    event = runtime.eventCreate()
+    for stream in streams:
+        runtime.eventRecord(event, stream)
+        runtime.eventSynchronize(event)
+    runtime.eventDestroy(event)
+    runtime.eventDestroy(event)  # error: [event-destroy-twice]
+
+## C#: in the block and in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Timer {
+    void Wait(CUstream stream) {
+        CUevent done = new CUevent();
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        try {
+            Check(Events.cuEventRecord(done, stream));
+            Check(Events.cuEventSynchronize(done));
+            Check(Events.cuEventDestroy_v2(done));
+        } finally {
+            Check(Events.cuEventDestroy_v2(done));  // error: [event-destroy-twice]
+        }
+    }
+}
+
+# event-null-handle: wrong
+
+## recorded
+cu.cuEventRecord(0, 0)  # error: [event-null-handle]
+
+## put into a graph
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEventRecordNode(graph, None, 0, 0)  # error: [event-null-handle]
+
+# event-never-created: right
+
+## C++: an event behind a pointer to void [c++]
+void destroy_all() {
+    cudaEvent_t event;
+    cudaEventCreate(&event);
+    void *handle = event;
+    record(event);
+    cudaEventDestroy((cudaEvent_t)handle);
+}
+
+## Python: arguments in order [python]
+from cupy.cuda import runtime
+
+def mark(event):
+    stream = runtime.streamCreate()
+    runtime.eventRecord(event, stream)
+    runtime.streamDestroy(stream)
+
+# event-never-created: wrong
+
+## C++: a stream behind a pointer to void [c++]
+void destroy_all() {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    void *handle = stream;
+    run(stream);
+    cudaEventDestroy((cudaEvent_t)handle);  // error: [event-never-created]
+}
+
+## Python: arguments in the wrong order [python]
+from cupy.cuda import runtime
+
+def mark(event):
+    stream = runtime.streamCreate()
+    runtime.eventRecord(stream, event)  # error: [event-never-created]
+    runtime.streamDestroy(stream)
+
+## C#: handles as IntPtr [c#]
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+
+    void Run() {
+        Check(cudaStreamCreate(out IntPtr stream));
+        Launch(stream);
+        Check(cudaEventDestroy(stream));  // error: [event-never-created]
+    }
+}
+
+# event-use-after-context-destroy: right
+
+## of a green context, while the primary context is retained [no-setup]
+note: a green context's context is the primary one with fewer multiprocessors (cuCtxFromGreenCtx)
+cu.cuInit(0)
+green = cu.green_context()
+cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
+event = cu.cuEventCreate(0)
+primary = cu.cuDevicePrimaryCtxRetain(0)
+cu.cuGreenCtxDestroy(green)
+cu.cuCtxSetCurrent(primary)
+cu.cuEventSynchronize(event)
+cu.cuEventDestroy(event)
+
+## C++: destroyed before its context [c++]
+void compute(CUdevice device) {
+    CUcontext context;
+    CUevent done;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuEventCreate(&done, CU_EVENT_DEFAULT);
+    run(done);
+    cuEventDestroy(done);
+    cuCtxDestroy(context);
+}
+
+# event-use-after-context-destroy: wrong
+
+## of a green context that was all that retained the primary context [no-setup]
+cu.cuInit(0)
+green = cu.green_context()
+cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(green))
+event = cu.cuEventCreate(0)
+cu.cuGreenCtxDestroy(green)
+cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
+cu.cuEventSynchronize(event)  # error: [event-use-after-context-destroy]
+
+## C++: destroyed after its context [c++]
+void compute(CUdevice device) {
+    CUcontext context;
+    CUevent done;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuEventCreate(&done, CU_EVENT_DEFAULT);
+    run(done);
+    cuCtxDestroy(context);
+    cuEventDestroy(done);  // error: [event-use-after-context-destroy]
+}
+
+## Python: waited for after the context's end [python]
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, done = driver.cuEventCreate(0)
+    work(done)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuEventSynchronize(done)  # error: [event-use-after-context-destroy]
+
+## C#: destroyed after its context [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        CUevent done = new CUevent();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(Events.cuEventDestroy_v2(done));  // error: [event-use-after-context-destroy]
+    }
+}
+"""

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.GRAPH_EXEC,
+    name="graph-exec",
+    make="cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)",
+    use="cu.cuGraphLaunch({}, 0)",
+    another_use="cu.cuGraphUpload({}, 0)",
+    end="cu.cuGraphExecDestroy({})",
+    variable="executable",
+    other="cu.cuGraphCreate(0)",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV721",
+            """
+            why: The executable graph and its nodes are gone. Launching it was measured to return
+              CUDA_ERROR_INVALID_VALUE; it is documented as undefined.
+            measured: launching it: CUDA_ERROR_INVALID_VALUE (graph_exec_launch_after_destroy)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
+              cudaGraphExecDestroy)
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV722",
+            """
+            why: The first call released the executable graph. The second was measured to return
+              CUDA_ERROR_INVALID_VALUE; it is documented as undefined.
+            measured: CUDA_ERROR_INVALID_VALUE (graph_exec_destroy_twice)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
+              cudaGraphExecDestroy)
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV723",
+            """
+            why: Unlike `free`, destroying a NULL executable graph is an error: it was measured to return
+              CUDA_ERROR_INVALID_VALUE.
+            measured: destroy: CUDA_ERROR_INVALID_VALUE, "graph is not a valid executable graph" (event_destroy_null)
+            measured: launch: CUDA_ERROR_INVALID_VALUE (graph_null)
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV724",
+            """
+            why: The number names no executable graph. A graph has to be instantiated before it is launched.
+            measured: a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver (graph_exec_from_nowhere)
+            measured: NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid
+              executable graph" (event_destroy_null)
+            """,
+            outcomes=(CRASH, 1),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# graph-exec-use-after-destroy: right
+
+## destroyed in flight
+note: an executable graph in flight is freed when it is done
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, 0, 0)
+executable = cu.cuGraphInstantiateWithFlags(graph, 0)
+cu.cuGraphLaunch(executable, 0)
+cu.cuGraphExecDestroy(executable)
+cu.cuCtxSynchronize()
+cu.cuGraphDestroy(graph)
+
+## C++: instantiated again after a failed update [cuda]
+void update(cudaGraphExec_t *launchable, cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExecUpdateResultInfo info;
+    if (cudaGraphExecUpdate(*launchable, graph, &info) != cudaSuccess) {
+        cudaGetLastError();
+        cudaGraphExecDestroy(*launchable);
+        cudaGraphInstantiate(launchable, graph, 0);
+    }
+    cudaGraphLaunch(*launchable, stream);
+}
+
+## C++: destroyed while it runs [cuda]
+void run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable;
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecDestroy(launchable);
+}
+
+## C#: destroyed after the launch [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Run(CUgraph graph, CUstream stream) {
+        CUgraphExec launchable = new CUgraphExec();
+        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
+        Check(GraphManagment.cuGraphLaunch(launchable, stream));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));
+    }
+}
+
+# graph-exec-use-after-destroy: wrong
+
+## C++: launched after the destruction [cuda]
+void run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable;
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphExecDestroy(launchable);
+    cudaGraphLaunch(launchable, stream);  // error: [graph-exec-use-after-destroy]
+}
+
+## Python: launched after the destruction [python]
+from cuda.bindings import runtime as cudart
+
+def run(graph, stream):
+    error, launchable = cudart.cudaGraphInstantiate(graph, 0)
+    error, = cudart.cudaGraphExecDestroy(launchable)
+    error, = cudart.cudaGraphLaunch(launchable, stream)  # error: [graph-exec-use-after-destroy]
+
+## C#: launched after the destruction [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Run(CUgraph graph, CUstream stream) {
+        CUgraphExec launchable = new CUgraphExec();
+        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));
+        Check(GraphManagment.cuGraphLaunch(launchable, stream));  // error: [graph-exec-use-after-destroy]
+    }
+}
+
+# graph-exec-destroy-twice: right
+
+## C++: destroyed if it was made [cuda]
+void run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable = nullptr;
+    if (cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess)
+        cudaGraphLaunch(launchable, stream);
+    if (launchable)
+        cudaGraphExecDestroy(launchable);
+}
+
+# graph-exec-destroy-twice: wrong
+
+## C++: in a branch and at the end [cuda]
+bool run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t launchable;
+    cudaGraphInstantiate(&launchable, graph, 0);
+    bool done = launch(launchable, stream);
+    if (!done)
+        cudaGraphExecDestroy(launchable);
+    cudaGraphExecDestroy(launchable);  // error: [graph-exec-destroy-twice]
+    return done;
+}
+
+## Python: in the block and in finally [python]
+from cuda.bindings import runtime as cudart
+
+def run(graph, stream):
+    error, launchable = cudart.cudaGraphInstantiate(graph, 0)
+    try:
+        error, = cudart.cudaGraphLaunch(launchable, stream)
+        error, = cudart.cudaGraphExecDestroy(launchable)
+    finally:
+        error, = cudart.cudaGraphExecDestroy(launchable)  # error: [graph-exec-destroy-twice]
+
+## C#: ManagedCuda's functions [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Run(CUgraph graph, CUstream stream) {
+        CUgraphExec launchable = new CUgraphExec();
+        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
+        Check(GraphManagment.cuGraphLaunch(launchable, stream));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));
+        Check(GraphManagment.cuGraphExecDestroy(launchable));  // error: [graph-exec-destroy-twice]
+    }
+}
+
+# graph-exec-never-created: right
+
+## C++: instantiated first [c++]
+void run(cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t launchable;
+    cudaGraphCreate(&graph, 0);
+    build(graph);
+    cudaGraphInstantiate(&launchable, graph, 0);
+    cudaGraphLaunch(launchable, stream);
+    cudaGraphExecDestroy(launchable);
+    cudaGraphDestroy(graph);
+}
+
+# graph-exec-never-created: wrong
+
+## C++: a graph as an executable graph [c++]
+void run(cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphCreate(&graph, 0);
+    build(graph);
+    cudaGraphLaunch((cudaGraphExec_t)graph, stream);  // error: [graph-exec-never-created]
+    cudaGraphDestroy(graph);
+}
+
+## C#: handles as IntPtr [c#]
+class Recorder {
+    [DllImport("nvcuda")] static extern int cuGraphCreate(out IntPtr graph, uint flags);
+    [DllImport("nvcuda")] static extern int cuGraphDestroy(IntPtr graph);
+    [DllImport("nvcuda")] static extern int cuGraphLaunch(IntPtr launchable, IntPtr stream);
+
+    void Run(IntPtr stream) {
+        Check(cuGraphCreate(out IntPtr graph, 0));
+        Build(graph);
+        Check(cuGraphLaunch(graph, stream));  // error: [graph-exec-never-created]
+        Check(cuGraphDestroy(graph));
+    }
+}
+"""

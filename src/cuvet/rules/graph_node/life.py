@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import DESTROYED_TWICE, NULL_HANDLE, Life, Mistake
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.GRAPH_NODE,
+    name="graph-node",
+    make="cu.cuGraphAddEmptyNode(cu.cuGraphCreate(0), 0, 0)",
+    end="cu.cuGraphDestroyNode({})",
+    variable="node",
+    mistakes=(
+        Mistake(
+            DESTROYED_TWICE,
+            "CV741",
+            """
+            help: let one owner destroy the node, or leave it to the graph
+            why: The handle points at memory that the driver has given back. The call was measured to die of SIGSEGV
+              inside the driver, with no error code.
+            instead: Give the node one owner, which destroys it once; or leave it to the graph, whose destruction
+              destroys its nodes.
+            limits: When a new node has the old one's handle value, a second destruction looks like the first of the
+              new node.
+            measured: SIGSEGV in the driver, no error code (graph_node_destroy_twice)
+            """,
+            outcomes=(CRASH,),
+            without=("handle issued again", "destroyed by two threads"),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV743",
+            """
+            help: look at the status of the call that should have added the node
+            why: NULL is no node; the call was measured to return CUDA_ERROR_INVALID_VALUE. Usually the call that
+              should have added the node failed, and nobody looked at its status.
+            instead: Look at the status of the call that should have added the node.
+            measured: cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE (graph_null)
+            """,
+            outcomes=(1,),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# graph-node-destroy-twice: right
+
+## left to the graph
+note: destroying a graph destroys its nodes
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, 0, 0)
+cu.cuGraphDestroy(graph)
+
+## C++: left to the graph [cuda]
+void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
+    cudaGraphNode_t node;
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, parameters);
+    if (small)
+        cudaGraphDestroyNode(node);
+    launch(graph);
+    cudaGraphDestroy(graph);
+}
+
+# graph-node-destroy-twice: wrong
+
+## C++: in a branch and at the end [cuda]
+void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
+    cudaGraphNode_t node;
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, parameters);
+    if (small)
+        cudaGraphDestroyNode(node);
+    launch(graph);
+    cudaGraphDestroyNode(node);  // error: [graph-node-destroy-twice]
+}
+
+## Python: destroyed twice [python]
+from cuda.bindings import runtime as cudart
+
+def rebuild(graph, launch):
+    error, node = cudart.cudaGraphAddEmptyNode(graph, None, 0)
+    launch(graph)
+    error, = cudart.cudaGraphDestroyNode(node)
+    error, = cudart.cudaGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
+
+## C#: ManagedCuda's functions [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Recorder {
+    void Rebuild(CUgraph graph) {
+        CUgraphNode node = new CUgraphNode();
+        Check(GraphManagment.cuGraphAddEmptyNode(ref node, graph, null, 0));
+        Launch(graph);
+        Check(GraphManagment.cuGraphDestroyNode(node));
+        Check(GraphManagment.cuGraphDestroyNode(node));  // error: [graph-node-destroy-twice]
+    }
+}
+"""

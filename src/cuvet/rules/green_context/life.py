@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import DESTROYED_TWICE, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+
+LIFE = Life(
+    kind=Kind.GREEN_CONTEXT,
+    name="green-context",
+    make="cu.green_context()",
+    use="cu.cuCtxFromGreenCtx({})",
+    another_use="cu.cuGreenCtxStreamCreate({}, 1, 0)",
+    end="cu.cuGreenCtxDestroy({})",
+    variable="green",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV115",
+            """
+            why: The green context is gone with its streams and with the context that `cuCtxFromGreenCtx` made of it.
+              Calls that name it were measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED.
+            measured: making a stream or a context of it, recording or awaiting an event, asking for its resources and
+              its id: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_gone_stream_create, green_gone_from, green_gone_record,
+              green_gone_wait, green_gone_resource, green_gone_id)
+            """,
+            outcomes=(709,),
+            without=("handle issued again",),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV116",
+            """
+            why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED. When the driver has issued
+              the handle again in between, it destroys the new green context.
+            limits: When a new green context has the old one's handle value, the second destruction looks like the
+              first of the new one.
+            measured: CUDA_ERROR_CONTEXT_IS_DESTROYED (green_destroy_twice)
+            """,
+            outcomes=(709,),
+            without=("handle issued again", "destroyed by two threads"),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV117",
+            """
+            help: look at the status of cuGreenCtxCreate, and skip the call when there is no green context
+            why: NULL is no green context, and the current context does not stand in for it: the calls were measured
+              to return CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it failed, and nobody
+              looked at its status.
+            instead: Look at the status of `cuGreenCtxCreate`, and of the calls that split the device's resources
+              before it.
+            measured: destroying it, and making a context or a stream of it or asking for its resources:
+              CUDA_ERROR_INVALID_CONTEXT (green_null)
+            """,
+            outcomes=(201,),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# green-context-use-after-destroy: right
+
+## another one destroyed
+first, second = cu.green_context(), cu.green_context()
+cu.cuGreenCtxDestroy(first)
+stream = cu.cuGreenCtxStreamCreate(second, 1, 0)
+cu.cuStreamDestroy(stream)
+cu.cuGreenCtxDestroy(second)
+
+## C++: destroyed after its stream [c++]
+void run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUstream stream;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0);
+    work(stream);
+    cuStreamDestroy(stream);
+    cuGreenCtxDestroy(green);
+}
+
+# green-context-use-after-destroy: wrong
+
+## C++: a stream made in a destroyed green context [c++]
+void run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUstream stream;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    cuGreenCtxDestroy(green);
+    cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0);  // error: [green-context-use-after-destroy]
+    work(stream);
+    cuStreamDestroy(stream);
+}
+
+# green-context-destroy-twice: right
+
+## handle issued again
+note: each is destroyed once, whatever its handle
+green = cu.green_context()
+cu.cuGreenCtxDestroy(green)
+green = cu.green_context()
+cu.cuGreenCtxDestroy(green)
+
+## C++: destroyed on each way out [c++]
+CUresult run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUcontext context;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    CUresult result = cuCtxFromGreenCtx(&context, green);
+    if (result != CUDA_SUCCESS) {
+        cuGreenCtxDestroy(green);
+        return result;
+    }
+    work(context);
+    return cuGreenCtxDestroy(green);
+}
+
+# green-context-destroy-twice: wrong
+
+## C++: on failure, and at the end [c++]
+void run(CUdevResourceDesc part, CUdevice device) {
+    CUgreenCtx green;
+    CUcontext context;
+    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    CUresult result = cuCtxFromGreenCtx(&context, green);
+    if (result != CUDA_SUCCESS)
+        cuGreenCtxDestroy(green);
+    else
+        work(context);
+    cuGreenCtxDestroy(green);  // error: [green-context-destroy-twice]
+}
+
+# green-context-null-handle: wrong
+
+## a stream made in none
+cu.cuGreenCtxStreamCreate(0, 1, 0)  # error: [green-context-null-handle]
+"""

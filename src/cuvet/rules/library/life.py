@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.LIBRARY,
+    name="library",
+    make="cu.library()",
+    use='cu.cuLibraryGetKernel({}, "trivial")',
+    end="cu.cuLibraryUnload({})",
+    verb="unload",
+    other="cu.module()",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV621",
+            """
+            why: The code and the variables of the library are gone, in every context. Asking it for a kernel was
+              measured to return CUDA_ERROR_NOT_FOUND, which does not tell the reason.
+            measured: asking it for a kernel: CUDA_ERROR_NOT_FOUND (library_use_after_unload)
+            """,
+            outcomes=(500,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV622",
+            """
+            why: The first call released the library in every context. The second was measured to die of SIGSEGV
+              inside the driver, with no error code.
+            measured: SIGSEGV in the driver, no error code (library_unload_twice)
+            """,
+            outcomes=(CRASH,),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV623",
+            """
+            why: No library has the handle NULL: usually the load before it failed, and nobody looked at its status.
+            measured: CUDA_ERROR_INVALID_HANDLE (module_null)
+            """,
+            outcomes=(400,),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV624",
+            """
+            why: The number names no library. A module (`CUmodule`) is not a library.
+            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
+              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            """,
+            outcomes=(400, 1),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# library-use-after-unload: right
+
+## used in two contexts
+note: a library belongs to no context
+library = cu.library()
+kernel = cu.cuLibraryGetKernel(library, "trivial")
+cu.launch(kernel, 0, 0)
+own = cu.cuCtxCreate(0, 0, device)
+cu.launch(kernel, 0, 0)
+cu.cuCtxSynchronize()
+cu.cuCtxDestroy(own)
+cu.cuLibraryUnload(library)
+
+## C++: unloaded after the launch [c++]
+void run(const void *image, CUstream stream) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetKernel(&kernel, library, "kernel");
+    launch(kernel, stream);
+    cuStreamSynchronize(stream);
+    cuLibraryUnload(library);
+}
+
+# library-use-after-unload: wrong
+
+## C++: asked for a kernel after it was unloaded [c++]
+void run(const void *image) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryUnload(library);
+    cuLibraryGetKernel(&kernel, library, "kernel");  // error: [library-use-after-unload]
+    launch(kernel);
+}
+
+## Python: asked for a kernel after it was unloaded [python]
+from cuda.bindings import driver
+
+def run(path, launch):
+    error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
+    error, = driver.cuLibraryUnload(library)
+    error, kernel = driver.cuLibraryGetKernel(library, b"kernel")  # error: [library-use-after-unload]
+    launch(kernel)
+
+## C#: asked for a kernel after it was unloaded [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUlibrary library = new CUlibrary();
+        CUkernel kernel = new CUkernel();
+        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
+        Check(LibraryManagement.cuLibraryUnload(library));
+        Check(LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel"));  // error: [library-use-after-unload]
+    }
+}
+
+# library-unload-twice: right
+
+## C++: unloaded on each way out [c++]
+CUresult run(const void *image) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    CUresult result = cuLibraryGetKernel(&kernel, library, "kernel");
+    if (result != CUDA_SUCCESS) {
+        cuLibraryUnload(library);
+        return result;
+    }
+    launch(kernel);
+    return cuLibraryUnload(library);
+}
+
+# library-unload-twice: wrong
+
+## C++: on failure and at the end [c++]
+CUresult run(const void *image) {
+    CUlibrary library;
+    CUkernel kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    CUresult result = cuLibraryGetKernel(&kernel, library, "kernel");
+    if (result != CUDA_SUCCESS)
+        cuLibraryUnload(library);
+    else
+        launch(kernel);
+    cuLibraryUnload(library);  // error: [library-unload-twice]
+    return result;
+}
+
+## Python: in the block and in finally [python]
+from cuda.bindings import driver
+
+def run(path, work):
+    error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
+    try:
+        work(library)
+        error, = driver.cuLibraryUnload(library)
+    finally:
+        error, = driver.cuLibraryUnload(library)  # error: [library-unload-twice]
+
+## C#: ManagedCuda's functions [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUlibrary library = new CUlibrary();
+        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
+        Work(library);
+        Check(LibraryManagement.cuLibraryUnload(library));
+        Check(LibraryManagement.cuLibraryUnload(library));  // error: [library-unload-twice]
+    }
+}
+
+# library-never-created: right
+
+## C++: each by its counterpart [c++]
+void run(const char *path, const void *image) {
+    CUmodule module;
+    CUlibrary library;
+    cuModuleLoad(&module, path);
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    work(module, library);
+    cuLibraryUnload(library);
+    cuModuleUnload(module);
+}
+
+# library-never-created: wrong
+
+## C++: a module as a library [c++]
+void run(const char *path) {
+    CUmodule module;
+    CUkernel kernel;
+    cuModuleLoad(&module, path);
+    cuLibraryGetKernel(&kernel, (CUlibrary)module, "kernel");  // error: [library-never-created]
+    launch(kernel);
+    cuModuleUnload(module);
+}
+
+## C#: handles as IntPtr [c#]
+class Worker {
+    [DllImport("nvcuda")] static extern int cuModuleLoadData(out IntPtr module, byte[] image);
+    [DllImport("nvcuda")] static extern int cuLibraryUnload(IntPtr library);
+
+    void Run(byte[] image) {
+        Check(cuModuleLoadData(out IntPtr module, image));
+        Work(module);
+        Check(cuLibraryUnload(module));  // error: [library-never-created]
+    }
+}
+"""

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import DESTROYED_TWICE, Life, Mistake
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.LINKER,
+    name="linker",
+    make="cu.cuLinkCreate(0, 0, 0)",
+    end="cu.cuLinkDestroy({})",
+    mistakes=(
+        Mistake(
+            DESTROYED_TWICE,
+            "CV662",
+            """
+            why: The first call destroys the state of the linker. The second was recorded to die of SIGSEGV inside the
+              driver.
+            recorded: a second cuLinkDestroy of a linker, the one time: SIGSEGV
+            documented: cuLinkDestroy destroys the state of the linker (CUDA Driver API, Module Management,
+              cuLinkDestroy)
+            """,
+            outcomes=(CRASH,),
+            without=("handle issued again", "destroyed by two threads"),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# linker-destroy-twice: right
+
+## handle issued again
+note: the new one may have the old handle value
+linker = cu.cuLinkCreate(0, 0, 0)
+cu.cuLinkDestroy(linker)
+linker = cu.cuLinkCreate(0, 0, 0)
+cu.cuLinkDestroy(linker)
+
+## C++: destroyed once the module is loaded [c++]
+bool link(const char *ptx, size_t size, CUmodule *module) {
+    CUlinkState linker;
+    void *image = nullptr;
+    cuLinkCreate(0, nullptr, nullptr, &linker);
+    cuLinkAddData(linker, CU_JIT_INPUT_PTX, (void *)ptx, size, "kernel.ptx", 0, nullptr, nullptr);
+    CUresult linked = cuLinkComplete(linker, &image, nullptr);
+    if (linked == CUDA_SUCCESS)
+        cuModuleLoadData(module, image);
+    cuLinkDestroy(linker);
+    return linked == CUDA_SUCCESS;
+}
+
+# linker-destroy-twice: wrong
+
+## C++: in a branch and at the end [c++]
+bool link(const char *ptx, size_t size, CUmodule *module) {
+    CUlinkState linker;
+    void *image = nullptr;
+    cuLinkCreate(0, nullptr, nullptr, &linker);
+    cuLinkAddData(linker, CU_JIT_INPUT_PTX, (void *)ptx, size, "kernel.ptx", 0, nullptr, nullptr);
+    CUresult linked = cuLinkComplete(linker, &image, nullptr);
+    if (linked == CUDA_SUCCESS)
+        cuModuleLoadData(module, image);
+    else
+        cuLinkDestroy(linker);
+    cuLinkDestroy(linker);  // error: [linker-destroy-twice]
+    return linked == CUDA_SUCCESS;
+}
+
+## Python: in the block and in finally [python]
+from cuda.bindings import driver
+
+def link(add):
+    error, linker = driver.cuLinkCreate(0, [], [])
+    try:
+        add(linker)
+        error, image, size = driver.cuLinkComplete(linker)
+        error, module = driver.cuModuleLoadData(image)
+        error, = driver.cuLinkDestroy(linker)
+    finally:
+        error, = driver.cuLinkDestroy(linker)  # error: [linker-destroy-twice]
+    return module
+"""

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import (
+    DESTROYED_TWICE,
+    NEVER_CREATED,
+    NULL_HANDLE,
+    USED_AFTER_CONTEXT,
+    USED_AFTER_DESTROY,
+    Life,
+    Mistake,
+)
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.MIPMAPPED_ARRAY,
+    name="mipmapped-array",
+    make="cu.mipmapped_array()",
+    use="cu.cuMipmappedArrayGetLevel({}, 0)",
+    end="cu.cuMipmappedArrayDestroy({})",
+    variable="array",
+    other="cu.array()",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV471",
+            """
+            why: The handle points at memory that the driver has given back. Asking for one of its levels was measured
+              to die of SIGSEGV inside the driver, with no error code.
+            measured: asking for a level: SIGSEGV in the driver, no error code (mipmapped_use_after_destroy)
+            """,
+            outcomes=(CRASH,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV472",
+            """
+            why: After the first destruction the handle points at memory that the driver has given back: the second
+              was measured to die of SIGSEGV inside the driver, with no error code.
+            measured: SIGSEGV in the driver, no error code (mipmapped_destroy_twice)
+            """,
+            outcomes=(CRASH,),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV473",
+            """
+            why: No mipmapped array has the handle NULL; CUDA_ERROR_INVALID_HANDLE is documented for handles that are
+              not valid.
+            limits: Not every call was measured, so it is reported only when the call fails or crashes.
+            measured: cuMipmappedArrayGetLevel and cuMipmappedArrayDestroy of NULL: CUDA_ERROR_INVALID_HANDLE
+              (mipmapped_null)
+            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
+              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            """,
+            outcomes=(400, 1),
+            only_if_failed=True,
+            undefined=True,
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV474",
+            """
+            why: The number names no mipmapped array. An ordinary array is not a mipmapped one.
+            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
+              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            """,
+            outcomes=(400, 1),
+        ),
+        Mistake(
+            USED_AFTER_CONTEXT,
+            "CV475",
+            """
+            why: Destroying a context destroys its mipmapped arrays. What a later call with one of them does is
+              documented as undefined.
+            """,
+            outcomes=(709,),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# mipmapped-array-use-after-destroy: right
+
+## level read before the destruction
+note: levels belong to their mipmapped array and are not destroyed themselves
+array = cu.mipmapped_array()
+level = cu.cuMipmappedArrayGetLevel(array, 1)
+cu.cuArray3DGetDescriptor(cu.host(40), level)
+cu.cuMipmappedArrayDestroy(array)
+
+## C++: freed after its levels were used [cuda]
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    for (unsigned i = 0; i < levels; ++i) {
+        cudaArray_t level;
+        cudaGetMipmappedArrayLevel(&level, pyramid, i);
+        paint(level);
+    }
+    cudaFreeMipmappedArray(pyramid);
+}
+
+# mipmapped-array-use-after-destroy: wrong
+
+## C++: a level of a freed one [cuda]
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaArray_t level;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    cudaFreeMipmappedArray(pyramid);
+    cudaGetMipmappedArrayLevel(&level, pyramid, 0);  // error: [mipmapped-array-use-after-destroy]
+    paint(level);
+}
+
+## Python: a level of a destroyed one [python]
+from cuda.bindings import driver
+
+def draw(descriptor, levels, paint):
+    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
+    error, = driver.cuMipmappedArrayDestroy(pyramid)
+    error, level = driver.cuMipmappedArrayGetLevel(pyramid, 0)  # error: [mipmapped-array-use-after-destroy]
+    paint(level)
+
+## C#: a level of a destroyed one [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArray3DDescriptor descriptor) {
+        CUmipmappedArray pyramid = new CUmipmappedArray();
+        CUarray level = new CUarray();
+        Check(ArrayManagement.cuMipmappedArrayCreate(ref pyramid, ref descriptor, 4));
+        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));
+        Check(ArrayManagement.cuMipmappedArrayGetLevel(ref level, pyramid, 0));  // error: [mipmapped-array-use-after-destroy]
+    }
+}
+
+# mipmapped-array-destroy-twice: right
+
+## C++: freed once [cuda]
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    paint(pyramid);
+    cudaFreeMipmappedArray(pyramid);
+}
+
+# mipmapped-array-destroy-twice: wrong
+
+## C++: in a branch and at the end [cuda]
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    if (!paint(pyramid))
+        cudaFreeMipmappedArray(pyramid);
+    cudaFreeMipmappedArray(pyramid);  // error: [mipmapped-array-destroy-twice]
+}
+
+## Python: in the block and in finally [python]
+from cuda.bindings import driver
+
+def draw(descriptor, levels, paint):
+    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
+    try:
+        paint(pyramid)
+        error, = driver.cuMipmappedArrayDestroy(pyramid)
+    finally:
+        error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-destroy-twice]
+
+## C#: ManagedCuda's functions [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Draw(CUDAArray3DDescriptor descriptor) {
+        CUmipmappedArray pyramid = new CUmipmappedArray();
+        Check(ArrayManagement.cuMipmappedArrayCreate(ref pyramid, ref descriptor, 4));
+        Paint(pyramid);
+        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));
+        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));  // error: [mipmapped-array-destroy-twice]
+    }
+}
+
+# mipmapped-array-never-created: right
+
+## C++: each by its counterpart [cuda]
+void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
+    cudaMipmappedArray_t pyramid;
+    cudaArray_t pixels;
+    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
+    cudaMallocArray(&pixels, format, extent.width, extent.height);
+    paint(pyramid, pixels);
+    cudaFreeArray(pixels);
+    cudaFreeMipmappedArray(pyramid);
+}
+
+# mipmapped-array-never-created: wrong
+
+## C++: an array by cudaFreeMipmappedArray [cuda]
+void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
+    cudaArray_t pixels;
+    cudaMallocArray(&pixels, format, width, height);
+    paint(pixels);
+    cudaFreeMipmappedArray((cudaMipmappedArray_t)pixels);  // error: [mipmapped-array-never-created]
+}
+
+## C#: handles as IntPtr [c#]
+class Image {
+    [DllImport("nvcuda", EntryPoint = "cuArrayCreate_v2")] static extern int Create(out IntPtr array, ref Descriptor descriptor);
+    [DllImport("nvcuda", EntryPoint = "cuMipmappedArrayDestroy")] static extern int Destroy(IntPtr array);
+
+    void Draw(Descriptor descriptor) {
+        Check(Create(out IntPtr array, ref descriptor));
+        Paint(array);
+        Check(Destroy(array));  // error: [mipmapped-array-never-created]
+    }
+}
+
+# mipmapped-array-use-after-context-destroy: right
+
+## C++: destroyed before its context [c++]
+void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
+    CUcontext context;
+    CUmipmappedArray pyramid;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMipmappedArrayCreate(&pyramid, descriptor, levels);
+    paint(pyramid);
+    cuMipmappedArrayDestroy(pyramid);
+    cuCtxDestroy(context);
+}
+
+# mipmapped-array-use-after-context-destroy: wrong
+
+## C++: destroyed after its context [c++]
+void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
+    CUcontext context;
+    CUmipmappedArray pyramid;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuMipmappedArrayCreate(&pyramid, descriptor, levels);
+    paint(pyramid);
+    cuCtxDestroy(context);
+    cuMipmappedArrayDestroy(pyramid);  // error: [mipmapped-array-use-after-context-destroy]
+}
+
+## Python: destroyed after its context [python]
+from cuda.bindings import driver
+
+def draw(device, descriptor, levels, paint):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
+    paint(pyramid)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-use-after-context-destroy]
+"""

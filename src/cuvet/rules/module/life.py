@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import (
+    DESTROYED_TWICE,
+    NEVER_CREATED,
+    NULL_HANDLE,
+    USED_AFTER_CONTEXT,
+    USED_AFTER_DESTROY,
+    Life,
+    Mistake,
+)
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.MODULE,
+    name="module",
+    make="cu.module()",
+    use='cu.cuModuleGetFunction({}, "trivial")',
+    end="cu.cuModuleUnload({})",
+    verb="unload",
+    other="cu.library()",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV601",
+            """
+            why: The code and the variables of the module are gone. The driver was measured to refuse the stale handle
+              with CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+            documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
+              cuModuleUnload)
+            measured: asking it for a function: CUDA_ERROR_INVALID_HANDLE (module_use_after_unload)
+            """,
+            outcomes=(400,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV602",
+            """
+            why: The first call released the module. The second was measured to be refused with
+              CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+            measured: CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule"
+              (module_garbage)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
+              cuModuleUnload)
+            """,
+            outcomes=(400,),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV603",
+            """
+            why: No module has the handle NULL: usually the load before it failed, and nobody looked at its status.
+            measured: CUDA_ERROR_INVALID_HANDLE (module_null)
+            """,
+            outcomes=(400,),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV604",
+            """
+            why: The number names no module. A library (`CUlibrary`) is not a module; `cuLibraryGetModule` gives its
+              module.
+            measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
+            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
+              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            measured: a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected
+              CUmodule" (module_garbage)
+            """,
+            outcomes=(CRASH, 400),
+        ),
+        Mistake(
+            USED_AFTER_CONTEXT,
+            "CV605",
+            """
+            why: Destroying a context unloads its modules. Unloading one of them afterwards was measured to return
+              CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+            measured: unloading it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
+            """,
+            outcomes=(400,),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# module-use-after-unload: right
+
+## one image loaded twice
+note: each load is a module of its own
+first = cu.module()
+second = cu.module()
+cu.cuModuleUnload(first)
+cu.launch(cu.cuModuleGetFunction(second, "trivial"), 0, 0)
+cu.cuCtxSynchronize()
+cu.cuModuleUnload(second)
+
+## C++: loaded again [c++]
+void run(const char *path, const char *other, void **parameters) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    cuModuleUnload(module);
+    cuModuleLoad(&module, other);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    launch(kernel, parameters);
+    cuModuleUnload(module);
+}
+
+## Python: unloaded in finally [python]
+from cuda.bindings import driver
+
+def run(path, launch):
+    error, module = driver.cuModuleLoad(path)
+    try:
+        error, kernel = driver.cuModuleGetFunction(module, b"kernel")
+        launch(kernel)
+    finally:
+        error, = driver.cuModuleUnload(module)
+
+# module-use-after-unload: wrong
+
+## C++: asked for a function after it was unloaded [c++]
+void run(const char *path, void **parameters) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    cuModuleUnload(module);
+    cuModuleGetFunction(&kernel, module, "kernel");  // error: [module-use-after-unload]
+    launch(kernel, parameters);
+}
+
+## Python: asked for a function after it was unloaded [python]
+from cuda.bindings import driver
+
+def run(path, launch):
+    error, module = driver.cuModuleLoad(path)
+    error, = driver.cuModuleUnload(module)
+    error, kernel = driver.cuModuleGetFunction(module, b"kernel")  # error: [module-use-after-unload]
+    launch(kernel)
+
+## C#: asked for a function after it was unloaded [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUmodule module = new CUmodule();
+        CUfunction kernel = new CUfunction();
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Check(ModuleManagement.cuModuleUnload(module));
+        Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));  // error: [module-use-after-unload]
+    }
+}
+
+# module-unload-twice: right
+
+## C++: unloaded on each way out [c++]
+CUresult run(const char *path) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    CUresult result = cuModuleGetFunction(&kernel, module, "kernel");
+    if (result != CUDA_SUCCESS) {
+        cuModuleUnload(module);
+        return result;
+    }
+    launch(kernel);
+    return cuModuleUnload(module);
+}
+
+# module-unload-twice: wrong
+
+## C++: on failure and at the end [c++]
+CUresult run(const char *path) {
+    CUmodule module;
+    CUfunction kernel;
+    cuModuleLoad(&module, path);
+    CUresult result = cuModuleGetFunction(&kernel, module, "kernel");
+    if (result != CUDA_SUCCESS)
+        cuModuleUnload(module);
+    else
+        launch(kernel);
+    cuModuleUnload(module);  // error: [module-unload-twice]
+    return result;
+}
+
+## Python: in the block and in finally [python]
+from cuda.bindings import driver
+
+def run(path, work):
+    error, module = driver.cuModuleLoad(path)
+    try:
+        work(module)
+        error, = driver.cuModuleUnload(module)
+    finally:
+        error, = driver.cuModuleUnload(module)  # error: [module-unload-twice]
+
+## C#: ManagedCuda's functions [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(string path) {
+        CUmodule module = new CUmodule();
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Work(module);
+        Check(ModuleManagement.cuModuleUnload(module));
+        Check(ModuleManagement.cuModuleUnload(module));  // error: [module-unload-twice]
+    }
+}
+
+# module-never-created: right
+
+## C++: the module of a library [c++]
+void run(const void *image) {
+    CUlibrary library;
+    CUmodule module;
+    CUfunction kernel;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetModule(&module, library);
+    cuModuleGetFunction(&kernel, module, "kernel");
+    launch(kernel);
+    cuLibraryUnload(library);
+}
+
+# module-never-created: wrong
+
+## C++: a library as a module [c++]
+void run(const void *image) {
+    CUlibrary library;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    work(library);
+    cuModuleUnload((CUmodule)library);  // error: [module-never-created]
+}
+
+## C#: handles as IntPtr [c#]
+class Worker {
+    [DllImport("nvcuda")] static extern int cuLibraryLoadData(out IntPtr library, byte[] code, IntPtr options, IntPtr values,
+        uint count, IntPtr libraryOptions, IntPtr libraryValues, uint libraryCount);
+    [DllImport("nvcuda")] static extern int cuModuleUnload(IntPtr module);
+
+    void Run(byte[] image) {
+        Check(cuLibraryLoadData(out IntPtr library, image, IntPtr.Zero, IntPtr.Zero, 0, IntPtr.Zero, IntPtr.Zero, 0));
+        Work(library);
+        Check(cuModuleUnload(library));  // error: [module-never-created]
+    }
+}
+
+# module-use-after-context-destroy: right
+
+## C++: left to its context [c++]
+void run(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuModuleLoad(&module, path);
+    work(module);
+    cuCtxDestroy(context);
+}
+
+# module-use-after-context-destroy: wrong
+
+## C++: unloaded after its context [c++]
+void run(CUdevice device, const char *path) {
+    CUcontext context;
+    CUmodule module;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuModuleLoad(&module, path);
+    work(module);
+    cuCtxDestroy(context);
+    cuModuleUnload(module);  // error: [module-use-after-context-destroy]
+}
+
+## Python: unloaded after its context [python]
+from cuda.bindings import driver
+
+def run(device, path, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, module = driver.cuModuleLoad(path)
+    work(module)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuModuleUnload(module)  # error: [module-use-after-context-destroy]
+
+## C#: unloaded after its context [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUdevice device, string path) {
+        CUcontext context = new CUcontext();
+        CUmodule module = new CUmodule();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(ModuleManagement.cuModuleLoad(ref module, path));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(ModuleManagement.cuModuleUnload(module));  // error: [module-use-after-context-destroy]
+    }
+}
+"""

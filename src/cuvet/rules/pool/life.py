@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.MEMORY_POOL,
+    name="pool",
+    make="cu.pool()",
+    use="cu.cuMemPoolTrimTo({}, 0)",
+    another_use="cu.cuMemAllocFromPoolAsync(4096, {}, 0)",
+    end="cu.cuMemPoolDestroy({})",
+    other="cu.cuStreamCreate(0)",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV451",
+            """
+            why: The pool is released as soon as its last allocation is freed; from then on the handle names nothing.
+              Calls with it were measured to return CUDA_ERROR_INVALID_VALUE.
+            measured: allocating from it and trimming it: CUDA_ERROR_INVALID_VALUE (pool_use_after_destroy,
+              pool_trim_after_destroy)
+            documented: If any pointers obtained from this pool have not been freed when cuMemPoolDestroy is invoked,
+              the function returns immediately and the resources are released automatically once there are no more
+              outstanding allocations. (CUDA Driver API, Stream Ordered Memory Allocator, cuMemPoolDestroy)
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV452",
+            """
+            why: The first call already marked the pool for destruction. The second was measured to be refused with
+              CUDA_ERROR_INVALID_VALUE, with and without allocations outstanding.
+            measured: CUDA_ERROR_INVALID_VALUE; the driver logs that the handle is already marked for destruction
+              (pool_destroy_twice, pool_destroy_outstanding)
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV453",
+            """
+            why: Only the current pool of a device is chosen for you (`cuMemAllocAsync`); a call that takes a pool
+              needs one.
+            measured: destroy and trim: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV454",
+            """
+            why: The number names no memory pool; what was not made by CUDA cannot be used.
+            measured: a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver (pool_from_nowhere)
+            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
+              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            """,
+            outcomes=(CRASH, 1, 400),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# pool-use-after-destroy: right
+
+## destroyed with an allocation outstanding
+note: the pool is released when its last allocation is freed
+pool = cu.pool()
+memory = cu.cuMemAllocFromPoolAsync(4096, pool, 0)
+cu.cuMemPoolDestroy(pool)
+cu.cuMemFreeAsync(memory, 0)
+cu.cuCtxSynchronize()
+
+## C++: destroyed after the last allocation [cuda]
+void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
+    cudaMemPool_t pool;
+    void *values;
+    cudaMemPoolCreate(&pool, properties);
+    cudaMallocFromPoolAsync(&values, bytes, pool, stream);
+    cudaMemPoolDestroy(pool);
+    cudaFreeAsync(values, stream);
+}
+
+# pool-use-after-destroy: wrong
+
+## C++: allocated from a destroyed pool [cuda]
+void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
+    cudaMemPool_t pool;
+    void *values;
+    cudaMemPoolCreate(&pool, properties);
+    cudaMemPoolDestroy(pool);
+    cudaMallocFromPoolAsync(&values, bytes, pool, stream);  // error: [pool-use-after-destroy]
+    cudaFreeAsync(values, stream);
+}
+
+## Python: trimmed after the destruction [python]
+from cuda.bindings import driver
+
+def run(properties, work):
+    error, pool = driver.cuMemPoolCreate(properties)
+    work(pool)
+    error, = driver.cuMemPoolDestroy(pool)
+    error, = driver.cuMemPoolTrimTo(pool, 0)  # error: [pool-use-after-destroy]
+
+## C#: allocated from a destroyed pool [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUmemPoolProps properties, CUstream stream) {
+        CUmemoryPool pool = new CUmemoryPool();
+        CUdeviceptr values = new CUdeviceptr();
+        Check(MemoryManagement.cuMemPoolCreate(ref pool, ref properties));
+        Check(MemoryManagement.cuMemPoolDestroy(pool));
+        Check(MemoryManagement.cuMemAllocFromPoolAsync(ref values, 1024, pool, stream));  // error: [pool-use-after-destroy]
+        Check(MemoryManagement.cuMemFreeAsync(values, stream));
+    }
+}
+
+# pool-destroy-twice: right
+
+## C++: destroyed on each way out [cuda]
+bool run(const cudaMemPoolProps *properties, size_t bytes) {
+    cudaMemPool_t pool;
+    cudaMemPoolCreate(&pool, properties);
+    if (!reserve(pool, bytes)) {
+        cudaMemPoolDestroy(pool);
+        return false;
+    }
+    cudaMemPoolDestroy(pool);
+    return true;
+}
+
+# pool-destroy-twice: wrong
+
+## C++: destroyed in a branch and at the end [cuda]
+void run(const cudaMemPoolProps *properties, size_t bytes) {
+    cudaMemPool_t pool;
+    cudaMemPoolCreate(&pool, properties);
+    if (!reserve(pool, bytes))
+        cudaMemPoolDestroy(pool);
+    cudaMemPoolDestroy(pool);  // error: [pool-destroy-twice]
+}
+
+## Python: in the block and in finally [python]
+from cuda.bindings import driver
+
+def run(properties, work):
+    error, pool = driver.cuMemPoolCreate(properties)
+    try:
+        work(pool)
+        error, = driver.cuMemPoolDestroy(pool)
+    finally:
+        error, = driver.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
+
+## C#: in the block and in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run(CUmemPoolProps properties) {
+        CUmemoryPool pool = new CUmemoryPool();
+        Check(MemoryManagement.cuMemPoolCreate(ref pool, ref properties));
+        try {
+            Work(pool);
+            Check(MemoryManagement.cuMemPoolDestroy(pool));
+        } finally {
+            Check(MemoryManagement.cuMemPoolDestroy(pool));  // error: [pool-destroy-twice]
+        }
+    }
+}
+
+# pool-never-created: right
+
+## C++: a pool behind a pointer to void [c++]
+void trim(const cudaMemPoolProps *properties) {
+    cudaMemPool_t pool;
+    cudaMemPoolCreate(&pool, properties);
+    void *handle = pool;
+    cudaMemPoolTrimTo((cudaMemPool_t)handle, 0);
+    cudaMemPoolDestroy(pool);
+}
+
+# pool-never-created: wrong
+
+## C++: a stream behind a pointer to void [c++]
+void trim(void) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    void *handle = stream;
+    cudaMemPoolTrimTo((cudaMemPool_t)handle, 0);  // error: [pool-never-created]
+    cudaStreamDestroy(stream);
+}
+
+## C#: handles as IntPtr, in the wrong order [c#]
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaStreamCreate(out IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaStreamDestroy(IntPtr stream);
+    [DllImport("cudart64_12")] static extern int cudaMallocFromPoolAsync(out IntPtr values, ulong size, IntPtr pool, IntPtr stream);
+
+    IntPtr Allocate(IntPtr pool, ulong size) {
+        Check(cudaStreamCreate(out IntPtr stream));
+        Check(cudaMallocFromPoolAsync(out IntPtr values, size, stream, pool));  // error: [pool-never-created]
+        Check(cudaStreamDestroy(stream));
+        return values;
+    }
+}
+"""

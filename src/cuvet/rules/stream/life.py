@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, USED_AFTER_CONTEXT, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.rule import CRASH
+
+LIFE = Life(
+    kind=Kind.STREAM,
+    name="stream",
+    make="cu.cuStreamCreate(0)",
+    use="cu.cuStreamSynchronize({})",
+    another_use="cu.cuEventRecord(cu.cuEventCreate(0), {})",
+    end="cu.cuStreamDestroy({})",
+    other="cu.cuEventCreate(0)",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV201",
+            """
+            summary: a destroyed stream is used
+            checks: A call names a stream (to launch, copy, record, wait, query or synchronise) that was destroyed
+              before.
+            why: The handle points at memory that the driver has given back. Nothing is promised about the call: on
+              the hardware where it was measured the process dies of SIGSEGV inside the driver, with no error code.
+            instead: Destroy the stream after its last use. Work that was enqueued before the destruction still
+              completes, so it need not be waited for; other threads that still hold the handle must be done with it.
+            limits: The driver issues handle values again at once. When a new stream has the old one's value, a call
+              through the old handle looks like a use of the new stream.
+            measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no
+              error code (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy,
+              stream_sync_after_destroy)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
+              cudaStreamDestroy)
+            """,
+            outcomes=(CRASH,),
+            libraries=True,
+            without=("destroyed by another thread",),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV202",
+            """
+            why: After the first destruction the handle points at memory that the driver has given back: the second
+              was measured to die of SIGSEGV inside the driver, with no error code.
+            instead: Give the stream one owner, which destroys it once and forgets the handle in the same place.
+              Copies of an object that destroys its stream must share it, or not be copyable.
+            limits: The driver issues handle values again at once. When a new stream has the old one's value, a second
+              destruction looks like the first of the new stream.
+            measured: SIGSEGV in the driver, no error code (stream_destroy_twice)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
+              cudaStreamDestroy)
+            """,
+            outcomes=(CRASH,),
+            without=("destroyed by two threads",),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV204",
+            """
+            why: The driver follows the handle as a pointer. A number that points nowhere was measured to die of
+              SIGSEGV inside the driver; one that points at readable memory of another kind to return
+              CUDA_ERROR_INVALID_HANDLE.
+            measured: cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver (stream_garbage_handle)
+            measured: a handle that points at zeroed memory: CUDA_ERROR_INVALID_HANDLE (stream_uninit_heap_handle)
+            """,
+            outcomes=(CRASH, 400, 709),
+        ),
+        Mistake(
+            USED_AFTER_CONTEXT,
+            "CV205",
+            """
+            why: Destroying a context destroys its streams. Synchronising such a stream was measured to return
+              CUDA_ERROR_CONTEXT_IS_DESTROYED; the documentation promises nothing, and destroying one killed the
+              process once, on an H200 that had answered CUDA_ERROR_CONTEXT_IS_DESTROYED in all runs before.
+            measured: synchronising and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (ctx_destroy_then_use,
+              context_destroy_then_event_destroy)
+            measured: after the last cuDevicePrimaryCtxRelease: CUDA_ERROR_CONTEXT_IS_DESTROYED
+              (context_primary_released_stream_use)
+            measured: of a green context, after cuGreenCtxDestroy: synchronising, querying and destroying it,
+              recording an event and setting memory on it, capturing it: CUDA_ERROR_CONTEXT_IS_DESTROYED
+              (green_gone_stream_sync, green_gone_stream_query, green_gone_stream_destroy, green_gone_stream_record,
+              green_gone_stream_memset, green_gone_stream_capture)
+            """,
+            outcomes=(709,),
+            libraries=True,
+            roots=frozenset({Kind.CONTEXT, Kind.GREEN_CONTEXT}),
+        ),
+    ),
+)
+
+EXAMPLES = """
+# stream-use-after-destroy: right
+
+## destroyed with work pending
+note: work enqueued before the destruction completes
+stream = cu.cuStreamCreate(0)
+memory = cu.cuMemAlloc(4096)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+cu.cuStreamDestroy(stream)
+cu.cuCtxSynchronize()
+cu.cuMemFree(memory)
+
+## C++: destroyed while work is pending [cuda]
+void scale(float *values, int n) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    multiply<<<(n + 255) / 256, 256, 0, stream>>>(values, n);
+    cudaStreamDestroy(stream);
+    cudaDeviceSynchronize();
+}
+
+## C++: destroyed and made again [cuda]
+void rounds(float *values, int n, int count) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < count; ++i) {
+        multiply<<<1, n, 0, stream>>>(values, n);
+        cudaStreamSynchronize(stream);
+        cudaStreamDestroy(stream);
+        cudaStreamCreate(&stream);
+    }
+    cudaStreamDestroy(stream);
+}
+
+## Python: destroyed after the last use [python]
+from cuda.bindings import runtime as cudart
+
+def upload(device, host, size):
+    error, stream = cudart.cudaStreamCreate()
+    error, = cudart.cudaMemcpyAsync(device, host, size, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, stream)
+    error, = cudart.cudaStreamSynchronize(stream)
+    error, = cudart.cudaStreamDestroy(stream)
+
+## C#: destroyed in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run() {
+        CUstream stream = new CUstream();
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
+        try {
+            Launch(stream);
+            Check(Streams.cuStreamSynchronize(stream));
+        } finally {
+            Check(Streams.cuStreamDestroy_v2(stream));
+        }
+    }
+}
+
+# stream-use-after-destroy: wrong
+
+## destroyed by another thread
+stream = cu.cuStreamCreate(0)
+cu.in_thread(lambda: cu.cuStreamDestroy(stream))
+cu.cuStreamQuery(stream)  # error: [stream-use-after-destroy]
+
+## C++: waited for after the destruction [cuda]
+void scale(float *values, int n) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    multiply<<<(n + 255) / 256, 256, 0, stream>>>(values, n);
+    cudaStreamDestroy(stream);
+    cudaStreamSynchronize(stream);  // error: [stream-use-after-destroy]
+}
+
+## C++: destroyed in the loop that uses it [cuda]
+void upload(float *const *device, float *const *host, size_t bytes, int buffers) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < buffers; ++i) {
+        cudaMemcpyAsync(device[i], host[i], bytes, cudaMemcpyDefault, stream);  // error: [stream-use-after-destroy]
+        cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
+    }
+}
+
+## Python: work after the destruction [python]
+from cuda.bindings import runtime as cudart
+
+def clear(values, size):
+    error, stream = cudart.cudaStreamCreate()
+    error, = cudart.cudaStreamDestroy(stream)
+    error, = cudart.cudaMemsetAsync(values, 0, size, stream)  # error: [stream-use-after-destroy]
+
+## Python: CuPy's runtime [python]
+from cupy.cuda import runtime
+
+def wait(work):
+    stream = runtime.streamCreate()
+    work(stream)
+    runtime.streamDestroy(stream)
+    runtime.streamSynchronize(stream)  # error: [stream-use-after-destroy]
+
+## C#: waited for after the destruction [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run() {
+        CUstream stream = new CUstream();
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
+        Launch(stream);
+        Check(Streams.cuStreamDestroy_v2(stream));
+        Check(Streams.cuStreamSynchronize(stream));  // error: [stream-use-after-destroy]
+    }
+}
+
+# stream-destroy-twice: right
+
+## C++: forgotten where it is destroyed [cuda]
+void process(int batches) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < batches; ++i) {
+        if (!next(i, stream)) {
+            cudaStreamDestroy(stream);
+            stream = nullptr;
+            break;
+        }
+    }
+    if (stream)
+        cudaStreamDestroy(stream);
+}
+
+## Python: in finally alone [python]
+from cupy.cuda import runtime
+
+def run(work):
+    stream = runtime.streamCreate()
+    try:
+        if not work(stream):
+            return False
+    finally:
+        runtime.streamDestroy(stream)
+    return True
+
+# stream-destroy-twice: wrong
+
+## destroyed by two owners
+streams = [cu.cuStreamCreate(0)]
+copy = list(streams)
+for stream in streams:
+    cu.cuStreamDestroy(stream)
+for stream in copy:
+    cu.cuStreamDestroy(stream)  # error: [stream-destroy-twice]
+
+## C++: at the end of the loop and after it [cuda]
+void process(int batches) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int i = 0; i < batches; ++i) {
+        if (!next(i, stream)) {
+            cudaStreamDestroy(stream);
+            break;
+        }
+    }
+    cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
+}
+
+## C++: through two variables [cuda]
+void run(int n) {
+    cudaStream_t stream, compute;
+    cudaStreamCreate(&stream);
+    compute = stream;
+    add<<<1, n, 0, compute>>>();
+    cudaStreamDestroy(compute);
+    cudaStreamDestroy(stream);  // error: [stream-destroy-twice]
+}
+
+## Python: on failure and in finally [python]
+from cupy.cuda import runtime
+
+def run(work):
+    stream = runtime.streamCreate()
+    try:
+        if not work(stream):
+            runtime.streamDestroy(stream)
+            return False
+    finally:
+        runtime.streamDestroy(stream)  # error: [stream-destroy-twice]
+    return True
+
+## C#: in the block and in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Run() {
+        CUstream stream = new CUstream();
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
+        try {
+            Launch(stream);
+            Check(Streams.cuStreamDestroy_v2(stream));
+        } finally {
+            Check(Streams.cuStreamDestroy_v2(stream));  // error: [stream-destroy-twice]
+        }
+    }
+}
+
+# stream-never-created: right
+
+## C++: a stream behind a pointer to void [c++]
+void wait() {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    void *handle = stream;
+    cudaStreamSynchronize((cudaStream_t)handle);
+    cudaStreamDestroy(stream);
+}
+
+## C++: handles of two kinds, one after the other [c++]
+void wait() {
+    void *handle;
+    cudaEventCreate((cudaEvent_t *)&handle);
+    cudaEventSynchronize((cudaEvent_t)handle);
+    cudaEventDestroy((cudaEvent_t)handle);
+    cudaStreamCreate((cudaStream_t *)&handle);
+    cudaStreamSynchronize((cudaStream_t)handle);
+    cudaStreamDestroy((cudaStream_t)handle);
+}
+
+## Python: arguments in order [python]
+from cupy.cuda import runtime
+
+def waits(first, second):
+    event = runtime.eventCreate()
+    runtime.eventRecord(event, first)
+    runtime.streamWaitEvent(second, event)
+    runtime.eventDestroy(event)
+
+# stream-never-created: wrong
+
+## C++: an event behind a pointer to void [c++]
+void wait(void **opaque) {
+    cudaEvent_t done;
+    cudaEventCreate(&done);
+    void *handle = done;
+    cudaStreamSynchronize((cudaStream_t)handle);  // error: [stream-never-created]
+    cudaEventDestroy(done);
+}
+
+## Python: arguments in the wrong order [python]
+from cupy.cuda import runtime
+
+def waits(first, second):
+    event = runtime.eventCreate()
+    runtime.eventRecord(event, first)
+    runtime.streamWaitEvent(event, second)  # error: [stream-never-created]
+    runtime.eventDestroy(event)
+
+## C#: handles as IntPtr [c#]
+class Worker {
+    [DllImport("cudart64_12")] static extern int cudaEventCreate(out IntPtr done);
+    [DllImport("cudart64_12")] static extern int cudaEventDestroy(IntPtr done);
+    [DllImport("cudart64_12")] static extern int cudaStreamSynchronize(IntPtr stream);
+
+    void Wait() {
+        Check(cudaEventCreate(out IntPtr done));
+        Check(cudaStreamSynchronize(done));  // error: [stream-never-created]
+        Check(cudaEventDestroy(done));
+    }
+}
+
+# stream-use-after-context-destroy: right
+
+## C++: destroyed before its context [c++]
+void compute(CUdevice device) {
+    CUcontext context;
+    CUstream stream;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    run(stream);
+    cuStreamDestroy(stream);
+    cuCtxDestroy(context);
+}
+
+## C++: of another context [c++]
+void compute(CUdevice device, CUstream stream) {
+    CUcontext context;
+    cuCtxCreate(&context, nullptr, 0, device);
+    run(context);
+    cuCtxDestroy(context);
+    cuStreamSynchronize(stream);
+}
+
+# stream-use-after-context-destroy: wrong
+
+## synchronised after its green context was destroyed
+green = cu.green_context()
+stream = cu.cuGreenCtxStreamCreate(green, 1, 0)
+cu.cuGreenCtxDestroy(green)
+cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
+
+## C++: destroyed after its context [c++]
+void compute(CUdevice device) {
+    CUcontext context;
+    CUstream stream;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    run(stream);
+    cuCtxDestroy(context);
+    cuStreamDestroy(stream);  // error: [stream-use-after-context-destroy]
+}
+
+## Python: waited for after the context's end [python]
+from cuda.bindings import driver
+
+def compute(device, work):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, stream = driver.cuStreamCreate(0)
+    work(stream)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
+
+## C#: destroyed after its context [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void Compute(CUdevice device) {
+        CUcontext context = new CUcontext();
+        CUstream stream = new CUstream();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.None));
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(Streams.cuStreamDestroy_v2(stream));  // error: [stream-use-after-context-destroy]
+    }
+}
+"""

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+from cuvet.catalog.roles import Kind
+from cuvet.rules.lifecycle import USES
+from cuvet.rules.lives import (
+    DESTROYED_TWICE,
+    NEVER_CREATED,
+    NULL_HANDLE,
+    USED_AFTER_CONTEXT,
+    USED_AFTER_DESTROY,
+    Life,
+    Mistake,
+)
+
+LIFE = Life(
+    kind=Kind.TEXTURE_OBJECT,
+    name="texture",
+    make="cu.texture(cu.array())",
+    use="cu.cuTexObjectGetResourceDesc(cu.host(144), {})",
+    end="cu.cuTexObjectDestroy({})",
+    ends_in_context=True,
+    other="cu.array()",
+    null="0",
+    mistakes=(
+        Mistake(
+            USED_AFTER_DESTROY,
+            "CV481",
+            """
+            why: The number names no texture any more, or names the next texture that is created.
+            measured: asking for its resource: CUDA_ERROR_INVALID_VALUE (texture_use_after_destroy)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Texture Object
+              Management, cudaDestroyTextureObject)
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            "CV482",
+            """
+            why: The driver was measured to accept it in silence. But texture objects are numbers that are given out
+              again: if a texture was created in between, the second destruction ends that one.
+            measured, succeeds: accepted without an error (texobj_destroy_twice)
+            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Texture Object
+              Management, cudaDestroyTextureObject)
+            """,
+        ),
+        Mistake(
+            NULL_HANDLE,
+            "CV483",
+            """
+            help: look at the status of the call that should have made the texture object
+            why: No texture object has the number 0. The call returns CUDA_ERROR_INVALID_VALUE.
+            limits: Reported only when the call fails. `cuTexObjectDestroy` takes 0.
+            recorded: asking 0 for what it reads: CUDA_ERROR_INVALID_VALUE
+            """,
+            outcomes=(1,),
+            only_if_failed=True,
+            without=("destroyed",),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            "CV484",
+            """
+            why: The number names no texture object. The array that a texture reads is not the texture.
+            measured: asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE (texture_use_after_destroy)
+            measured: destroying a number that names none is accepted (texture_null)
+            """,
+            outcomes=(1, 400),
+            verbs=USES,
+        ),
+        Mistake(
+            USED_AFTER_CONTEXT,
+            "CV485",
+            """
+            why: Destroying a context destroys its texture objects. What a later call with one of them does is
+              documented as undefined.
+            measured: cuTexObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE (context_gone_texture_asked)
+            measured, cuTexObjectDestroy succeeds: cuTexObjectDestroy: accepted without an error
+              (context_gone_texture_destroy)
+            """,
+            outcomes_of={"cuTexObjectGetResourceDesc": (1,)},
+        ),
+    ),
+)
+
+EXAMPLES = """
+# texture-use-after-destroy: right
+
+## the array goes after its textures
+note: two textures of one array
+array = cu.array()
+first = cu.texture(array)
+second = cu.texture(array)
+cu.cuTexObjectDestroy(first)
+cu.cuTexObjectDestroy(second)
+cu.cuArrayDestroy(array)
+
+## C++: asked before the destruction [cuda]
+cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
+    cudaTextureObject_t texture;
+    cudaResourceDesc resource;
+    cudaCreateTextureObject(&texture, pixels, description, nullptr);
+    sample<<<1, 256>>>(texture);
+    cudaGetTextureObjectResourceDesc(&resource, texture);
+    cudaDestroyTextureObject(texture);
+    return resource.res.array.array;
+}
+
+# texture-use-after-destroy: wrong
+
+## C++: asked after the destruction [cuda]
+cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
+    cudaTextureObject_t texture;
+    cudaResourceDesc resource;
+    cudaCreateTextureObject(&texture, pixels, description, nullptr);
+    sample<<<1, 256>>>(texture);
+    cudaDestroyTextureObject(texture);
+    cudaGetTextureObjectResourceDesc(&resource, texture);  // error: [texture-use-after-destroy]
+    return resource.res.array.array;
+}
+
+## Python: asked after the destruction [python]
+from cuda.bindings import runtime as cudart
+
+def pixels_of(pixels, description, sample):
+    error, texture = cudart.cudaCreateTextureObject(pixels, description, None)
+    sample(texture)
+    error, = cudart.cudaDestroyTextureObject(texture)
+    error, resource = cudart.cudaGetTextureObjectResourceDesc(texture)  # error: [texture-use-after-destroy]
+    return resource
+
+## C#: asked after the destruction [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Sample(CudaResourceDesc pixels, CudaTextureDescriptor description) {
+        CUtexObject texture = new CUtexObject();
+        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
+        Launch(texture);
+        Check(TextureObjects.cuTexObjectDestroy(texture));
+        Check(TextureObjects.cuTexObjectGetResourceDesc(ref pixels, texture));  // error: [texture-use-after-destroy]
+    }
+}
+
+# texture-destroy-twice: right
+
+## C++: each once [cuda]
+void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
+    cudaTextureObject_t upper, lower;
+    cudaCreateTextureObject(&upper, front, description, nullptr);
+    cudaCreateTextureObject(&lower, back, description, nullptr);
+    sample<<<1, 256>>>(upper, lower);
+    cudaDestroyTextureObject(upper);
+    cudaDestroyTextureObject(lower);
+}
+
+## Python: in finally alone [python]
+from cupy.cuda import runtime
+
+def blend(pixels, description, sample):
+    texture = runtime.createTextureObject(pixels, description)
+    try:
+        sample(texture)
+    finally:
+        runtime.destroyTextureObject(texture)
+
+# texture-destroy-twice: wrong
+
+## C++: one of two textures twice [cuda]
+void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
+    cudaTextureObject_t upper, lower;
+    cudaCreateTextureObject(&upper, front, description, nullptr);
+    cudaCreateTextureObject(&lower, back, description, nullptr);
+    sample<<<1, 256>>>(upper, lower);
+    cudaDestroyTextureObject(upper);
+    cudaDestroyTextureObject(upper);  // error: [texture-destroy-twice]
+    cudaDestroyTextureObject(lower);
+}
+
+## Python: CuPy's runtime [python]
+from cupy.cuda import runtime
+
+def blend(pixels, description, sample):
+    texture = runtime.createTextureObject(pixels, description)
+    try:
+        sample(texture)
+        runtime.destroyTextureObject(texture)
+    finally:
+        runtime.destroyTextureObject(texture)  # error: [texture-destroy-twice]
+
+## C#: in the block and in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Sample(CudaResourceDesc pixels, CudaTextureDescriptor description) {
+        CUtexObject texture = new CUtexObject();
+        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
+        try {
+            Launch(texture);
+            Check(TextureObjects.cuTexObjectDestroy(texture));
+        } finally {
+            Check(TextureObjects.cuTexObjectDestroy(texture));  // error: [texture-destroy-twice]
+        }
+    }
+}
+
+# texture-null-handle: right
+
+## destroyed
+cu.cuTexObjectDestroy(0)
+
+# texture-never-created: right
+
+## C++: the surface's own function [cuda]
+void inspect(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaResourceDesc resource;
+    cudaCreateSurfaceObject(&surface, pixels);
+    cudaGetSurfaceObjectResourceDesc(&resource, surface);
+    cudaDestroySurfaceObject(surface);
+}
+
+# texture-never-created: wrong
+
+## C++: a surface object [cuda]
+void inspect(const cudaResourceDesc *pixels) {
+    cudaSurfaceObject_t surface;
+    cudaResourceDesc resource;
+    cudaCreateSurfaceObject(&surface, pixels);
+    cudaGetTextureObjectResourceDesc(&resource, surface);  // error: [texture-never-created]
+    cudaDestroySurfaceObject(surface);
+}
+
+## C#: handles as ulong [c#]
+class Image {
+    [DllImport("cudart64_12")] static extern int cudaCreateSurfaceObject(out ulong surface, ref Resource pixels);
+    [DllImport("cudart64_12")] static extern int cudaDestroySurfaceObject(ulong surface);
+    [DllImport("cudart64_12")] static extern int cudaGetTextureObjectResourceDesc(out Resource pixels, ulong texture);
+
+    Resource Inspect(Resource pixels) {
+        Check(cudaCreateSurfaceObject(out ulong surface, ref pixels));
+        Check(cudaGetTextureObjectResourceDesc(out Resource found, surface));  // error: [texture-never-created]
+        Check(cudaDestroySurfaceObject(surface));
+        return found;
+    }
+}
+
+# texture-use-after-context-destroy: right
+
+## C++: destroyed before its context [c++]
+void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
+    CUcontext context;
+    CUtexObject texture;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuTexObjectCreate(&texture, pixels, description, nullptr);
+    run(texture);
+    cuTexObjectDestroy(texture);
+    cuCtxDestroy(context);
+}
+
+# texture-use-after-context-destroy: wrong
+
+## C++: destroyed after its context [c++]
+void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
+    CUcontext context;
+    CUtexObject texture;
+    cuCtxCreate(&context, nullptr, 0, device);
+    cuTexObjectCreate(&texture, pixels, description, nullptr);
+    run(texture);
+    cuCtxDestroy(context);
+    cuTexObjectDestroy(texture);  // error: [texture-use-after-context-destroy]
+}
+
+## Python: destroyed after its context [python]
+from cuda.bindings import driver
+
+def draw(device, pixels, description, run):
+    error, context = driver.cuCtxCreate(None, 0, device)
+    error, texture = driver.cuTexObjectCreate(pixels, description, None)
+    run(texture)
+    error, = driver.cuCtxDestroy(context)
+    error, = driver.cuTexObjectDestroy(texture)  # error: [texture-use-after-context-destroy]
+
+## C#: destroyed after its context [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Image {
+    void Sample(CUdevice device, CudaResourceDesc pixels, CudaTextureDescriptor description) {
+        CUcontext context = new CUcontext();
+        CUtexObject texture = new CUtexObject();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
+        Launch(texture);
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check(TextureObjects.cuTexObjectDestroy(texture));  // error: [texture-use-after-context-destroy]
+    }
+}
+"""
