@@ -1,8 +1,10 @@
 """Write docs/conformance.md and tests/conformance/snapshot.txt from the recordings in tests/conformance: what the model and the driver
-agree on, for people; and all that a change of model or rules could change in it, for the tests."""
+agree on, for people; and all that a change of model or rules could change in it, for the tests. Where they were recorded goes into
+``src/cuvet/knowledge/generated/recordings.json``, for the evidence of rules."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -24,6 +26,7 @@ from cuvet.rules.rule import CRASH
 ROOT = Path(__file__).parents[1]
 RECORDINGS = ROOT / "tests" / "conformance"
 SNAPSHOT = RECORDINGS / "snapshot.txt"
+MACHINES = ROOT / "src" / "cuvet" / "knowledge" / "generated" / "recordings.json"
 
 ASYNCHRONOUS = "work on the device failed, and whichever call comes then tells; why it failed is not known"
 DAMAGED = (
@@ -244,9 +247,17 @@ def _number(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
+def machines(files: list[Path]) -> str:
+    """JSON: GPU, driver and date of each recording, each once."""
+    headers = [read(file)[0] for file in files]
+    rows = [{"gpu": gpu, "driver": each.driver_release, "date": each.date} for each in headers for gpu in each.gpus]
+    return json.dumps(list({tuple(row.values()): row for row in rows}.values()), indent=1) + "\n"
+
+
 def main() -> None:
     files, unseen = sorted(RECORDINGS.glob("*.jsonl.zst")), sorted((RECORDINGS / "unseen").glob("*.jsonl.zst"))
     if files:
+        MACHINES.write_text(machines(files), encoding="utf-8")
         summaries = {file.name: tally(*read(file)) for file in files + unseen}
         SNAPSHOT.write_text(snapshot(summaries), encoding="utf-8")
         (ROOT / "docs" / "conformance.md").write_text(page(files, unseen, summaries), encoding="utf-8")

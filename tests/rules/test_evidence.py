@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cuvet.findings import Evidence
-from cuvet.rules.evidence import RECORDED, evidence_of, succeeding
+from cuvet.knowledge.facts import of_recordings
+from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.rule import Rule
 
 
@@ -25,7 +26,7 @@ def test_each_kind_has_its_source() -> None:
     assert measured.kind == "measured"
     assert measured.text == "it fails"
     assert measured.source.endswith(", free_twice, freehost_interior")
-    assert recorded == Evidence(kind="measured", text="it fails (always)", source=RECORDED)
+    assert recorded == Evidence(kind="measured", text="it fails (always)", source=of_recordings())
     assert documented == Evidence(kind="documented", text="it may fail", source="CUDA Driver API, cuMemFree()")
     assert reported.source == "https://github.com/a/b/issues/1"
 

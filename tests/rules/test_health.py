@@ -14,8 +14,9 @@ import cuvet.knowledge
 import cuvet.rules
 from cuvet.catalog import driver
 from cuvet.fields import fields
+from cuvet.knowledge.facts import of_recordings
 from cuvet.rules import all_rules, model_rules, rule_called, rule_names
-from cuvet.rules.evidence import RECORDED, evidence_of, succeeding
+from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import invalid, runnable, valid
 from cuvet.rules.rule import Rule
 
@@ -83,8 +84,8 @@ def test_errors_have_evidence(rule: type[Rule]) -> None:
 @every_rule
 def test_measured_evidence_names_facts(rule: type[Rule]) -> None:
     for each in evidence_of(rule):
-        if each.kind == "measured" and each.source != RECORDED:
-            named = [word for word in each.source.split(", ") if re.fullmatch(r"[a-z0-9_]+", word)]
+        if each.kind == "measured" and each.source != of_recordings():
+            named = [word for word in re.split("[,;] ", each.source) if re.fullmatch(r"[a-z0-9_]+", word)]
             assert named
             assert set(named) <= FACTS
 

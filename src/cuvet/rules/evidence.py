@@ -16,21 +16,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-import cuvet
 from cuvet.fields import bracketed, fields
 from cuvet.findings import Evidence
+from cuvet.knowledge.facts import of_facts, of_recordings
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
-
-MACHINE = "NVIDIA H200, driver 580.159, CUDA 13.0"
-RECORDED = "NVIDIA H200, driver 580.159.04, 2026-11-21, conformance recordings"
-
 
 KINDS = ("measured", "recorded", "documented", "reported")
 _KIND = re.compile(rf"({'|'.join(KINDS)})(?:, (?:(\w+(?: and \w+)*) )?succeeds?)?")
@@ -65,22 +58,14 @@ def evidence(name: str, value: str) -> Evidence:
     return documented(text, source) if kind[1] == "documented" else reported(text, source)
 
 
-class _Fact(msgspec.Struct):
-    id: str
-    date: str = ""
-
-
 def measured(text: str, *facts: str) -> Evidence:
     """Observed on hardware by the programs of these ids in the facts files. ValueError if there is none of an id."""
-    if unknown := [fact for fact in facts if fact not in _dates()]:
-        raise ValueError(f"there is no fact {', '.join(unknown)}")
-    dates = sorted({_dates()[fact] for fact in facts} - {""})
-    return Evidence(kind="measured", text=text, source=", ".join([MACHINE, *dates, *facts]))
+    return Evidence(kind="measured", text=text, source=of_facts(*facts))
 
 
 def recorded(text: str) -> Evidence:
     """Observed on hardware in recordings of random programs (``tests/conformance``)."""
-    return Evidence(kind="measured", text=text, source=RECORDED)
+    return Evidence(kind="measured", text=text, source=of_recordings())
 
 
 def documented(text: str, source: str) -> Evidence:
@@ -91,11 +76,3 @@ def documented(text: str, source: str) -> Evidence:
 def reported(text: str, source: str) -> Evidence:
     """Established in a public thread, at the address ``source``."""
     return Evidence(kind="reported", text=text, source=source)
-
-
-@cache
-def _dates() -> dict[str, str]:
-    """When each fact was measured, by its id; empty if that was not noted."""
-    files = sorted((Path(cuvet.__file__).parent / "knowledge" / "facts").glob("*.jsonl"))
-    rows = (msgspec.json.decode(line, type=_Fact) for file in files for line in file.read_bytes().splitlines())
-    return {row.id: row.date for row in rows}
