@@ -1,6 +1,7 @@
 """Run the small programs of ``programs.txt`` on this machine's GPUs and write what each call returned.
 
-``python tests/hardware/measure.py --output FACTS.jsonl [--repeats 5]`` needs nvcc and a GPU. Each program runs
+``python tests/hardware/measure.py --output FACTS.jsonl [--repeats 5] [--again]`` needs nvcc and a GPU. With ``--again`` it runs the
+programs that were measured before, on another GPU or driver: rows of the same ids, which say whether that agrees. Each program runs
 in a process of its own, ``repeats`` times. A row has the shape of ``src/cuvet/knowledge/facts/*.jsonl``: the statuses of the
 first run, its signal, and in ``varied`` every other outcome that was seen, with how often.
 """
@@ -20,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.corpus.facts import Fact, calls_printed, compile_programs, source  # noqa: E402
+from tests.corpus.facts import FACTS, PRELUDE, Fact, calls_printed, compile_programs, facts, source  # noqa: E402
 
 TIMEOUT_S = 10
 STOPPED = 9
@@ -36,6 +37,24 @@ def programs(text: str) -> list[Fact]:
         devices = int(options[0].removeprefix("devices=")) if options else 1
         found.append(Fact(name, "", body.strip(), (), None, devices))
     return found
+
+
+def measured_before() -> list[Fact]:
+    """The programs of all facts files, each once; but those of several files, which are not kept."""
+    found = {fact.id: fact for file in sorted(FACTS.parent.glob("*.jsonl")) for fact in facts(file)}
+    return [fact for fact in found.values() if '#include "' not in fact.program]
+
+
+def compiled(chosen: list[Fact]) -> dict[str, Path]:
+    """The executable of each program: one for all that are a function's body, one for each that has its own ``main``."""
+    options = ["-std=c++17", "-arch=native", "-w", "-lcuda"]
+    whole = [program for program in chosen if "int main(" in program.program]
+    bodies = [program for program in chosen if program not in whole]
+    binary = compile_programs("nvcc", source(bodies), options)
+    return {
+        **{program.id: binary for program in bodies},
+        **{program.id: compile_programs("nvcc", PRELUDE + program.program, options) for program in whole},
+    }
 
 
 def run(binary: Path, name: str) -> tuple[str, int | None]:
@@ -66,17 +85,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what the driver does in the programs of programs.txt.")
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--again", action="store_true", help="the programs of the facts files instead")
     parser.add_argument("--from", dest="first", metavar="NAME", help="leave out the programs before this one")
     args = parser.parse_args()
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     gpus = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
     gpu, driver = (part.strip() for part in gpus[0].split(","))
-    known = programs((HERE / "programs.txt").read_text())
+    known = measured_before() if args.again else programs((HERE / "programs.txt").read_text())
     start = next((i for i, program in enumerate(known) if program.id == args.first), 0)
     chosen = [program for program in known[start:] if program.devices <= len(gpus)]
-    binary = compile_programs("nvcc", source(chosen), ["-std=c++17", "-arch=native", "-w", "-lcuda"])
-    with ThreadPoolExecutor(8) as pool, args.output.open("w") as out:
-        results = pool.map(lambda program: measure(binary, program.id, args.repeats), chosen)
+    binaries = compiled(chosen)
+    with ThreadPoolExecutor(8) as pool, args.output.open("x") as out:
+        results = pool.map(lambda program: measure(binaries[program.id], program.id, args.repeats), chosen)
         for program, result in zip(chosen, results, strict=True):
             where = {"id": program.id, "gpu": gpu, "devices": program.devices, "driver": driver, "toolkit": "13.0"}
             row = {**where, "date": datetime.date.today().isoformat(), "program": program.program, **result}
