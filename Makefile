@@ -5,10 +5,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEMO := build/demo
 CORPUS ?= build/corpus
+PLACE ?= src/cuvet/model
+COUNT ?= 300
+SEED ?= 1
 NATIVE_SOURCES = git ls-files --cached --others --exclude-standard 'native/*.cpp' 'native/*.h' 'examples/*.cpp'
 
 .DEFAULT_GOAL := help
-.PHONY: help requirements setup native demo test lint format types generate docs wheel bench hardware clean
+.PHONY: help requirements setup native demo test mutants lint format types generate docs wheel bench hardware clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +44,9 @@ demo: requirements ## install the package and diagnose an example program, on th
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n 2
+
+mutants: $(INSTALLED) ## break the code below PLACE in COUNT small ways, drawn by SEED, and show those that no test notices
+	$(BIN)/python tools/mutants.py $(PLACE) --count $(COUNT) --seed $(SEED)
 
 lint: $(INSTALLED) ## ruff, clang-format
 	$(BIN)/ruff check .

@@ -1,0 +1,214 @@
+"""The part of ``mutants.py`` that runs within pytest. CUVET_MUTANTS names a file that says what to do:
+
+* ``map``: run the tests, and write by test file which lines of the sources each executed, and its processor time;
+* ``serve``: try mutants of functions, each in a fork of this process, in which the function's code is replaced;
+* ``one``: run the tests with a source that is another from the start.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import resource
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+ROOT = Path(__file__).parents[1]
+JOB: dict[str, Any] = json.loads(Path(os.environ["CUVET_MUTANTS"]).read_text())
+SPARE_SECONDS, TIMES = 10, 10
+"""Processor time that tests may take with a mutant: so much, and so many times what they take without."""
+MOST_BYTES = 8 << 30
+
+
+def mutated(mutant: dict[str, Any]) -> bytes:
+    source = (ROOT / mutant["file"]).read_bytes()
+    return source[: mutant["start"]] + mutant["text"].encode() + source[mutant["end"] :]
+
+
+# map
+
+
+class Mapping:
+    def __init__(self) -> None:
+        import coverage
+
+        self.coverage = coverage.Coverage(data_file=None, source=[str(ROOT / "src" / "cuvet")], config_file=False)
+        self.coverage.start()
+        self.coverage.switch_context("import")
+        self.tests: dict[str, tuple[float, bool]] = {}
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.coverage.switch_context(item.nodeid)
+        before = os.times()
+        yield
+        used = sum(os.times()[:4]) - sum(before[:4])
+        self.coverage.switch_context("import")
+        self.tests[item.nodeid] = (used, item.nodeid not in self.failed)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        self.coverage.stop()
+        data = self.coverage.get_data()
+        numbers: dict[str, dict[str, int]] = defaultdict(dict)
+        for name in self.tests:
+            file = name.partition("::")[0]
+            numbers[file][name] = len(numbers[file])
+        lines: dict[str, dict[str, dict[int, list[int]]]] = defaultdict(lambda: defaultdict(dict))
+        for path in data.measured_files():
+            source = str(Path(path).relative_to(ROOT))
+            for line, contexts in data.contexts_by_lineno(path).items():
+                for context in contexts:
+                    for file in [context.partition("::")[0]] if context != "import" else JOB["files"]:
+                        if file in JOB["files"]:
+                            number = numbers[file].get(context, -1)
+                            lines[file][source].setdefault(line, []).append(number)
+        for file, output in JOB["files"].items():
+            tests = [(name, *self.tests[name]) for name in numbers[file]]
+            Path(output).write_text(json.dumps({"tests": tests, "lines": lines[file]}))
+
+
+# serve
+
+
+class Server:
+    """Functions and caches are looked for once, before the first fork."""
+
+    def __init__(self) -> None:
+        self.files = {str(ROOT / mutant["file"]) for mutant in JOB["mutants"]}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = {item.nodeid: item for item in session.items}
+        self.functions: dict[tuple[str, int, str], list[FunctionType]] = defaultdict(list)
+        self.caches = []
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType) and each.__code__.co_filename in self.files:
+                code = each.__code__
+                self.functions[code.co_filename, code.co_firstlineno, code.co_name].append(each)
+            elif isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith(
+                ("cuvet.model", "cuvet.rules")
+            ):
+                self.caches.append(each)
+        running: dict[int, str] = {}
+        for mutant in JOB["mutants"]:
+            if len(running) >= JOB["jobs"]:
+                self.wait(running)
+            child = os.fork()
+            if child == 0:
+                self.try_one(mutant)
+            running[child] = mutant["key"]
+        while running:
+            self.wait(running)
+        return True
+
+    def wait(self, running: dict[int, str]) -> None:
+        child, status = os.wait()
+        if child in running:
+            outcome = "killed" if status else "survived"
+            os.write(1, f"\nmutant: {running.pop(child)} {outcome}\n".encode())
+
+    def try_one(self, mutant: dict[str, Any]) -> None:
+        silence()
+        self.replace(mutant)
+        run_until_one_fails([self.items[name] for name in mutant["tests"] if name in self.items], mutant["seconds"])
+
+    def replace(self, mutant: dict[str, Any]) -> None:
+        path = str(ROOT / mutant["file"])
+        line, name = mutant["function"]
+        module = compile(mutated(mutant), path, "exec")
+        code = next(each for each in codes(module) if (each.co_firstlineno, each.co_name) == (line, name))
+        found = self.functions[path, line, name]
+        if not found:
+            os._exit(0)
+        for function in found:
+            function.__code__ = code
+        for cache in self.caches:
+            cache.cache_clear()
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from codes(each)
+
+
+def silence() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+
+
+def run_until_one_fails(items: Sequence[pytest.Item], seconds: float) -> None:
+    """Ends the process: 0 if all pass."""
+    limit = int(SPARE_SECONDS + resource.getrusage(resource.RUSAGE_SELF).ru_utime + TIMES * seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    signal.alarm(10 * limit)  # for what waits
+    code = 0
+    try:
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+                code = 1
+                break
+    except BaseException:
+        code = 1
+    os._exit(code)
+
+
+# one
+
+
+class OtherSource(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
+    """Loads the mutated file instead of the one that is there."""
+
+    def __init__(self, mutant: dict[str, Any]) -> None:
+        self.mutant = mutant
+        parts = Path(mutant["file"]).relative_to("src").with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        super().__init__(name, str(ROOT / mutant["file"]))
+
+    def find_spec(self, fullname: str, path: object, target: ModuleType | None = None) -> Any:
+        if fullname != self.name:
+            return None
+        folder = [str(Path(self.path).parent)] if self.path.endswith("__init__.py") else None
+        return importlib.util.spec_from_file_location(
+            fullname, self.path, loader=self, submodule_search_locations=folder
+        )
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(mutated(self.mutant), self.path, "exec")
+
+
+class Alone:
+    def __init__(self) -> None:
+        self.tests = {name: at for at, name in enumerate(JOB["mutants"][0]["tests"])}
+        sys.meta_path.insert(0, OtherSource(JOB["mutants"][0]))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        chosen = [item for item in session.items if item.nodeid in self.tests]
+        if len(chosen) < len(self.tests):
+            os._exit(1)  # tests are made of what is imported, too
+        run_until_one_fails(sorted(chosen, key=lambda item: self.tests[item.nodeid]), JOB["mutants"][0]["seconds"])
+        return True
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register({"map": Mapping, "serve": Server, "one": Alone}[JOB["mode"]]())
