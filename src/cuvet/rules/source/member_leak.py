@@ -96,15 +96,15 @@ class Worker {
 };
 
 ## struct [cuda]
-struct ModelView {
+struct Model {
     float *weights;
     float *gradients;
 };
-void model_allocate(ModelView *model, int n) {
+void model_allocate(Model *model, int n) {
     cudaMalloc(&model->weights, n);
     cudaMalloc(&model->gradients, n);  // warning: [source-member-leak]
 }
-void model_free(ModelView *model) {
+void model_free(Model *model) {
     cudaFree(model->weights);
 }
 
