@@ -34,6 +34,7 @@ class KernelUseAfterUnload(ParentGone):
     evidence = """
     measured: cuKernelGetFunction: SIGSEGV in the driver (kernel_asked_after_unload)
     measured: launching it: SIGSEGV in the driver, no error code (library_kernel_after_unload)
+    measured, cuKernelGetAttribute succeeds: cuKernelGetAttribute: no error (kernel_attribute_after_unload)
     """
     VALID = """
 ## unloaded after the last launch
