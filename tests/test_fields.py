@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuvet.fields import bracketed, fields
+from cuvet.fields import bracketed, fields, paragraphs
 
 
 def test_a_value_goes_on_in_indented_lines() -> None:
@@ -48,3 +48,19 @@ def test_the_last_parentheses_are_the_source(value: str, parts: tuple[str, str])
 def test_a_value_without_source_is_named(value: str) -> None:
     with pytest.raises(ValueError, match="does not end in its source in parentheses"):
         bracketed(value)
+
+
+def test_a_paragraph_keeps_its_lines() -> None:
+    text = """
+    checks: it is
+      so:
+
+      * one
+        thing
+      * other
+    limits:
+      none
+      known
+    """
+    assert paragraphs(text) == [("checks", "it is\nso:\n\n* one\n  thing\n* other"), ("limits", "none\nknown")]
+    assert fields(text)[1] == ("limits", "none known")

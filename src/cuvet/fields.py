@@ -11,14 +11,20 @@ import textwrap
 
 def fields(text: str) -> list[tuple[str, str]]:
     """Name and value of each field, in order; a value is one line, with single spaces. ValueError for a line that is no field."""
+    return [(name, " ".join(value.split())) for name, value in paragraphs(text)]
+
+
+def paragraphs(text: str) -> list[tuple[str, str]]:
+    """The same with the values as they are written: in several lines, without the indentation. A value may begin below its name."""
     return [_field(part) for part in re.split(r"\n+(?=\S)", textwrap.dedent(text).strip()) if part]
 
 
 def _field(text: str) -> tuple[str, str]:
-    name, colon, value = " ".join(text.split()).partition(": ")
-    if not colon:
-        raise ValueError(f"`{name}` is no field `name: value`; indent a line that goes on")
-    return name, value
+    match = re.match(r"([^:\n]+):[ \n]", text)
+    if match is None:
+        raise ValueError(f"`{text.splitlines()[0]}` is no field `name: value`; indent a line that goes on")
+    first, _, rest = text[match.end() :].partition("\n")
+    return match[1], "\n".join([*filter(None, [first.strip()]), *textwrap.dedent(rest).splitlines()])
 
 
 def bracketed(value: str) -> tuple[str, str]:

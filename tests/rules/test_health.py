@@ -18,6 +18,7 @@ from cuvet.knowledge.facts import of_recordings
 from cuvet.rules import all_rules, model_rules, rule_called, rule_names
 from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import invalid, runnable, valid
+from cuvet.rules.headings import sections
 from cuvet.rules.rule import Rule
 
 from .simulated import expected
@@ -62,9 +63,8 @@ def test_the_name_says_where_the_file_is(rule: type[Rule]) -> None:
 
 @every_rule
 def test_the_page_has_its_four_headings(rule: type[Rule]) -> None:
-    parts = re.split(r"^\s*## (.+)$", rule.__doc__ or "", flags=re.MULTILINE)
-    assert parts[1::2] == HEADINGS
-    assert all(text.strip() for text in parts[2::2])
+    assert list(sections(rule)) == HEADINGS
+    assert all(sections(rule).values())
 
 
 @every_rule

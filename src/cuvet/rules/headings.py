@@ -1,14 +1,18 @@
-"""What a rule's docstring says, by its headings."""
+"""What a rule's docstring says, by the headings of its page."""
 
 from __future__ import annotations
 
-import inspect
-import re
+from typing import TYPE_CHECKING
 
-from cuvet.rules.rule import Rule
+from cuvet.fields import paragraphs
+
+if TYPE_CHECKING:
+    from cuvet.rules.rule import Rule
+
+HEADINGS = {"checks": "What it checks", "why": "Why it is wrong", "instead": "Use instead", "limits": "Limits"}
+"""By the names of the fields in a rule's docstring."""
 
 
 def sections(rule: type[Rule]) -> dict[str, str]:
-    """The headings of the rule's docstring and the text below each."""
-    _, *parts = re.split(r"^## +(.+)$", inspect.cleandoc(rule.__doc__ or ""), flags=re.M)
-    return {heading.strip(): text.strip() for heading, text in zip(parts[::2], parts[1::2], strict=True)}
+    """The headings of the rule's page, and what its docstring says below each."""
+    return {HEADINGS[name]: text for name, text in paragraphs(rule.__doc__ or "")}

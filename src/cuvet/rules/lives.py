@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from cuvet.fields import fields
+from cuvet.rules.headings import HEADINGS
 from cuvet.rules.lifecycle import (
     DestroyTwice,
     LifeRule,
@@ -72,8 +73,7 @@ class Mistake:
 
 
 _ATTRIBUTES = ("outcomes_of", "undefined", "only_if_failed", "libraries", "kinds", "verbs", "roots")
-_HEADINGS = {"checks": "What it checks", "why": "Why it is wrong", "instead": "Use instead", "limits": "Limits"}
-_OTHERS = {*_HEADINGS, "summary", "help"}
+_OTHERS = {*HEADINGS, "summary", "help"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,7 +370,7 @@ def _texts(mistake: Mistake, words: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _page(mistake: Mistake, words: Mapping[str, str]) -> str:
     texts = dict(_texts(mistake, words))
-    return "\n\n".join(f"## {heading}\n{textwrap.fill(texts[name], 108)}" for name, heading in _HEADINGS.items())
+    return "\n".join(f"{name}:\n{textwrap.indent(textwrap.fill(texts[name], 108), '  ')}" for name in HEADINGS)
 
 
 def _evidence(mistake: Mistake, words: Mapping[str, str]) -> str:

@@ -80,8 +80,8 @@ class Violation:
 
 
 class Rule(ABC):
-    """The subclass's docstring has the four headings that become its page:
-    ``What it checks``, ``Why it is wrong``, ``Use instead``, ``Limits``.
+    """The subclass's docstring has the four fields (``cuvet.fields``) that become its page: what it ``checks``, ``why`` that is wrong, what
+    to use ``instead``, and its ``limits``.
 
     ``kinds`` and ``verbs`` say at which calls the rule can fire, so that the model asks it about no others: those with a
     role of one of these kinds, and one of these verbs (None: any). ``entry_points`` names them instead.

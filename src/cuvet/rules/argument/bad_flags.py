@@ -5,19 +5,12 @@ from cuvet.rules.arguments import ArgumentRule, entry_points
 
 class ArgumentBadFlags(ArgumentRule):
     """
-    ## What it checks
-    A call that fails was given flags with bits that the parameter does not take, or that it takes only together.
-
-    ## Why it is wrong
-    The driver refuses bits that it does not know with CUDA_ERROR_INVALID_VALUE. Usually they are another function's flags,
-    or arguments in the wrong order.
-
-    ## Use instead
-    The enumerators that the message lists, or 0.
-
-    ## Limits
-    Parameters are listed by hand, mainly of entry points that make streams, events, pinned memory and executable graphs.
-    A newer driver may take flags that this version does not know; a call that succeeds is never reported.
+    checks: A call that fails was given flags with bits that the parameter does not take, or that it takes only together.
+    why: The driver refuses bits that it does not know with CUDA_ERROR_INVALID_VALUE. Usually they are another function's flags,
+      or arguments in the wrong order.
+    instead: The enumerators that the message lists, or 0.
+    limits: Parameters are listed by hand, mainly of entry points that make streams, events, pinned memory and executable graphs.
+      A newer driver may take flags that this version does not know; a call that succeeds is never reported.
     """
 
     code = "CV951"

@@ -5,20 +5,13 @@ from cuvet.rules.arguments import ArgumentRule, entry_points
 
 class ArgumentOutOfRange(ArgumentRule):
     """
-    ## What it checks
-    A call that fails was given a number that the parameter does not take: a flag that must be one of two, an attribute that
-    does not exist, a size that is no multiple of the granularity, a reserved parameter that is not 0.
-
-    ## Why it is wrong
-    The driver returns CUDA_ERROR_INVALID_VALUE. Usually a structure or parameter was not initialised, or arguments are in the
-    wrong order.
-
-    ## Use instead
-    One of the values that the message lists.
-
-    ## Limits
-    Parameters are listed by hand. A newer driver may know attributes that this version does not; a call that succeeds
-    is never reported.
+    checks: A call that fails was given a number that the parameter does not take: a flag that must be one of two, an attribute that
+      does not exist, a size that is no multiple of the granularity, a reserved parameter that is not 0.
+    why: The driver returns CUDA_ERROR_INVALID_VALUE. Usually a structure or parameter was not initialised, or arguments are in the
+      wrong order.
+    instead: One of the values that the message lists.
+    limits: Parameters are listed by hand. A newer driver may know attributes that this version does not; a call that succeeds
+      is never reported.
     """
 
     code = "CV952"

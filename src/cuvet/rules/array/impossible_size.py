@@ -21,19 +21,12 @@ _LARGEST = 1 << 17
 
 class ArrayImpossibleSize(Rule):
     """
-    ## What it checks
-    An array is made without a width, or with an extent that no GPU has, and the call fails.
-
-    ## Why it is wrong
-    Extents of arrays are counted in elements, and limited by the hardware: 131072 elements in the largest direction. Height and
-    depth may be 0, the width never.
-
-    ## Use instead
-    Pass the width in elements, not in bytes; make no array for an empty image; ask `cuDeviceGetAttribute` for
-    the limits (CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH and its siblings).
-
-    ## Limits
-    The limits of 1D, 3D, layered and older GPUs' arrays are lower and are not checked.
+    checks: An array is made without a width, or with an extent that no GPU has, and the call fails.
+    why: Extents of arrays are counted in elements, and limited by the hardware: 131072 elements in the largest direction. Height and
+      depth may be 0, the width never.
+    instead: Pass the width in elements, not in bytes; make no array for an empty image; ask `cuDeviceGetAttribute` for
+      the limits (CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH and its siblings).
+    limits: The limits of 1D, 3D, layered and older GPUs' arrays are lower and are not checked.
     """
 
     code = "CV466"

@@ -24,19 +24,12 @@ _DESCRIPTORS = {"cuArray3DCreate": "pAllocateArray", "cuMipmappedArrayCreate": "
 
 class ArrayWrongKind(Rule):
     """
-    ## What it checks
-    Properties are asked for that only sparse arrays or arrays with deferred mapping have, of an array that was made without that
-    flag, and the call fails.
-
-    ## Why it is wrong
-    These properties tell how to map memory into an array that was made without it. Of other arrays the driver tells none: it returns
-    CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask.
-
-    ## Limits
-    Known if the creation of the array was seen with its descriptor.
+    checks: Properties are asked for that only sparse arrays or arrays with deferred mapping have, of an array that was made without that
+      flag, and the call fails.
+    why: These properties tell how to map memory into an array that was made without it. Of other arrays the driver tells none: it returns
+      CUDA_ERROR_INVALID_VALUE.
+    instead: Make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask.
+    limits: Known if the creation of the array was seen with its descriptor.
     """
 
     code = "CV468"

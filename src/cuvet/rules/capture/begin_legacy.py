@@ -15,18 +15,11 @@ if TYPE_CHECKING:
 
 class CaptureBeginLegacy(Rule):
     """
-    ## What it checks
-    `cuStreamBeginCapture` is called, and fails, with the legacy default stream (NULL or `CU_STREAM_LEGACY`).
-
-    ## Why it is wrong
-    The legacy stream stands for all blocking streams of the context and cannot be captured; the call was measured to return
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
-
-    ## Use instead
-    Capture on a stream of your own, or on the per-thread default stream (`CU_STREAM_PER_THREAD`).
-
-    ## Limits
-    Reported only when the call fails.
+    checks: `cuStreamBeginCapture` is called, and fails, with the legacy default stream (NULL or `CU_STREAM_LEGACY`).
+    why: The legacy stream stands for all blocking streams of the context and cannot be captured; the call was measured to return
+      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
+    instead: Capture on a stream of your own, or on the per-thread default stream (`CU_STREAM_PER_THREAD`).
+    limits: Reported only when the call fails.
     """
 
     code = "CV812"

@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 class CaptureBeginTwice(Rule):
     """
-    ## What it checks
-    `cuStreamBeginCapture` is called, and fails, on a stream that is capturing already.
-
-    ## Why it is wrong
-    A stream takes part in one capture at a time; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. The capture goes on
-    unharmed.
-
-    ## Use instead
-    End the capture first. Code that may run within the capture of its caller asks `cuStreamIsCapturing` before it begins one.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: `cuStreamBeginCapture` is called, and fails, on a stream that is capturing already.
+    why: A stream takes part in one capture at a time; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. The capture goes on
+      unharmed.
+    instead: End the capture first. Code that may run within the capture of its caller asks `cuStreamIsCapturing` before it begins one.
+    limits: Reported only when the call fails.
     """
 
     code = "CV811"

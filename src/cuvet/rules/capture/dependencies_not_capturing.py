@@ -14,17 +14,10 @@ if TYPE_CHECKING:
 
 class CaptureDependenciesNotCapturing(Rule):
     """
-    ## What it checks
-    `cuStreamUpdateCaptureDependencies` is called, and fails, on a stream that is not capturing.
-
-    ## Why it is wrong
-    Only a capture has dependencies that the next captured work gets. The call returns CUDA_ERROR_ILLEGAL_STATE.
-
-    ## Use instead
-    Make the call between `cuStreamBeginCapture` and `cuStreamEndCapture`; `cuStreamIsCapturing` tells whether it is allowed.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: `cuStreamUpdateCaptureDependencies` is called, and fails, on a stream that is not capturing.
+    why: Only a capture has dependencies that the next captured work gets. The call returns CUDA_ERROR_ILLEGAL_STATE.
+    instead: Make the call between `cuStreamBeginCapture` and `cuStreamEndCapture`; `cuStreamIsCapturing` tells whether it is allowed.
+    limits: Reported only when the call fails.
     """
 
     code = "CV817"

@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 class CaptureEndNotBegun(Rule):
     """
-    ## What it checks
-    `cuStreamEndCapture` is called, and fails, on a stream that is not capturing.
-
-    ## Why it is wrong
-    There is no capture to end; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the capture could not be begun, or
-    was ended before.
-
-    ## Use instead
-    Look at the status of `cuStreamBeginCapture`, and end each capture once. `cuStreamIsCapturing` tells whether there is one.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: `cuStreamEndCapture` is called, and fails, on a stream that is not capturing.
+    why: There is no capture to end; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the capture could not be begun, or
+      was ended before.
+    instead: Look at the status of `cuStreamBeginCapture`, and end each capture once. `cuStreamIsCapturing` tells whether there is one.
+    limits: Reported only when the call fails.
     """
 
     code = "CV810"

@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 class CaptureEndOnOtherStream(Rule):
     """
-    ## What it checks
-    A capture is ended on a stream that joined it, and the call fails.
-
-    ## Why it is wrong
-    `cuStreamEndCapture` must be called on the stream on which the capture was begun; the call returns
-    CUDA_ERROR_STREAM_CAPTURE_UNMATCHED and invalidates the capture.
-
-    ## Use instead
-    Join the other streams to the first (`cuEventRecord` on them, `cuStreamWaitEvent` on it) and end the capture there.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: A capture is ended on a stream that joined it, and the call fails.
+    why: `cuStreamEndCapture` must be called on the stream on which the capture was begun; the call returns
+      CUDA_ERROR_STREAM_CAPTURE_UNMATCHED and invalidates the capture.
+    instead: Join the other streams to the first (`cuEventRecord` on them, `cuStreamWaitEvent` on it) and end the capture there.
+    limits: Reported only when the call fails.
     """
 
     code = "CV807"

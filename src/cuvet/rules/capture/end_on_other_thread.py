@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 class CaptureEndOnOtherThread(Rule):
     """
-    ## What it checks
-    A capture is ended on another thread than the one that began it, and was not begun in relaxed mode.
-
-    ## Why it is wrong
-    The capture restricts what its thread may do, so it must end there. The call returns
-    CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
-
-    ## Use instead
-    End the capture on the thread that began it, or begin it with `CU_STREAM_CAPTURE_MODE_RELAXED`.
-
-    ## Limits
-    None known.
+    checks: A capture is ended on another thread than the one that began it, and was not begun in relaxed mode.
+    why: The capture restricts what its thread may do, so it must end there. The call returns
+      CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
+    instead: End the capture on the thread that began it, or begin it with `CU_STREAM_CAPTURE_MODE_RELAXED`.
+    limits: None known.
     """
 
     code = "CV806"

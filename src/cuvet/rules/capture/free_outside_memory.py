@@ -14,19 +14,12 @@ if TYPE_CHECKING:
 
 class CaptureFreeOutsideMemory(Rule):
     """
-    ## What it checks
-    Memory that was allocated outside of the capture is freed with `cuMemFreeAsync` on a capturing stream, and the call fails.
-
-    ## Why it is wrong
-    The free becomes a node of the graph, and such a node can only free what a node of a graph allocates. The call was measured to
-    return CUDA_ERROR_INVALID_VALUE; the capture goes on.
-
-    ## Use instead
-    Free the memory before the capture or after it, when no launch of the graph needs it any more; or allocate it with
-    `cuMemAllocAsync` on the capturing stream, so that it belongs to the graph.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: Memory that was allocated outside of the capture is freed with `cuMemFreeAsync` on a capturing stream, and the call fails.
+    why: The free becomes a node of the graph, and such a node can only free what a node of a graph allocates. The call was measured to
+      return CUDA_ERROR_INVALID_VALUE; the capture goes on.
+    instead: Free the memory before the capture or after it, when no launch of the graph needs it any more; or allocate it with
+      `cuMemAllocAsync` on the capturing stream, so that it belongs to the graph.
+    limits: Reported only when the call fails.
     """
 
     code = "CV814"

@@ -17,20 +17,13 @@ if TYPE_CHECKING:
 
 class CaptureInvalidated(Rule):
     """
-    ## What it checks
-    A stream is used, or its capture ended, after an earlier call invalidated the capture.
-
-    ## Why it is wrong
-    The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on work on the
-    streams in the capture, copying their attributes or asking for their priority, and `cuStreamEndCapture` return
-    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and there is no graph.
-
-    ## Use instead
-    Mend the call that is named as the cause. `cuStreamEndCapture` still has to be called: it takes the streams out of the
-    capture.
-
-    ## Limits
-    The cause is not known if it was a call that was not seen. Calls that only ask about the stream are reported when they fail.
+    checks: A stream is used, or its capture ended, after an earlier call invalidated the capture.
+    why: The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on work on the
+      streams in the capture, copying their attributes or asking for their priority, and `cuStreamEndCapture` return
+      CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and there is no graph.
+    instead: Mend the call that is named as the cause. `cuStreamEndCapture` still has to be called: it takes the streams out of the
+      capture.
+    limits: The cause is not known if it was a call that was not seen. Calls that only ask about the stream are reported when they fail.
     """
 
     code = "CV805"

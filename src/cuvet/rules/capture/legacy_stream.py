@@ -15,22 +15,16 @@ if TYPE_CHECKING:
 
 class CaptureLegacyStream(Rule):
     """
-    ## What it checks
-    The legacy default stream is used, be it only to ask for its flags, or a synchronous copy or set is made, and the call fails, while
-    a stream of the same context that synchronises with the legacy stream is capturing.
-
-    ## Why it is wrong
-    The legacy stream waits for all streams that were not created with `CU_STREAM_NON_BLOCKING`; enqueueing to it would make work that
-    runs depend on work that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture, whichever
-    thread makes it and in whichever mode the capture was begun. Asking for the capture's state (`cuStreamIsCapturing`,
-    `cuStreamGetCaptureInfo`) is refused as well, but leaves the capture alone.
-
-    ## Use instead
-    Enqueue on the capturing stream, use asynchronous copies, or create the streams with `CU_STREAM_NON_BLOCKING`
-    (`cudaStreamNonBlocking`); compile with `--default-stream per-thread` if the default stream is used a lot.
-
-    ## Limits
-    Reported only when the call fails.
+    checks:
+      The legacy default stream is used, be it only to ask for its flags, or a synchronous copy or set is made, and the call fails, while
+      a stream of the same context that synchronises with the legacy stream is capturing.
+    why: The legacy stream waits for all streams that were not created with `CU_STREAM_NON_BLOCKING`; enqueueing to it would make work that
+      runs depend on work that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture, whichever
+      thread makes it and in whichever mode the capture was begun. Asking for the capture's state (`cuStreamIsCapturing`,
+      `cuStreamGetCaptureInfo`) is refused as well, but leaves the capture alone.
+    instead: Enqueue on the capturing stream, use asynchronous copies, or create the streams with `CU_STREAM_NON_BLOCKING`
+      (`cudaStreamNonBlocking`); compile with `--default-stream per-thread` if the default stream is used a lot.
+    limits: Reported only when the call fails.
     """
 
     code = "CV803"

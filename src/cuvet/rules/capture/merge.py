@@ -14,19 +14,12 @@ if TYPE_CHECKING:
 
 class CaptureMerge(Rule):
     """
-    ## What it checks
-    A capturing stream is made to wait for an event of another capture that is still going on, and the call fails.
-
-    ## Why it is wrong
-    The two captures make two graphs, and no dependency can lead from one to the other. The call returns
-    CUDA_ERROR_STREAM_CAPTURE_MERGE.
-
-    ## Use instead
-    Begin one capture and let the other stream join it by waiting for an event recorded in it; or order the launches of the two
-    graphs.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: A capturing stream is made to wait for an event of another capture that is still going on, and the call fails.
+    why: The two captures make two graphs, and no dependency can lead from one to the other. The call returns
+      CUDA_ERROR_STREAM_CAPTURE_MERGE.
+    instead: Begin one capture and let the other stream join it by waiting for an event recorded in it; or order the launches of the two
+      graphs.
+    limits: Reported only when the call fails.
     """
 
     code = "CV809"

@@ -15,21 +15,14 @@ if TYPE_CHECKING:
 
 class CaptureNotSupported(Rule):
     """
-    ## What it checks
-    A call that cannot be captured is made on a capturing stream, and fails: a graph is launched or uploaded there, a callback added
-    with `cuStreamAddCallback`, memory attached or prefetched, or copied with `cuMemcpyPeerAsync`, or the stream's flags, id or device
-    are asked for.
-
-    ## Why it is wrong
-    The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, in every mode.
-
-    ## Use instead
-    Make the call before the capture begins or after it has ended. Instead of launching an executable graph, add its graph to the
-    other one as a child node (`cuGraphAddChildGraphNode`); for host functions there is `cuLaunchHostFunc`. Whether a stream is
-    capturing tells `cuStreamIsCapturing`.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: A call that cannot be captured is made on a capturing stream, and fails: a graph is launched or uploaded there, a callback added
+      with `cuStreamAddCallback`, memory attached or prefetched, or copied with `cuMemcpyPeerAsync`, or the stream's flags, id or device
+      are asked for.
+    why: The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, in every mode.
+    instead: Make the call before the capture begins or after it has ended. Instead of launching an executable graph, add its graph to the
+      other one as a child node (`cuGraphAddChildGraphNode`); for host functions there is `cuLaunchHostFunc`. Whether a stream is
+      capturing tells `cuStreamIsCapturing`.
+    limits: Reported only when the call fails.
     """
 
     code = "CV815"

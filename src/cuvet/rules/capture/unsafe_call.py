@@ -17,29 +17,22 @@ if TYPE_CHECKING:
 
 class CaptureUnsafeCall(Rule):
     """
-    ## What it checks
-    A call that is potentially unsafe is made, and fails, while a capture forbids such calls: a capture of this thread that was not
-    begun in relaxed mode, or one of another thread that was begun in global mode. Potentially unsafe are:
+    checks: A call that is potentially unsafe is made, and fails, while a capture forbids such calls: a capture of this thread that was not
+      begun in relaxed mode, or one of another thread that was begun in global mode. Potentially unsafe are:
 
-    * allocating, freeing and registering memory, on no stream or on one that is not captured;
-    * waiting for another stream or event, or querying it;
-    * making and destroying arrays, mipmapped arrays, texture and surface objects, memory pools and executable graphs;
-    * unloading a module or library;
-    * trimming a memory pool or making it a device's own (`cuDeviceSetMemPool`), and enabling or disabling peer access.
-
-    ## Why it is wrong
-    The call is not part of the graph, so replaying the graph would not repeat it. It returns
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, even where nothing would be done (`cudaFree(NULL)`). A capture
-    that was invalidated forbids as much until it is ended.
-
-    ## Use instead
-    Allocate before the capture, or with `cuMemAllocAsync` on the capturing stream. If the allocation has nothing to do with the
-    graph, begin the capture in thread-local mode (other threads) or switch this thread to relaxed mode around it
-    (`cuThreadExchangeStreamCaptureMode`).
-
-    ## Limits
-    Reported only when the call fails. The documentation names `cudaMalloc` as an example of a potentially unsafe call and lists no
-    others; those that were measured, and their like, are checked.
+      * allocating, freeing and registering memory, on no stream or on one that is not captured;
+      * waiting for another stream or event, or querying it;
+      * making and destroying arrays, mipmapped arrays, texture and surface objects, memory pools and executable graphs;
+      * unloading a module or library;
+      * trimming a memory pool or making it a device's own (`cuDeviceSetMemPool`), and enabling or disabling peer access.
+    why: The call is not part of the graph, so replaying the graph would not repeat it. It returns
+      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, even where nothing would be done (`cudaFree(NULL)`). A capture
+      that was invalidated forbids as much until it is ended.
+    instead: Allocate before the capture, or with `cuMemAllocAsync` on the capturing stream. If the allocation has nothing to do with the
+      graph, begin the capture in thread-local mode (other threads) or switch this thread to relaxed mode around it
+      (`cuThreadExchangeStreamCaptureMode`).
+    limits: Reported only when the call fails. The documentation names `cudaMalloc` as an example of a potentially unsafe call and lists no
+      others; those that were measured, and their like, are checked.
     """
 
     code = "CV804"

@@ -16,19 +16,13 @@ if TYPE_CHECKING:
 
 class CaptureWait(Rule):
     """
-    ## What it checks
-    The host waits for, or queries, a stream that is capturing, or the context of such a stream; or an event is recorded on, or awaited
-    by, all streams of the context (`cuCtxRecordEvent`, `cuCtxWaitEvent`).
-
-    ## Why it is wrong
-    Captured work is not enqueued for execution, so there is nothing to wait for. The call returns
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture.
-
-    ## Use instead
-    Move the synchronisation out of the captured part: before `cuStreamBeginCapture` or after the launch of the graph.
-
-    ## Limits
-    None known.
+    checks:
+      The host waits for, or queries, a stream that is capturing, or the context of such a stream; or an event is recorded on, or awaited
+      by, all streams of the context (`cuCtxRecordEvent`, `cuCtxWaitEvent`).
+    why: Captured work is not enqueued for execution, so there is nothing to wait for. The call returns
+      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture.
+    instead: Move the synchronisation out of the captured part: before `cuStreamBeginCapture` or after the launch of the graph.
+    limits: None known.
     """
 
     code = "CV801"

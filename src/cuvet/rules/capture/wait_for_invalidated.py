@@ -15,19 +15,13 @@ if TYPE_CHECKING:
 
 class CaptureWaitForInvalidated(Rule):
     """
-    ## What it checks
-    A stream is made to wait for an event that was last recorded in a capture which is invalidated and not yet
-    ended, and the call fails.
-
-    ## Why it is wrong
-    The event stands for a place in that capture, not for work that runs. Once the capture is invalidated, no stream can join it:
-    the call returns CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    End the capture, which returns CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and record the event again.
-
-    ## Limits
-    Reported only when the call fails. What the driver says of an event whose capture has ended was not recorded: nothing is said of it.
+    checks: A stream is made to wait for an event that was last recorded in a capture which is invalidated and not yet
+      ended, and the call fails.
+    why: The event stands for a place in that capture, not for work that runs. Once the capture is invalidated, no stream can join it:
+      the call returns CUDA_ERROR_INVALID_VALUE.
+    instead: End the capture, which returns CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and record the event again.
+    limits:
+      Reported only when the call fails. What the driver says of an event whose capture has ended was not recorded: nothing is said of it.
     """
 
     code = "CV816"

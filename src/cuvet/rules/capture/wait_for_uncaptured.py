@@ -17,19 +17,12 @@ _WAIT_EXTERNAL = 1
 
 class CaptureWaitForUncaptured(Rule):
     """
-    ## What it checks
-    A capturing stream is made to wait for an event that was recorded outside of any capture, and the call fails.
-
-    ## Why it is wrong
-    Captured work would depend on work that is not captured, which a graph cannot hold. The call returns
-    CUDA_ERROR_STREAM_CAPTURE_ISOLATION and invalidates the capture.
-
-    ## Use instead
-    Make the stream wait before the capture begins; record the event on a stream of the capture; or wait with
-    `CU_EVENT_WAIT_EXTERNAL`, which makes an event node.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: A capturing stream is made to wait for an event that was recorded outside of any capture, and the call fails.
+    why: Captured work would depend on work that is not captured, which a graph cannot hold. The call returns
+      CUDA_ERROR_STREAM_CAPTURE_ISOLATION and invalidates the capture.
+    instead: Make the stream wait before the capture begins; record the event on a stream of the capture; or wait with
+      `CU_EVENT_WAIT_EXTERNAL`, which makes an event node.
+    limits: Reported only when the call fails.
     """
 
     code = "CV808"

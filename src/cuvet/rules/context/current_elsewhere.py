@@ -10,20 +10,13 @@ if TYPE_CHECKING:
 
 class ContextCurrentElsewhere(CurrentContextRule):
     """
-    ## What it checks
-    A driver call that works in the current context is made, and fails, on a thread that has none, while a context is current
-    on another thread.
-
-    ## Why it is wrong
-    Which context is current is a property of each thread. A new thread starts without one, whatever its creator had, and
-    the call returns CUDA_ERROR_INVALID_CONTEXT.
-
-    ## Use instead
-    Call `cuCtxSetCurrent` with the context at the start of each thread that uses it. One context may be current on many
-    threads.
-
-    ## Limits
-    Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again.
+    checks: A driver call that works in the current context is made, and fails, on a thread that has none, while a context is current
+      on another thread.
+    why: Which context is current is a property of each thread. A new thread starts without one, whatever its creator had, and
+      the call returns CUDA_ERROR_INVALID_CONTEXT.
+    instead: Call `cuCtxSetCurrent` with the context at the start of each thread that uses it. One context may be current on many
+      threads.
+    limits: Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again.
     """
 
     code = "CV107"

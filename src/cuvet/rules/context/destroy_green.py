@@ -13,18 +13,11 @@ if TYPE_CHECKING:
 
 class ContextDestroyGreen(Rule):
     """
-    ## What it checks
-    `cuCtxDestroy` is called with the context that `cuCtxFromGreenCtx` made of a green context.
-
-    ## Why it is wrong
-    That context belongs to the green context and ends with it. The call was measured to return
-    CUDA_ERROR_INVALID_CONTEXT.
-
-    ## Use instead
-    Destroy the green context with `cuGreenCtxDestroy`.
-
-    ## Limits
-    The context is known as one of a green context only if the call that made it was seen.
+    checks: `cuCtxDestroy` is called with the context that `cuCtxFromGreenCtx` made of a green context.
+    why: That context belongs to the green context and ends with it. The call was measured to return
+      CUDA_ERROR_INVALID_CONTEXT.
+    instead: Destroy the green context with `cuGreenCtxDestroy`.
+    limits: The context is known as one of a green context only if the call that made it was seen.
     """
 
     code = "CV118"

@@ -13,20 +13,13 @@ if TYPE_CHECKING:
 
 class ContextDestroyPending(UnfinishedWork):
     """
-    ## What it checks
-    `cuCtxDestroy` is called while nobody has waited for work that was enqueued in that context.
-
-    ## Why it is wrong
-    The context's memory, streams and events go with it. Whether the work was done is not known to the program, and results
-    that were not copied out are lost.
-
-    ## Use instead
-    Call `cuCtxSynchronize` (and look at its status: it reports errors of the work) before `cuCtxDestroy`.
-
-    ## Limits
-    A note: the call succeeds. Unless every call is recorded (`--record full`), only work that is always stored counts, on streams
-    that were created non-blocking: calls that are not stored may have waited for the rest. Destroying a stream, an event, a memory
-    pool or an executable graph with work pending is documented to be safe and is not reported.
+    checks: `cuCtxDestroy` is called while nobody has waited for work that was enqueued in that context.
+    why: The context's memory, streams and events go with it. Whether the work was done is not known to the program, and results
+      that were not copied out are lost.
+    instead: Call `cuCtxSynchronize` (and look at its status: it reports errors of the work) before `cuCtxDestroy`.
+    limits: A note: the call succeeds. Unless every call is recorded (`--record full`), only work that is always stored counts, on streams
+      that were created non-blocking: calls that are not stored may have waited for the rest. Destroying a stream, an event, a memory
+      pool or an executable graph with work pending is documented to be safe and is not reported.
     """
 
     code = "CV109"

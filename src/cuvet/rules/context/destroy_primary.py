@@ -13,18 +13,11 @@ if TYPE_CHECKING:
 
 class ContextDestroyPrimary(Rule):
     """
-    ## What it checks
-    `cuCtxDestroy` is called with the primary context of a device.
-
-    ## Why it is wrong
-    The primary context is shared and counted, and belongs to nobody alone. The call was measured to return
-    CUDA_ERROR_INVALID_CONTEXT. Often the handle came from `cuCtxGetCurrent`.
-
-    ## Use instead
-    Give it back with `cuDevicePrimaryCtxRelease`, once for each `cuDevicePrimaryCtxRetain`.
-
-    ## Limits
-    The context is known as a primary one only if its retain was seen.
+    checks: `cuCtxDestroy` is called with the primary context of a device.
+    why: The primary context is shared and counted, and belongs to nobody alone. The call was measured to return
+      CUDA_ERROR_INVALID_CONTEXT. Often the handle came from `cuCtxGetCurrent`.
+    instead: Give it back with `cuDevicePrimaryCtxRelease`, once for each `cuDevicePrimaryCtxRetain`.
+    limits: The context is known as a primary one only if its retain was seen.
     """
 
     code = "CV110"

@@ -12,20 +12,13 @@ if TYPE_CHECKING:
 
 class ContextDestroyedCurrent(CurrentContextRule):
     """
-    ## What it checks
-    A driver call that works in the current context is made, and fails, on a thread whose current context was destroyed or
-    reset.
-
-    ## Why it is wrong
-    `cuCtxDestroy` takes the context off the calling thread only; on other threads it stays current, and what they do with it
-    returns CUDA_ERROR_CONTEXT_IS_DESTROYED. `cuDevicePrimaryCtxRelease` and a reset take it off no thread.
-
-    ## Use instead
-    Make another context current (or none: `cuCtxSetCurrent(NULL)`) on every thread that used the context before destroying
-    it. After a reset, retain the primary context again.
-
-    ## Limits
-    Calls that the CUDA runtime makes are left out: it retains the primary context again by itself.
+    checks: A driver call that works in the current context is made, and fails, on a thread whose current context was destroyed or
+      reset.
+    why: `cuCtxDestroy` takes the context off the calling thread only; on other threads it stays current, and what they do with it
+      returns CUDA_ERROR_CONTEXT_IS_DESTROYED. `cuDevicePrimaryCtxRelease` and a reset take it off no thread.
+    instead: Make another context current (or none: `cuCtxSetCurrent(NULL)`) on every thread that used the context before destroying
+      it. After a reset, retain the primary context again.
+    limits: Calls that the CUDA runtime makes are left out: it retains the primary context again by itself.
     """
 
     code = "CV106"

@@ -11,20 +11,13 @@ if TYPE_CHECKING:
 
 class ContextNoneCurrent(CurrentContextRule):
     """
-    ## What it checks
-    A driver call that works in the current context is made, and fails, while no context is current on any thread.
-
-    ## Why it is wrong
-    The driver API makes no context by itself. Without a current one, allocations and the creation of streams, events,
-    arrays and modules return CUDA_ERROR_INVALID_CONTEXT.
-
-    ## Use instead
-    Retain the primary context (`cuDevicePrimaryCtxRetain`) and make it current (`cuCtxSetCurrent`) on each thread before the
-    first call; the runtime then shares it. After `cuCtxDestroy` of the current context, make another one current.
-
-    ## Limits
-    Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again. That a context
-    is current elsewhere is known once that thread has made a call that is always stored.
+    checks: A driver call that works in the current context is made, and fails, while no context is current on any thread.
+    why: The driver API makes no context by itself. Without a current one, allocations and the creation of streams, events,
+      arrays and modules return CUDA_ERROR_INVALID_CONTEXT.
+    instead: Retain the primary context (`cuDevicePrimaryCtxRetain`) and make it current (`cuCtxSetCurrent`) on each thread before the
+      first call; the runtime then shares it. After `cuCtxDestroy` of the current context, make another one current.
+    limits: Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again. That a context
+      is current elsewhere is known once that thread has made a call that is always stored.
     """
 
     code = "CV105"

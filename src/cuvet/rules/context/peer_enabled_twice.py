@@ -13,20 +13,13 @@ if TYPE_CHECKING:
 
 class ContextPeerEnabledTwice(Rule):
     """
-    ## What it checks
-    Peer access is enabled again that an earlier call enabled, and the call fails.
-
-    ## Why it is wrong
-    Access is enabled for all memory of the peer context, once. A second call returns
-    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED and changes nothing. In the runtime the error stays until `cudaGetLastError` is
-    called, and the check after the next kernel reports it.
-
-    ## Use instead
-    Enable each pair once, or expect the status and, in the runtime, clear it with `cudaGetLastError`.
-
-    ## Limits
-    Libraries enable peer access too; then the call that was first is not the program's own. It need not be recorded, so that the
-    driver's status decides. A library that is told so is not reported: it expects the status.
+    checks: Peer access is enabled again that an earlier call enabled, and the call fails.
+    why: Access is enabled for all memory of the peer context, once. A second call returns
+      CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED and changes nothing. In the runtime the error stays until `cudaGetLastError` is
+      called, and the check after the next kernel reports it.
+    instead: Enable each pair once, or expect the status and, in the runtime, clear it with `cudaGetLastError`.
+    limits: Libraries enable peer access too; then the call that was first is not the program's own. It need not be recorded, so that the
+      driver's status decides. A library that is told so is not reported: it expects the status.
     """
 
     code = "CV114"

@@ -12,18 +12,11 @@ if TYPE_CHECKING:
 
 class ContextPeerNotEnabled(Rule):
     """
-    ## What it checks
-    Peer access is disabled that was not enabled, and the call fails.
-
-    ## Why it is wrong
-    Peer access is enabled from the current context to its peer, one way only. Disabling it from another context, or the other
-    way round, disables nothing: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.
-
-    ## Use instead
-    Disable it with the context current that it was enabled from, once.
-
-    ## Limits
-    Successful calls need not be recorded, so that the driver's status decides; a call that succeeds is never reported.
+    checks: Peer access is disabled that was not enabled, and the call fails.
+    why: Peer access is enabled from the current context to its peer, one way only. Disabling it from another context, or the other
+      way round, disables nothing: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.
+    instead: Disable it with the context current that it was enabled from, once.
+    limits: Successful calls need not be recorded, so that the driver's status decides; a call that succeeds is never reported.
     """
 
     code = "CV113"

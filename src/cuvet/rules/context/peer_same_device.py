@@ -12,19 +12,12 @@ if TYPE_CHECKING:
 
 class ContextPeerSameDevice(Rule):
     """
-    ## What it checks
-    Peer access is enabled to a context of the same device: usually to the current context itself.
-
-    ## Why it is wrong
-    Peer access lets one device reach the memory of another. Within a device there is nothing to enable, and the driver returns
-    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, also for the current context itself, where the documentation says CUDA_ERROR_INVALID_CONTEXT.
-
-    ## Use instead
-    Enable it between contexts of two devices for which `cuDeviceCanAccessPeer` says yes; leave out the pairs of a device
-    with itself.
-
-    ## Limits
-    Whether two devices can reach each other is not known.
+    checks: Peer access is enabled to a context of the same device: usually to the current context itself.
+    why: Peer access lets one device reach the memory of another. Within a device there is nothing to enable, and the driver returns
+      CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, also for the current context itself, where the documentation says CUDA_ERROR_INVALID_CONTEXT.
+    instead: Enable it between contexts of two devices for which `cuDeviceCanAccessPeer` says yes; leave out the pairs of a device
+      with itself.
+    limits: Whether two devices can reach each other is not known.
     """
 
     code = "CV112"

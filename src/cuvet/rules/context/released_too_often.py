@@ -12,18 +12,11 @@ if TYPE_CHECKING:
 
 class ContextReleasedTooOften(Rule):
     """
-    ## What it checks
-    `cuDevicePrimaryCtxRelease` is called, and fails, more often than the primary context was retained.
-
-    ## Why it is wrong
-    The context ended with the last release that had a retain of its own; this one has none, and returns
-    CUDA_ERROR_INVALID_CONTEXT.
-
-    ## Use instead
-    Release once for each retain, in the same owner.
-
-    ## Limits
-    Reported only when the call fails: retains by the CUDA runtime count too.
+    checks: `cuDevicePrimaryCtxRelease` is called, and fails, more often than the primary context was retained.
+    why: The context ended with the last release that had a retain of its own; this one has none, and returns
+      CUDA_ERROR_INVALID_CONTEXT.
+    instead: Release once for each retain, in the same owner.
+    limits: Reported only when the call fails: retains by the CUDA runtime count too.
     """
 
     code = "CV111"

@@ -15,19 +15,12 @@ if TYPE_CHECKING:
 
 class DeviceNotInitialised(Rule):
     """
-    ## What it checks
-    Calls of the driver fail in a process in which cuInit was never called, or failed.
-
-    ## Why it is wrong
-    All other functions of the driver need it, and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it by itself;
-    a program that calls the driver has to.
-
-    ## Use instead
-    Call `cuInit(0)` before all others, and look at its status.
-
-    ## Limits
-    Told at the end of the process, at the first call that failed: whether cuInit is called yet cannot be known before. Calls that
-    libraries make are left out, since they may only ask.
+    checks: Calls of the driver fail in a process in which cuInit was never called, or failed.
+    why: All other functions of the driver need it, and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it by itself;
+      a program that calls the driver has to.
+    instead: Call `cuInit(0)` before all others, and look at its status.
+    limits: Told at the end of the process, at the first call that failed: whether cuInit is called yet cannot be known before. Calls that
+      libraries make are left out, since they may only ask.
     """
 
     code = "CV124"

@@ -43,18 +43,11 @@ _DEVICE = 1
 
 class DeviceOrdinalOutOfRange(Rule):
     """
-    ## What it checks
-    A call that fails names a device that does not exist: a number below 0, or not below the number of devices.
-
-    ## Why it is wrong
-    Devices are numbered from 0 in each process, as CUDA_VISIBLE_DEVICES lets it see them: with CUDA_VISIBLE_DEVICES=3 the one
-    device is number 0.
-
-    ## Use instead
-    Ask `cuDeviceGetCount` (`cudaGetDeviceCount`) how many there are; take ranks modulo that.
-
-    ## Limits
-    How many devices there are is known from the calls of this process.
+    checks: A call that fails names a device that does not exist: a number below 0, or not below the number of devices.
+    why: Devices are numbered from 0 in each process, as CUDA_VISIBLE_DEVICES lets it see them: with CUDA_VISIBLE_DEVICES=3 the one
+      device is number 0.
+    instead: Ask `cuDeviceGetCount` (`cudaGetDeviceCount`) how many there are; take ranks modulo that.
+    limits: How many devices there are is known from the calls of this process.
     """
 
     code = "CV123"

@@ -12,22 +12,15 @@ if TYPE_CHECKING:
 
 class DeviceResetPending(UnfinishedWork):
     """
-    ## What it checks
-    The primary context is reset (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`) while nobody has waited for work that was enqueued
-    in it, stream-ordered frees among it.
-
-    ## Why it is wrong
-    The reset destroys streams and memory that the work uses, at once. The caller has to make sure that nobody uses the device
-    any more. Where it was measured, a reset after `cudaFreeAsync` without any synchronisation succeeded, and the device worked
-    afterwards; what is lost in silence are the results and the errors of that work.
-
-    ## Use instead
-    Call `cudaDeviceSynchronize`, look at its status, and reset then; or do not reset at all: the end of the process does it.
-
-    ## Limits
-    Waiting that cannot be seen (a kernel's flag in mapped memory) does not count as waiting. Unless every call is recorded
-    (`--record full`), only work that is always stored counts, on streams that were created non-blocking: calls that are not stored
-    may have waited for the rest.
+    checks: The primary context is reset (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`) while nobody has waited for work that was enqueued
+      in it, stream-ordered frees among it.
+    why: The reset destroys streams and memory that the work uses, at once. The caller has to make sure that nobody uses the device
+      any more. Where it was measured, a reset after `cudaFreeAsync` without any synchronisation succeeded, and the device worked
+      afterwards; what is lost in silence are the results and the errors of that work.
+    instead: Call `cudaDeviceSynchronize`, look at its status, and reset then; or do not reset at all: the end of the process does it.
+    limits: Waiting that cannot be seen (a kernel's flag in mapped memory) does not count as waiting. Unless every call is recorded
+      (`--record full`), only work that is always stored counts, on streams that were created non-blocking: calls that are not stored
+      may have waited for the rest.
     """
 
     code = "CV121"

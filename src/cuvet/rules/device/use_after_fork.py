@@ -15,19 +15,12 @@ if TYPE_CHECKING:
 
 class DeviceUseAfterFork(Rule):
     """
-    ## What it checks
-    A process calls CUDA, and the call fails, after its parent had initialised CUDA and then forked it.
-
-    ## Why it is wrong
-    The state of the driver and its threads do not survive `fork`. The child has handles that name nothing, and cannot
-    initialise the driver anew: calls return CUDA_ERROR_NOT_INITIALIZED.
-
-    ## Use instead
-    Fork before the first CUDA call of the parent, or start workers with `exec` (Python: `multiprocessing` with the start method
-    `spawn` or `forkserver`). Asking for the number of devices initialises CUDA too.
-
-    ## Limits
-    Silent about calls that succeed; counting devices was measured to.
+    checks: A process calls CUDA, and the call fails, after its parent had initialised CUDA and then forked it.
+    why: The state of the driver and its threads do not survive `fork`. The child has handles that name nothing, and cannot
+      initialise the driver anew: calls return CUDA_ERROR_NOT_INITIALIZED.
+    instead: Fork before the first CUDA call of the parent, or start workers with `exec` (Python: `multiprocessing` with the start method
+      `spawn` or `forkserver`). Asking for the number of devices initialises CUDA too.
+    limits: Silent about calls that succeed; counting devices was measured to.
     """
 
     code = "CV122"

@@ -34,26 +34,19 @@ _DEVICE_UNAVAILABLE = 46
 
 class ErrorSticky(Rule):
     """
-    ## What it checks
-    A call returns an error of work that ran before on the device, and from then on every call in the same context
-    returns it: an illegal address, a failed assertion, an exception in a kernel. All of them are reported as one
-    finding, at the first call that returned the error.
-
-    ## Why it is wrong
-    Kernels and copies report their errors to whichever call comes next. That call, and all that follow, are not at
-    fault; the context is lost, and what they were to do is not done.
-
-    ## Use instead
-    The finding names the launches that no synchronisation followed, those first whose arguments point into memory that is
-    freed, of another device or of the host, or are null. If they are in order, run with CUDA_LAUNCH_BLOCKING=1,
-    so that the error shows at its launch, or under compute-sanitizer, which names the access. End the process
-    afterwards.
-
-    ## Limits
-    Which kernel it was cannot be known from the host's calls. Launches are named that are among the last 256 calls
-    of their thread, with the first fifteen words of eight bytes in their arguments; not those of graphs. What was
-    waited for is known of the thread that launched, for a context and a stream. A pointer inside memory, or into the
-    middle of memory that is handed out again, shows nothing.
+    checks: A call returns an error of work that ran before on the device, and from then on every call in the same context
+      returns it: an illegal address, a failed assertion, an exception in a kernel. All of them are reported as one
+      finding, at the first call that returned the error.
+    why: Kernels and copies report their errors to whichever call comes next. That call, and all that follow, are not at
+      fault; the context is lost, and what they were to do is not done.
+    instead: The finding names the launches that no synchronisation followed, those first whose arguments point into memory that is
+      freed, of another device or of the host, or are null. If they are in order, run with CUDA_LAUNCH_BLOCKING=1,
+      so that the error shows at its launch, or under compute-sanitizer, which names the access. End the process
+      afterwards.
+    limits: Which kernel it was cannot be known from the host's calls. Launches are named that are among the last 256 calls
+      of their thread, with the first fifteen words of eight bytes in their arguments; not those of graphs. What was
+      waited for is known of the thread that launched, for a context and a stream. A pointer inside memory, or into the
+      middle of memory that is handed out again, shows nothing.
     """
 
     code = "CV901"

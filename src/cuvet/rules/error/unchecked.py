@@ -18,21 +18,14 @@ _MAKES = MAKES | {Verb.RETURNS, Verb.LOADS}
 
 class ErrorUnchecked(Rule):
     """
-    ## What it checks
-    A call fails because it is given nothing, or no object of this process, and the call before it that was to make
-    the object had failed. The finding is at that first call.
-
-    ## Why it is wrong
-    The status of the first call was not acted upon. Its variable keeps what it held before, and a later call is
-    blamed for it.
-
-    ## Use instead
-    Check the status of every call that creates, allocates or loads something, where it is made.
-
-    ## Limits
-    Whether a program looks at a status cannot be seen; it is concluded from what the program does next. Only the
-    newest failure of the same thread is considered. Errors that the runtime keeps for ``cudaGetLastError`` are not
-    seen, nor are those it finds itself.
+    checks: A call fails because it is given nothing, or no object of this process, and the call before it that was to make
+      the object had failed. The finding is at that first call.
+    why: The status of the first call was not acted upon. Its variable keeps what it held before, and a later call is
+      blamed for it.
+    instead: Check the status of every call that creates, allocates or loads something, where it is made.
+    limits: Whether a program looks at a status cannot be seen; it is concluded from what the program does next. Only the
+      newest failure of the same thread is considered. Errors that the runtime keeps for ``cudaGetLastError`` are not
+      seen, nor are those it finds itself.
     """
 
     code = "CV902"

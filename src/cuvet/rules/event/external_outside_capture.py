@@ -15,18 +15,11 @@ _FLAGS = {"cuStreamWaitEvent": "Flags", "cuEventRecordWithFlags": "flags"}
 
 class EventExternalOutsideCapture(Rule):
     """
-    ## What it checks
-    `CU_EVENT_WAIT_EXTERNAL` or `CU_EVENT_RECORD_EXTERNAL` is given for a stream that is not capturing.
-
-    ## Why it is wrong
-    The flag asks for an event node in the graph that is being captured. Without a capture there is no such graph: the call returns
-    CUDA_ERROR_ILLEGAL_STATE, and nothing is recorded or waited for.
-
-    ## Use instead
-    Give the flag only while the stream is capturing (`cuStreamIsCapturing`), and no flags otherwise.
-
-    ## Limits
-    Streams and events of which it was not seen where they came from are not judged.
+    checks: `CU_EVENT_WAIT_EXTERNAL` or `CU_EVENT_RECORD_EXTERNAL` is given for a stream that is not capturing.
+    why: The flag asks for an event node in the graph that is being captured. Without a capture there is no such graph: the call returns
+      CUDA_ERROR_ILLEGAL_STATE, and nothing is recorded or waited for.
+    instead: Give the flag only while the stream is capturing (`cuStreamIsCapturing`), and no flags otherwise.
+    limits: Streams and events of which it was not seen where they came from are not judged.
     """
 
     code = "CV310"

@@ -14,20 +14,15 @@ if TYPE_CHECKING:
 
 class EventInterprocessOtherContext(Rule):
     """
-    ## What it checks
-    A stream of one context waits (`cuStreamWaitEvent`) for an event of another that was created with `CU_EVENT_INTERPROCESS`:
-    of another device, or of a second context of the same device. Or all streams of a context do (`cuCtxWaitEvent`).
-
-    ## Why it is wrong
-    The driver dies of SIGSEGV in the call, whether or not the event was recorded before. No document says so, and streams
-    do wait for ordinary events of any context and device.
-
-    ## Use instead
-    Wait for an ordinary event, recorded beside the shared one; or for the event that `cuIpcOpenEventHandle` opens in the other process.
-
-    ## Limits
-    Events and streams of which it was not seen where they came from are not judged. Waits of streams that were created are stored, and
-    so reported, only with `--record full`.
+    checks: A stream of one context waits (`cuStreamWaitEvent`) for an event of another that was created with `CU_EVENT_INTERPROCESS`:
+      of another device, or of a second context of the same device. Or all streams of a context do (`cuCtxWaitEvent`).
+    why: The driver dies of SIGSEGV in the call, whether or not the event was recorded before. No document says so, and streams
+      do wait for ordinary events of any context and device.
+    instead:
+      Wait for an ordinary event, recorded beside the shared one; or for the event that `cuIpcOpenEventHandle` opens in the other process.
+    limits:
+      Events and streams of which it was not seen where they came from are not judged. Waits of streams that were created are stored, and
+      so reported, only with `--record full`.
     """
 
     code = "CV312"

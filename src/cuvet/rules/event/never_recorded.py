@@ -14,19 +14,12 @@ if TYPE_CHECKING:
 
 class EventNeverRecorded(Rule):
     """
-    ## What it checks
-    The elapsed time between two events is asked for, of which one was never recorded.
-
-    ## Why it is wrong
-    An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
-
-    ## Use instead
-    Record both events before asking, and wait for the second (`cuEventSynchronize`). If the record is made under a condition,
-    ask under the same one.
-
-    ## Limits
-    Waiting for or querying an event that was never recorded is allowed: it stands for no work. Events of which the creation was
-    not seen are not judged.
+    checks: The elapsed time between two events is asked for, of which one was never recorded.
+    why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
+    instead: Record both events before asking, and wait for the second (`cuEventSynchronize`). If the record is made under a condition,
+      ask under the same one.
+    limits: Waiting for or querying an event that was never recorded is allowed: it stands for no work. Events of which the creation was
+      not seen are not judged.
     """
 
     code = "CV308"

@@ -13,18 +13,11 @@ if TYPE_CHECKING:
 
 class EventNotInterprocess(Rule):
     """
-    ## What it checks
-    A handle for other processes is asked for (`cuIpcGetEventHandle`), and not given, of an event that was created without
-    `CU_EVENT_INTERPROCESS`.
-
-    ## Why it is wrong
-    Whether an event can be shared is settled when it is created. The call returns CUDA_ERROR_INVALID_HANDLE.
-
-    ## Use instead
-    Create the event with `CU_EVENT_INTERPROCESS` and `CU_EVENT_DISABLE_TIMING`.
-
-    ## Limits
-    Events of which the creation was not seen are not judged.
+    checks: A handle for other processes is asked for (`cuIpcGetEventHandle`), and not given, of an event that was created without
+      `CU_EVENT_INTERPROCESS`.
+    why: Whether an event can be shared is settled when it is created. The call returns CUDA_ERROR_INVALID_HANDLE.
+    instead: Create the event with `CU_EVENT_INTERPROCESS` and `CU_EVENT_DISABLE_TIMING`.
+    limits: Events of which the creation was not seen are not judged.
     """
 
     code = "CV311"

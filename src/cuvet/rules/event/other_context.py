@@ -15,20 +15,13 @@ _RECORD_EXTERNAL = 1
 
 class EventOtherContext(Rule):
     """
-    ## What it checks
-    An event is recorded on a stream of another context, or on all streams of it (`cuCtxRecordEvent`): another device, or a second
-    context of the same device. The streams of a green context are the primary context's of its device.
-
-    ## Why it is wrong
-    Event and stream must be from the same context, otherwise CUDA_ERROR_INVALID_HANDLE is returned. An event belongs to the
-    context that was current when it was created; with the runtime, to the device of the last `cudaSetDevice`.
-
-    ## Use instead
-    Create the event while the stream's context (or device) is current; keep one set of events per device. Waiting is
-    different: `cuStreamWaitEvent` takes an event of any context and device.
-
-    ## Limits
-    Events and streams of which it was not seen where they came from are not judged.
+    checks: An event is recorded on a stream of another context, or on all streams of it (`cuCtxRecordEvent`): another device, or a second
+      context of the same device. The streams of a green context are the primary context's of its device.
+    why: Event and stream must be from the same context, otherwise CUDA_ERROR_INVALID_HANDLE is returned. An event belongs to the
+      context that was current when it was created; with the runtime, to the device of the last `cudaSetDevice`.
+    instead: Create the event while the stream's context (or device) is current; keep one set of events per device. Waiting is
+      different: `cuStreamWaitEvent` takes an event of any context and device.
+    limits: Events and streams of which it was not seen where they came from are not judged.
     """
 
     code = "CV306"

@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 class EventTimingDisabled(Rule):
     """
-    ## What it checks
-    The elapsed time of an event is asked for that was created with `CU_EVENT_DISABLE_TIMING` (`cudaEventDisableTiming`).
-
-    ## Why it is wrong
-    Such an event keeps no time, and the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work are often created
-    this way, for the flag is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
-
-    ## Use instead
-    Create both events without the flag when time is measured.
-
-    ## Limits
-    Events of which the creation was not seen are not judged.
+    checks: The elapsed time of an event is asked for that was created with `CU_EVENT_DISABLE_TIMING` (`cudaEventDisableTiming`).
+    why: Such an event keeps no time, and the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work are often created
+      this way, for the flag is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
+    instead: Create both events without the flag when time is measured.
+    limits: Events of which the creation was not seen are not judged.
     """
 
     code = "CV307"

@@ -34,20 +34,13 @@ _RUNTIME_OWN = frozenset({Kind.MODULE, Kind.LIBRARY})
 
 class ExitCallAfterShutdown(Rule):
     """
-    ## What it checks
-    A call that creates, frees or uses something is made after the driver has shut down: from a destructor of a
-    static object, or from a function given to ``atexit`` before CUDA was initialised.
-
-    ## Why it is wrong
-    When the process exits, the driver gives everything back in an exit handler of its own. What runs after it finds
-    no driver: nothing is freed and nothing is waited for.
-
-    ## Use instead
-    End CUDA objects before ``main`` returns. Let static objects that hold them be ended explicitly, or leave them
-    to the driver.
-
-    ## Limits
-    Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time.
+    checks: A call that creates, frees or uses something is made after the driver has shut down: from a destructor of a
+      static object, or from a function given to ``atexit`` before CUDA was initialised.
+    why: When the process exits, the driver gives everything back in an exit handler of its own. What runs after it finds
+      no driver: nothing is freed and nothing is waited for.
+    instead: End CUDA objects before ``main`` returns. Let static objects that hold them be ended explicitly, or leave them
+      to the driver.
+    limits: Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time.
     """
 
     code = "CV931"

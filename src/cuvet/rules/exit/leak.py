@@ -14,21 +14,14 @@ if TYPE_CHECKING:
 
 class LeakedAtExit(Rule):
     """
-    ## What it checks
-    With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and
-    never ended, by the place where they were made.
-
-    ## Why it is wrong
-    At the end of the process everything is given back, so a leak there does no harm. One that is repeated while the
-    program runs does.
-
-    ## Use instead
-    End each object when its last user is done. Look first at places with many repeats.
-
-    ## Limits
-    Objects that are kept on purpose until the end, by the program or by a library, are reported too. Modules,
-    libraries and contexts are not. Without ``--leaks`` a hint says so where one line of the program's own code, not
-    of a library or package, made a hundred objects of a kind that are left when it ends with exit code 0.
+    checks: With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and
+      never ended, by the place where they were made.
+    why: At the end of the process everything is given back, so a leak there does no harm. One that is repeated while the
+      program runs does.
+    instead: End each object when its last user is done. Look first at places with many repeats.
+    limits: Objects that are kept on purpose until the end, by the program or by a library, are reported too. Modules,
+      libraries and contexts are not. Without ``--leaks`` a hint says so where one line of the program's own code, not
+      of a library or package, made a hundred objects of a kind that are left when it ends with exit code 0.
     """
 
     code = "CV941"

@@ -14,20 +14,13 @@ if TYPE_CHECKING:
 
 class FunctionOtherContext(Rule):
     """
-    ## What it checks
-    A function (`CUfunction`) is launched, and the launch fails, while another context is current than the one its module was
-    loaded in, on a stream that is not of that one either.
-
-    ## Why it is wrong
-    A module is loaded into the context that was current, and its functions can run there only. Caching a function once and
-    launching it on every device is the usual way to this.
-
-    ## Use instead
-    Load the module once per context and cache functions per device; or load a library (`cuLibraryLoadData`), whose kernels
-    (`CUkernel`) can be launched in every context.
-
-    ## Limits
-    Reported only when the launch fails.
+    checks: A function (`CUfunction`) is launched, and the launch fails, while another context is current than the one its module was
+      loaded in, on a stream that is not of that one either.
+    why: A module is loaded into the context that was current, and its functions can run there only. Caching a function once and
+      launching it on every device is the usual way to this.
+    instead: Load the module once per context and cache functions per device; or load a library (`cuLibraryLoadData`), whose kernels
+      (`CUkernel`) can be launched in every context.
+    limits: Reported only when the launch fails.
     """
 
     code = "CV616"

@@ -13,18 +13,11 @@ if TYPE_CHECKING:
 
 class GraphChildOfItself(Rule):
     """
-    ## What it checks
-    A graph is added to itself as a child (`cuGraphAddChildGraphNode`).
-
-    ## Why it is wrong
-    The call clones the child into the new node, and the new node is part of that child. It was recorded to die of SIGSEGV inside the
-    driver every time, with no error code.
-
-    ## Use instead
-    Add a clone of the graph (`cuGraphClone`).
-
-    ## Limits
-    None known.
+    checks: A graph is added to itself as a child (`cuGraphAddChildGraphNode`).
+    why: The call clones the child into the new node, and the new node is part of that child. It was recorded to die of SIGSEGV inside the
+      driver every time, with no error code.
+    instead: Add a clone of the graph (`cuGraphClone`).
+    limits: None known.
     """
 
     code = "CV707"

@@ -14,17 +14,11 @@ if TYPE_CHECKING:
 
 class GraphDependencyMissing(Rule):
     """
-    ## What it checks
-    `cuGraphRemoveDependencies` removes an edge between two nodes that no edge joins, and fails.
-
-    ## Why it is wrong
-    There is no such edge: it was never added, was removed before, or goes the other way round. The driver returns CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Ask `cuGraphNodeGetDependencies` which edges there are; keep the order (from, to).
-
-    ## Limits
-    Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
+    checks: `cuGraphRemoveDependencies` removes an edge between two nodes that no edge joins, and fails.
+    why: There is no such edge: it was never added, was removed before, or goes the other way round. The driver returns
+      CUDA_ERROR_INVALID_VALUE.
+    instead: Ask `cuGraphNodeGetDependencies` which edges there are; keep the order (from, to).
+    limits: Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
     """
 
     code = "CV709"

@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 class GraphDependencyTwice(Rule):
     """
-    ## What it checks
-    `cuGraphAddDependencies` adds an edge between two nodes that are joined by it already, and fails.
-
-    ## Why it is wrong
-    The edge may have been given to the call that added the second node (`dependencies`), or to an earlier call.
-    The driver returns CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Give each dependency once: when the node is added, or afterwards.
-
-    ## Limits
-    Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
+    checks: `cuGraphAddDependencies` adds an edge between two nodes that are joined by it already, and fails.
+    why: The edge may have been given to the call that added the second node (`dependencies`), or to an earlier call.
+      The driver returns CUDA_ERROR_INVALID_VALUE.
+    instead: Give each dependency once: when the node is added, or afterwards.
+    limits: Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
     """
 
     code = "CV708"

@@ -14,20 +14,13 @@ if TYPE_CHECKING:
 
 class GraphEventDestroyed(Rule):
     """
-    ## What it checks
-    A graph is instantiated, or an executable graph launched, of which a node records or waits for an event that was destroyed.
-
-    ## Why it is wrong
-    The graph does not keep the event alive, and the driver still uses it when it builds the executable graph and when it launches it.
-    Half of the recorded instantiations died of SIGSEGV inside the driver; the others returned no error.
-
-    ## Use instead
-    Destroy the event after the graph, its clones and the executable graphs made from them; or give the node another event first
-    (`cuGraphEventRecordNodeSetEvent`, `cuGraphExecEventRecordNodeSetEvent`).
-
-    ## Limits
-    Launches are stored, and so reported, only with `--record full`. Once a node of an executable graph was given
-    another event, that is the only one which is known of the graph. Nodes that were added to a child graph in its place are not followed.
+    checks: A graph is instantiated, or an executable graph launched, of which a node records or waits for an event that was destroyed.
+    why: The graph does not keep the event alive, and the driver still uses it when it builds the executable graph and when it launches it.
+      Half of the recorded instantiations died of SIGSEGV inside the driver; the others returned no error.
+    instead: Destroy the event after the graph, its clones and the executable graphs made from them; or give the node another event first
+      (`cuGraphEventRecordNodeSetEvent`, `cuGraphExecEventRecordNodeSetEvent`).
+    limits: Launches are stored, and so reported, only with `--record full`. Once a node of an executable graph was given
+      another event, that is the only one which is known of the graph. Nodes that were added to a child graph in its place are not followed.
     """
 
     code = "CV705"

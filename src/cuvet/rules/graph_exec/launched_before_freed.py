@@ -14,20 +14,14 @@ if TYPE_CHECKING:
 
 class GraphExecLaunchedBeforeFreed(Rule):
     """
-    ## What it checks
-    An executable graph that allocates memory, and does not free it, is launched again, and the launch fails.
-
-    ## Why it is wrong
-    Its memory is still allocated from the launch before, and there is only one of it. The launch returns CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Free the memory between the launches (`cuMemFreeAsync`, or a graph with free nodes), add free nodes to the graph itself, or
-    instantiate it with `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
-
-    ## Limits
-    Reported only when the launch fails, of graphs whose nodes were all seen added, or all captured; launches that succeed are stored
-    only with `--record full`. Which addresses nodes that were added were given is not known:
-    after a free of memory that no call was seen to allocate, the graph's memory counts as freed.
+    checks: An executable graph that allocates memory, and does not free it, is launched again, and the launch fails.
+    why: Its memory is still allocated from the launch before, and there is only one of it. The launch returns CUDA_ERROR_INVALID_VALUE.
+    instead: Free the memory between the launches (`cuMemFreeAsync`, or a graph with free nodes), add free nodes to the graph itself, or
+      instantiate it with `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
+    limits:
+      Reported only when the launch fails, of graphs whose nodes were all seen added, or all captured; launches that succeed are stored
+      only with `--record full`. Which addresses nodes that were added were given is not known:
+      after a free of memory that no call was seen to allocate, the graph's memory counts as freed.
     """
 
     code = "CV726"

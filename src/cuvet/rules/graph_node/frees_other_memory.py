@@ -14,20 +14,14 @@ if TYPE_CHECKING:
 
 class GraphNodeFreesOtherMemory(Rule):
     """
-    ## What it checks
-    A node is added that is to free memory that no graph allocates, or that a node of this graph frees already, and the call fails.
-
-    ## Why it is wrong
-    Such a node can only free what a node of a graph allocates, and each graph frees it at most once. The driver returns
-    CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Free the address that `cuGraphAddMemAllocNode` wrote into `dptr` of its parameters, with one node on every path. Free other memory
-    outside of the graph.
-
-    ## Limits
-    Reported only when the call fails. An address that no call is known to have allocated is judged only as long as no graph
-    allocates any.
+    checks: A node is added that is to free memory that no graph allocates, or that a node of this graph frees already, and the call fails.
+    why: Such a node can only free what a node of a graph allocates, and each graph frees it at most once. The driver returns
+      CUDA_ERROR_INVALID_VALUE.
+    instead:
+      Free the address that `cuGraphAddMemAllocNode` wrote into `dptr` of its parameters, with one node on every path. Free other memory
+      outside of the graph.
+    limits: Reported only when the call fails. An address that no call is known to have allocated is judged only as long as no graph
+      allocates any.
     """
 
     code = "CV747"

@@ -14,17 +14,10 @@ if TYPE_CHECKING:
 
 class GraphNodeNotCloned(Rule):
     """
-    ## What it checks
-    A node is looked for (`cuGraphNodeFindInClone`), and the call fails, in a graph that is no clone of the node's graph.
-
-    ## Why it is wrong
-    Only a clone knows which of its nodes stands for which of the original. The call returns CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Give a node of the graph that was cloned, and the graph that `cuGraphClone` made of it.
-
-    ## Limits
-    Reported only when the call fails.
+    checks: A node is looked for (`cuGraphNodeFindInClone`), and the call fails, in a graph that is no clone of the node's graph.
+    why: Only a clone knows which of its nodes stands for which of the original. The call returns CUDA_ERROR_INVALID_VALUE.
+    instead: Give a node of the graph that was cloned, and the graph that `cuGraphClone` made of it.
+    limits: Reported only when the call fails.
     """
 
     code = "CV745"

@@ -14,20 +14,14 @@ if TYPE_CHECKING:
 
 class GraphNodeOfMemoryGraph(Rule):
     """
-    ## What it checks
-    A node is destroyed, or a dependency removed, and the call fails, in a graph that allocates or frees memory: it has such
-    nodes, or was captured while `cuMemAllocAsync` or `cuMemFreeAsync` was called on a stream of the
-    capture.
-
-    ## Why it is wrong
-    Nodes and edges of such a graph cannot be deleted: the call returns CUDA_ERROR_NOT_SUPPORTED.
-
-    ## Use instead
-    Build the graph anew without the node; or switch the node off in the executable graph (`cuGraphNodeSetEnabled`, for kernel, memset
-    and memcpy nodes).
-
-    ## Limits
-    Reported only when the call fails. Memory nodes of a child graph are not looked at.
+    checks: A node is destroyed, or a dependency removed, and the call fails, in a graph that allocates or frees memory: it has such
+      nodes, or was captured while `cuMemAllocAsync` or `cuMemFreeAsync` was called on a stream of the
+      capture.
+    why: Nodes and edges of such a graph cannot be deleted: the call returns CUDA_ERROR_NOT_SUPPORTED.
+    instead:
+      Build the graph anew without the node; or switch the node off in the executable graph (`cuGraphNodeSetEnabled`, for kernel, memset
+      and memcpy nodes).
+    limits: Reported only when the call fails. Memory nodes of a child graph are not looked at.
     """
 
     code = "CV744"

@@ -7,19 +7,12 @@ from cuvet.rules.rule import CRASH
 
 class GraphNodeUseAfterGraphDestroy(ParentGone):
     """
-    ## What it checks
-    A call uses or destroys a node whose graph was destroyed.
-
-    ## Why it is wrong
-    Destroying a graph destroys its nodes. The call was measured to die of SIGSEGV inside the driver, with no error code.
-
-    ## Use instead
-    Forget the nodes together with their graph. Nodes of an executable graph are named by the node of the graph it was made from:
-    keep that graph as long as they are updated.
-
-    ## Limits
-    Nodes that were captured, and not added one by one, are not known, and they can get the handles of nodes that ended: a call that
-    succeeds is not reported, and of a node that had ended when a capture began only one in which the process dies.
+    checks: A call uses or destroys a node whose graph was destroyed.
+    why: Destroying a graph destroys its nodes. The call was measured to die of SIGSEGV inside the driver, with no error code.
+    instead: Forget the nodes together with their graph. Nodes of an executable graph are named by the node of the graph it was made from:
+      keep that graph as long as they are updated.
+    limits: Nodes that were captured, and not added one by one, are not known, and they can get the handles of nodes that ended: a call that
+      succeeds is not reported, and of a node that had ended when a capture began only one in which the process dies.
     """
 
     code = "CV742"

@@ -21,20 +21,14 @@ _SWITCHES = frozenset({"cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled"})
 
 class GraphNodeWrongType(Rule):
     """
-    ## What it checks
-    A call that is for graph nodes of one type is given a node of another, and fails: the parameters of a kernel are asked of an
-    empty node, a host node is switched off.
-
-    ## Why it is wrong
-    Each type of node has parameters of its own. In an executable graph only kernel, memset and memcpy nodes can be switched on
-    and off. The driver returns CUDA_ERROR_INVALID_VALUE, and `cuGraphExecChildGraphNodeSetParams`
-    CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.
-
-    ## Use instead
-    Ask `cuGraphNodeGetType` for the type of a node that the program did not add itself. Switch off a kernel, memset or memcpy node.
-
-    ## Limits
-    Reported only when the call fails. Nodes that were captured or cloned are not judged.
+    checks: A call that is for graph nodes of one type is given a node of another, and fails: the parameters of a kernel are asked of an
+      empty node, a host node is switched off.
+    why: Each type of node has parameters of its own. In an executable graph only kernel, memset and memcpy nodes can be switched on
+      and off. The driver returns CUDA_ERROR_INVALID_VALUE, and `cuGraphExecChildGraphNodeSetParams`
+      CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.
+    instead:
+      Ask `cuGraphNodeGetType` for the type of a node that the program did not add itself. Switch off a kernel, memset or memcpy node.
+    limits: Reported only when the call fails. Nodes that were captured or cloned are not judged.
     """
 
     code = "CV746"

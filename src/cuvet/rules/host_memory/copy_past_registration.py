@@ -13,19 +13,12 @@ if TYPE_CHECKING:
 
 class HostMemoryCopyPastRegistration(Rule):
     """
-    ## What it checks
-    A copy to or from the host starts in registered memory, reaches past the end of the registration, and fails.
-
-    ## Why it is wrong
-    The driver takes a host address that is registered for an address in that registration, and refuses copies that leave it with
-    CUDA_ERROR_INVALID_VALUE, although the memory behind may be the program's own, or registered too. A copy that starts
-    before the registration succeeds.
-
-    ## Use instead
-    Register the whole buffer at once, or copy in pieces that end where the registration ends.
-
-    ## Limits
-    Seen for `cuMemcpyHtoD`, `cuMemcpyDtoH` and the same on a stream; other copies are not looked at.
+    checks: A copy to or from the host starts in registered memory, reaches past the end of the registration, and fails.
+    why: The driver takes a host address that is registered for an address in that registration, and refuses copies that leave it with
+      CUDA_ERROR_INVALID_VALUE, although the memory behind may be the program's own, or registered too. A copy that starts
+      before the registration succeeds.
+    instead: Register the whole buffer at once, or copy in pieces that end where the registration ends.
+    limits: Seen for `cuMemcpyHtoD`, `cuMemcpyDtoH` and the same on a stream; other copies are not looked at.
     """
 
     code = "CV517"

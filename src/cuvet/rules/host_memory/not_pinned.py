@@ -13,18 +13,11 @@ if TYPE_CHECKING:
 
 class HostMemoryNotPinned(Rule):
     """
-    ## What it checks
-    The device address of host memory is asked for that is neither allocated as pinned memory nor registered,
-    or not any more, and the call fails.
-
-    ## Why it is wrong
-    Only pinned memory has a device address. The driver refuses others with CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Allocate the memory with `cuMemHostAlloc` (`cudaHostAlloc`), or register it first, and look at the status of that call.
-
-    ## Limits
-    Memory that was pinned before the first call that was seen is not known; a call that succeeds is never reported.
+    checks: The device address of host memory is asked for that is neither allocated as pinned memory nor registered,
+      or not any more, and the call fails.
+    why: Only pinned memory has a device address. The driver refuses others with CUDA_ERROR_INVALID_VALUE.
+    instead: Allocate the memory with `cuMemHostAlloc` (`cudaHostAlloc`), or register it first, and look at the status of that call.
+    limits: Memory that was pinned before the first call that was seen is not known; a call that succeeds is never reported.
     """
 
     code = "CV516"

@@ -5,18 +5,11 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterBadFlags(RegistrationRule):
     """
-    ## What it checks
-    The flags have bits that no registration flag has, or CU_MEMHOSTREGISTER_IOMEMORY is given for ordinary memory.
-
-    ## Why it is wrong
-    The driver refuses unknown bits. IOMEMORY is for memory of another device that is mapped into the process.
-
-    ## Use instead
-    The flags are 1 PORTABLE, 2 DEVICEMAP, 4 IOMEMORY, 8 READ_ONLY. Flags of `cuMemHostAlloc` mean other things: 4
-    is WRITECOMBINED there.
-
-    ## Limits
-    That memory is ordinary is looked at only when a registration fails.
+    checks: The flags have bits that no registration flag has, or CU_MEMHOSTREGISTER_IOMEMORY is given for ordinary memory.
+    why: The driver refuses unknown bits. IOMEMORY is for memory of another device that is mapped into the process.
+    instead: The flags are 1 PORTABLE, 2 DEVICEMAP, 4 IOMEMORY, 8 READ_ONLY. Flags of `cuMemHostAlloc` mean other things: 4
+      is WRITECOMBINED there.
+    limits: That memory is ordinary is looked at only when a registration fails.
     """
 
     code = "CV509"

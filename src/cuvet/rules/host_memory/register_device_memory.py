@@ -5,17 +5,10 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterDeviceMemory(RegistrationRule):
     """
-    ## What it checks
-    Device memory or managed memory is given to a host registration.
-
-    ## Why it is wrong
-    Only memory of the host can be registered. The driver refuses a range that CUDA allocated.
-
-    ## Use instead
-    Use device and managed memory as it is.
-
-    ## Limits
-    Memory of libraries that were not watched is not recognised.
+    checks: Device memory or managed memory is given to a host registration.
+    why: Only memory of the host can be registered. The driver refuses a range that CUDA allocated.
+    instead: Use device and managed memory as it is.
+    limits: Memory of libraries that were not watched is not recognised.
     """
 
     code = "CV505"

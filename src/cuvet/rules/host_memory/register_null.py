@@ -5,17 +5,10 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterNull(RegistrationRule):
     """
-    ## What it checks
-    The address given to a host registration is NULL.
-
-    ## Why it is wrong
-    There is no memory at NULL. It is usually an allocation that failed, or a buffer that is made later.
-
-    ## Use instead
-    Register the buffer after it was allocated, and check the allocation.
-
-    ## Limits
-    None.
+    checks: The address given to a host registration is NULL.
+    why: There is no memory at NULL. It is usually an allocation that failed, or a buffer that is made later.
+    instead: Register the buffer after it was allocated, and check the allocation.
+    limits: None.
     """
 
     code = "CV501"

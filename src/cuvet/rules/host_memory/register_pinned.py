@@ -5,18 +5,11 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterPinned(RegistrationRule):
     """
-    ## What it checks
-    Memory that `cuMemHostAlloc` or `cuMemAllocHost` (`cudaMallocHost`, `cudaHostAlloc`) allocated, or a part of it,
-    is registered.
-
-    ## Why it is wrong
-    Such memory is page-locked and mapped from the start. Registering it fails; so does unregistering it.
-
-    ## Use instead
-    Use the memory as it is. Register only memory that CUDA did not allocate.
-
-    ## Limits
-    Pinned memory of libraries that were not watched is not recognised.
+    checks: Memory that `cuMemHostAlloc` or `cuMemAllocHost` (`cudaMallocHost`, `cudaHostAlloc`) allocated, or a part of it,
+      is registered.
+    why: Such memory is page-locked and mapped from the start. Registering it fails; so does unregistering it.
+    instead: Use the memory as it is. Register only memory that CUDA did not allocate.
+    limits: Pinned memory of libraries that were not watched is not recognised.
     """
 
     code = "CV503"

@@ -5,17 +5,10 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterSizeZero(RegistrationRule):
     """
-    ## What it checks
-    A host registration is given a size of zero.
-
-    ## Why it is wrong
-    The driver refuses it. An empty buffer is enough to make a program fail that never fails otherwise.
-
-    ## Use instead
-    Skip the registration, and the unregistration, of empty buffers.
-
-    ## Limits
-    None.
+    checks: A host registration is given a size of zero.
+    why: The driver refuses it. An empty buffer is enough to make a program fail that never fails otherwise.
+    instead: Skip the registration, and the unregistration, of empty buffers.
+    limits: None.
     """
 
     code = "CV502"

@@ -5,19 +5,12 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterUnmapped(RegistrationRule):
     """
-    ## What it checks
-    Part of the range is no memory of the process: never mapped, unmapped before, behind the end of its mapping, or
-    mapped without access.
-
-    ## Why it is wrong
-    There are no pages to pin. A size that is too large by one element is enough, when it crosses the end of the
-    mapping.
-
-    ## Use instead
-    Register exactly the bytes of the buffer, while it lives.
-
-    ## Limits
-    Looked at only when a registration fails. Freed memory that is still mapped is registered without an error.
+    checks: Part of the range is no memory of the process: never mapped, unmapped before, behind the end of its mapping, or
+      mapped without access.
+    why: There are no pages to pin. A size that is too large by one element is enough, when it crosses the end of the
+      mapping.
+    instead: Register exactly the bytes of the buffer, while it lives.
+    limits: Looked at only when a registration fails. Freed memory that is still mapped is registered without an error.
     """
 
     code = "CV507"

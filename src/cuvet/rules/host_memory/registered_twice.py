@@ -5,20 +5,13 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisteredTwice(RegistrationRule):
     """
-    ## What it checks
-    A range is registered that overlaps a registered one. Often the buffer was freed without being unregistered, and
-    a new buffer has its addresses.
-
-    ## Why it is wrong
-    A registration stays until it is ended, also when the memory is freed or unmapped. The driver refuses ranges
-    that share bytes with it.
-
-    ## Use instead
-    Let one owner register a buffer, and unregister it before the buffer is freed. Ranges that only touch each other
-    may both be registered.
-
-    ## Limits
-    That the earlier buffer was freed meanwhile is not seen: frees of ordinary memory are no CUDA calls.
+    checks: A range is registered that overlaps a registered one. Often the buffer was freed without being unregistered, and
+      a new buffer has its addresses.
+    why: A registration stays until it is ended, also when the memory is freed or unmapped. The driver refuses ranges
+      that share bytes with it.
+    instead: Let one owner register a buffer, and unregister it before the buffer is freed. Ranges that only touch each other
+      may both be registered.
+    limits: That the earlier buffer was freed meanwhile is not seen: frees of ordinary memory are no CUDA calls.
     """
 
     code = "CV504"

@@ -12,20 +12,13 @@ if TYPE_CHECKING:
 
 class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     """
-    ## What it checks
-    Registered memory is not all mapped any more when it is unregistered, or when a registration of the same
-    addresses fails: it was freed or unmapped first.
-
-    ## Why it is wrong
-    A registration outlives the memory. The device goes on reading and writing the old pages, while the host sees
-    new ones at the same addresses, and the addresses cannot be registered again.
-
-    ## Use instead
-    Unregister memory before it is freed or unmapped.
-
-    ## Limits
-    Seen at these two calls only, and only if part of the old range is unmapped still: not if all of it was mapped
-    again, nor if ``free`` kept the pages for later. Copies from unmapped memory, which succeed, are not looked at.
+    checks: Registered memory is not all mapped any more when it is unregistered, or when a registration of the same
+      addresses fails: it was freed or unmapped first.
+    why: A registration outlives the memory. The device goes on reading and writing the old pages, while the host sees
+      new ones at the same addresses, and the addresses cannot be registered again.
+    instead: Unregister memory before it is freed or unmapped.
+    limits: Seen at these two calls only, and only if part of the old range is unmapped still: not if all of it was mapped
+      again, nor if ``free`` kept the pages for later. Copies from unmapped memory, which succeed, are not looked at.
     """
 
     code = "CV515"

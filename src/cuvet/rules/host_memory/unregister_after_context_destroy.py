@@ -5,18 +5,11 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
     """
-    ## What it checks
-    A range is unregistered after the context in which it was registered was destroyed by `cuCtxDestroy` (or by the last
-    `cuDevicePrimaryCtxRelease`).
-
-    ## Why it is wrong
-    The registration belongs to the context. The memory itself is still there, and may be registered again.
-
-    ## Use instead
-    Unregister before the context is destroyed.
-
-    ## Limits
-    Reported only when the call fails. Resets of the device are the subject of `device-use-after-reset`.
+    checks: A range is unregistered after the context in which it was registered was destroyed by `cuCtxDestroy` (or by the last
+      `cuDevicePrimaryCtxRelease`).
+    why: The registration belongs to the context. The memory itself is still there, and may be registered again.
+    instead: Unregister before the context is destroyed.
+    limits: Reported only when the call fails. Resets of the device are the subject of `device-use-after-reset`.
     """
 
     code = "CV514"

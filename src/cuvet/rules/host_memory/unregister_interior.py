@@ -5,17 +5,10 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryUnregisterInterior(RegistrationRule):
     """
-    ## What it checks
-    An unregistration is given an address inside a registered range that is not its start.
-
-    ## Why it is wrong
-    A range is named by the address that was registered. The call fails and the range stays registered.
-
-    ## Use instead
-    Keep the pointer that was registered.
-
-    ## Limits
-    None.
+    checks: An unregistration is given an address inside a registered range that is not its start.
+    why: A range is named by the address that was registered. The call fails and the range stays registered.
+    instead: Keep the pointer that was registered.
+    limits: None.
     """
 
     code = "CV512"

@@ -5,21 +5,16 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryUnregisterNeverRegistered(RegistrationRule):
     """
-    ## What it checks
-    An address is unregistered that no registration was given: NULL, another pointer of the program, device memory, memory that moved
-    since it was registered.
-
-    ## Why it is wrong
-    There is nothing to end. Often the registration before failed and its status was not looked at; or the buffer grew: a
-    `std::vector` or `realloc` that moves it gives the old addresses back, and they stay registered.
-
-    ## Use instead
-    Remember whether the registration succeeded, and unregister the same pointer. Unregister a buffer before it can move, and
-    register it again afterwards.
-
-    ## Limits
-    Registrations by libraries that were not watched are not recognised. That memory moved is seen if its old addresses are not mapped
-    when the call fails, and it is among the last 64 registrations.
+    checks:
+      An address is unregistered that no registration was given: NULL, another pointer of the program, device memory, memory that moved
+      since it was registered.
+    why: There is nothing to end. Often the registration before failed and its status was not looked at; or the buffer grew: a
+      `std::vector` or `realloc` that moves it gives the old addresses back, and they stay registered.
+    instead: Remember whether the registration succeeded, and unregister the same pointer. Unregister a buffer before it can move, and
+      register it again afterwards.
+    limits:
+      Registrations by libraries that were not watched are not recognised. That memory moved is seen if its old addresses are not mapped
+      when the call fails, and it is among the last 64 registrations.
     """
 
     code = "CV510"

@@ -5,17 +5,10 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryUnregisterPinned(RegistrationRule):
     """
-    ## What it checks
-    Memory of `cuMemHostAlloc` or `cuMemAllocHost` is unregistered.
-
-    ## Why it is wrong
-    It was not registered but allocated. It stays pinned until it is freed.
-
-    ## Use instead
-    Free it with `cuMemFreeHost` (`cudaFreeHost`).
-
-    ## Limits
-    None.
+    checks: Memory of `cuMemHostAlloc` or `cuMemAllocHost` is unregistered.
+    why: It was not registered but allocated. It stays pinned until it is freed.
+    instead: Free it with `cuMemFreeHost` (`cudaFreeHost`).
+    limits: None.
     """
 
     code = "CV513"

@@ -5,17 +5,10 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryUnregisteredTwice(RegistrationRule):
     """
-    ## What it checks
-    A range is unregistered that was unregistered before.
-
-    ## Why it is wrong
-    The registration ended with the first call.
-
-    ## Use instead
-    Let one owner unregister each buffer.
-
-    ## Limits
-    When the address was registered again in between, the call is a valid one.
+    checks: A range is unregistered that was unregistered before.
+    why: The registration ended with the first call.
+    instead: Let one owner unregister each buffer.
+    limits: When the address was registered again in between, the call is a valid one.
     """
 
     code = "CV511"

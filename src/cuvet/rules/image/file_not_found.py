@@ -12,18 +12,11 @@ if TYPE_CHECKING:
 
 class ImageFileNotFound(Rule):
     """
-    ## What it checks
-    The file named in a load does not exist or cannot be opened. Often the text of the image is passed where its
-    file name is wanted.
-
-    ## Why it is wrong
-    There is nothing to load, and later calls have no function to launch.
-
-    ## Use instead
-    Use a path that does not depend on the working directory. For an image in memory there is `cuModuleLoadData`.
-
-    ## Limits
-    None.
+    checks: The file named in a load does not exist or cannot be opened. Often the text of the image is passed where its
+      file name is wanted.
+    why: There is nothing to load, and later calls have no function to launch.
+    instead: Use a path that does not depend on the working directory. For an image in memory there is `cuModuleLoadData`.
+    limits: None.
     """
 
     code = "CV657"

@@ -16,19 +16,12 @@ _OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (
 
 class ImageNoSuchFunction(Rule):
     """
-    ## What it checks
-    A function of a module, or a kernel of a library, is asked for by a name that the image does not have.
-
-    ## Why it is wrong
-    The name in the image is the mangled one, unless the kernel is `extern "C"`. A template that nothing
-    instantiates, or code that was not compiled for this GPU, is not there at all.
-
-    ## Use instead
-    Declare the kernel `extern "C"`, or use the mangled name (`cuobjdump -symbols`, `nvrtcGetLoweredName`).
-
-    ## Limits
-    A program may ask on purpose, to find out what an image has; then this is no mistake, therefore a note.
-    Variables are not checked.
+    checks: A function of a module, or a kernel of a library, is asked for by a name that the image does not have.
+    why: The name in the image is the mangled one, unless the kernel is `extern "C"`. A template that nothing
+      instantiates, or code that was not compiled for this GPU, is not there at all.
+    instead: Declare the kernel `extern "C"`, or use the mangled name (`cuobjdump -symbols`, `nvrtcGetLoweredName`).
+    limits: A program may ask on purpose, to find out what an image has; then this is no mistake, therefore a note.
+      Variables are not checked.
     """
 
     code = "CV658"

@@ -12,20 +12,13 @@ if TYPE_CHECKING:
 
 class ImageNotRecognised(Rule):
     """
-    ## What it checks
-    The bytes given to a load that fails are neither cubin, fatbin nor PTX: text that is no PTX, zeros, an ELF file
-    for the CPU.
-
-    ## Why it is wrong
-    The driver recognises an image by its first bytes. Often a file was not found or not read, or the wrong one was:
-    a shared object, a source file.
-
-    ## Use instead
-    Load what nvcc, NVRTC or ptxas produced. PTX begins with `.version` after its comments.
-
-    ## Limits
-    At most the first 4096 bytes are looked at. Loads from files are recognised only if the file could be looked at
-    when the call was made.
+    checks: The bytes given to a load that fails are neither cubin, fatbin nor PTX: text that is no PTX, zeros, an ELF file
+      for the CPU.
+    why: The driver recognises an image by its first bytes. Often a file was not found or not read, or the wrong one was:
+      a shared object, a source file.
+    instead: Load what nvcc, NVRTC or ptxas produced. PTX begins with `.version` after its comments.
+    limits: At most the first 4096 bytes are looked at. Loads from files are recognised only if the file could be looked at
+      when the call was made.
     """
 
     code = "CV651"

@@ -13,18 +13,11 @@ if TYPE_CHECKING:
 
 class ImagePtxNotCompiled(Rule):
     """
-    ## What it checks
-    PTX is loaded that the driver's compiler refuses: an error in the text, or a target above the GPU.
-
-    ## Why it is wrong
-    Nothing is loaded, and later calls have no function to launch.
-
-    ## Use instead
-    Load with CU_JIT_ERROR_LOG_BUFFER to read what the compiler says. Compile for a target that is not newer than
-    the GPU.
-
-    ## Limits
-    The PTX itself is not compiled here: what is wrong in it is said only where its first 4096 bytes show it.
+    checks: PTX is loaded that the driver's compiler refuses: an error in the text, or a target above the GPU.
+    why: Nothing is loaded, and later calls have no function to launch.
+    instead: Load with CU_JIT_ERROR_LOG_BUFFER to read what the compiler says. Compile for a target that is not newer than
+      the GPU.
+    limits: The PTX itself is not compiled here: what is wrong in it is said only where its first 4096 bytes show it.
     """
 
     code = "CV656"

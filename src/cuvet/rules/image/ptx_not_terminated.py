@@ -12,18 +12,11 @@ if TYPE_CHECKING:
 
 class ImagePtxNotTerminated(Rule):
     """
-    ## What it checks
-    PTX is given to a load without a NUL after its last character.
-
-    ## Why it is wrong
-    The driver takes PTX as a C string and reads on behind it: into whatever follows, or until the process dies.
-
-    ## Use instead
-    Append a zero byte. Files that are embedded by `xxd -i`, `objcopy` or `#embed` have none.
-
-    ## Limits
-    Seen when the load fails or the driver dies in it, and no NUL follows in readable memory or other control characters
-    stand before it. PTX that other text follows is not recognised.
+    checks: PTX is given to a load without a NUL after its last character.
+    why: The driver takes PTX as a C string and reads on behind it: into whatever follows, or until the process dies.
+    instead: Append a zero byte. Files that are embedded by `xxd -i`, `objcopy` or `#embed` have none.
+    limits: Seen when the load fails or the driver dies in it, and no NUL follows in readable memory or other control characters
+      stand before it. PTX that other text follows is not recognised.
     """
 
     code = "CV653"

@@ -14,19 +14,12 @@ if TYPE_CHECKING:
 
 class ImagePtxTooNew(Rule):
     """
-    ## What it checks
-    PTX is loaded whose `.version` the driver does not take.
-
-    ## Why it is wrong
-    A driver compiles PTX up to the version of its own CUDA release. A newer toolkit writes newer PTX, also for old
-    GPUs.
-
-    ## Use instead
-    Install a driver of the release that the version needs, or a toolkit no newer than the driver. Machine code for
-    the GPU needs no compilation by the driver.
-
-    ## Limits
-    Drivers before CUDA 11 return CUDA_ERROR_INVALID_PTX instead.
+    checks: PTX is loaded whose `.version` the driver does not take.
+    why: A driver compiles PTX up to the version of its own CUDA release. A newer toolkit writes newer PTX, also for old
+      GPUs.
+    instead: Install a driver of the release that the version needs, or a toolkit no newer than the driver. Machine code for
+      the GPU needs no compilation by the driver.
+    limits: Drivers before CUDA 11 return CUDA_ERROR_INVALID_PTX instead.
     """
 
     code = "CV654"

@@ -12,20 +12,13 @@ if TYPE_CHECKING:
 
 class ImageTruncated(Rule):
     """
-    ## What it checks
-    The image given to a load that fails is a cubin or fatbin that says it is longer than it is, or an ELF header
-    without contents.
-
-    ## Why it is wrong
-    The rest is missing: the file was not written or read to its end, or copied as text up to the first zero byte.
-    The driver reads on behind it. It may also crash, or not return at all.
-
-    ## Use instead
-    Read the whole file in binary mode. An image has zero bytes inside: string functions cut it off.
-
-    ## Limits
-    Bytes in memory are followed by others, so that a missing end shows only where no more can be read, within the
-    first 4096.
+    checks: The image given to a load that fails is a cubin or fatbin that says it is longer than it is, or an ELF header
+      without contents.
+    why: The rest is missing: the file was not written or read to its end, or copied as text up to the first zero byte.
+      The driver reads on behind it. It may also crash, or not return at all.
+    instead: Read the whole file in binary mode. An image has zero bytes inside: string functions cut it off.
+    limits: Bytes in memory are followed by others, so that a missing end shows only where no more can be read, within the
+      first 4096.
     """
 
     code = "CV652"

@@ -12,21 +12,14 @@ if TYPE_CHECKING:
 
 class ImageWrongGpu(Rule):
     """
-    ## What it checks
-    A cubin or fatbin is loaded that has no machine code for the GPU, and no PTX that the driver could compile for
-    it.
-
-    ## Why it is wrong
-    Machine code runs on GPUs of the same major architecture and the same or a higher minor one. PTX can be compiled
-    for the same and newer GPUs.
-
-    ## Use instead
-    Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`,
-    `TORCH_CUDA_ARCH_LIST`), and PTX for GPUs to come.
-
-    ## Limits
-    A fatbin of more than 4096 bytes is not looked into; `cuvet inspect` does. cuLibraryLoadData succeeds whatever the
-    image has code for, and the calls that ask the library for a kernel fail: there the image is not looked at.
+    checks: A cubin or fatbin is loaded that has no machine code for the GPU, and no PTX that the driver could compile for
+      it.
+    why: Machine code runs on GPUs of the same major architecture and the same or a higher minor one. PTX can be compiled
+      for the same and newer GPUs.
+    instead: Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`,
+      `TORCH_CUDA_ARCH_LIST`), and PTX for GPUs to come.
+    limits: A fatbin of more than 4096 bytes is not looked into; `cuvet inspect` does. cuLibraryLoadData succeeds whatever the
+      image has code for, and the calls that ask the library for a kernel fail: there the image is not looked at.
     """
 
     code = "CV655"

@@ -8,18 +8,11 @@ from cuvet.rules.rule import CRASH
 
 class KernelUseAfterUnload(ParentGone):
     """
-    ## What it checks
-    A call names a kernel (`CUkernel`) whose library was unloaded.
-
-    ## Why it is wrong
-    Unloading a library releases the code of its kernels in every context. Launching such a kernel was measured
-    to die of SIGSEGV inside the driver, with no error code.
-
-    ## Use instead
-    Unload the library after the last launch has been made. Wrappers of kernels should keep their library alive.
-
-    ## Limits
-    A kernel of which it was not seen where it came from is not judged.
+    checks: A call names a kernel (`CUkernel`) whose library was unloaded.
+    why: Unloading a library releases the code of its kernels in every context. Launching such a kernel was measured
+      to die of SIGSEGV inside the driver, with no error code.
+    instead: Unload the library after the last launch has been made. Wrappers of kernels should keep their library alive.
+    limits: A kernel of which it was not seen where it came from is not judged.
     """
 
     code = "CV631"

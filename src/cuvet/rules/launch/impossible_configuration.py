@@ -20,21 +20,14 @@ _DIMENSIONS = ("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "bl
 
 class LaunchImpossibleConfiguration(Rule):
     """
-    ## What it checks
-    A kernel is launched with a grid or block that no device has: a dimension of zero, a dimension above its limit,
-    more than 1024 threads in a block; or with more than 48 KiB of dynamic shared memory where that fails.
-
-    ## Why it is wrong
-    The launch fails and the kernel does not run. The launch itself returns nothing in CUDA C++: without a look at
-    ``cudaGetLastError`` the program goes on with results that were never computed.
-
-    ## Use instead
-    Skip launches with nothing to do. Round the number of blocks up. For more than 48 KiB of dynamic shared memory,
-    set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES (``cudaFuncAttributeMaxDynamicSharedMemorySize``) first.
-
-    ## Limits
-    Limits of the function itself (registers, ``__launch_bounds__``, static shared memory) and of clusters are not
-    known.
+    checks: A kernel is launched with a grid or block that no device has: a dimension of zero, a dimension above its limit,
+      more than 1024 threads in a block; or with more than 48 KiB of dynamic shared memory where that fails.
+    why: The launch fails and the kernel does not run. The launch itself returns nothing in CUDA C++: without a look at
+      ``cudaGetLastError`` the program goes on with results that were never computed.
+    instead: Skip launches with nothing to do. Round the number of blocks up. For more than 48 KiB of dynamic shared memory,
+      set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES (``cudaFuncAttributeMaxDynamicSharedMemorySize``) first.
+    limits: Limits of the function itself (registers, ``__launch_bounds__``, static shared memory) and of clusters are not
+      known.
     """
 
     code = "CV921"

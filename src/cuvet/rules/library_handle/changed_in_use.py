@@ -18,18 +18,12 @@ _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.UNLESS_C
 
 class LibraryHandleChangedInUse(Rule):
     """
-    ## What it checks
-    A thread destroys a cuBLAS or cuSPARSE handle, or gives it another stream or workspace, while another thread is inside a call with it.
-
-    ## Why it is wrong
-    These handles may be shared, but a change is for all threads: the other call may run on the new stream or in the new
-    workspace, or with a handle that is gone. What it gets is a matter of time.
-
-    ## Use instead
-    A handle for each thread. With a shared one, hold a lock from setting the stream to the last call that is to run on it.
-
-    ## Limits
-    Only calls that overlapped in this run are seen. A change between two calls of another thread is not, nor one of a mode.
+    checks:
+      A thread destroys a cuBLAS or cuSPARSE handle, or gives it another stream or workspace, while another thread is inside a call with it.
+    why: These handles may be shared, but a change is for all threads: the other call may run on the new stream or in the new
+      workspace, or with a handle that is gone. What it gets is a matter of time.
+    instead: A handle for each thread. With a shared one, hold a lock from setting the stream to the last call that is to run on it.
+    limits: Only calls that overlapped in this run are seen. A change between two calls of another thread is not, nor one of a mode.
     """
 
     code = "CV972"

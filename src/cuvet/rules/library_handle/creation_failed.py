@@ -28,21 +28,15 @@ _HARMLESS = frozenset({500, 801})
 
 class LibraryHandleCreationFailed(Rule):
     """
-    ## What it checks
-    A library cannot make its handle or plan: `CUDNN_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED` and their siblings. The
-    finding says what went before: the driver call inside that failed and why, a context that was lost earlier, what holds the GPU's
-    memory.
-
-    ## Why it is wrong
-    The status names a symptom. Making a handle starts CUDA and allocates resources, and whatever of that fails, the library says the
-    same few words.
-
-    ## Use instead
-    Mend the reason that is named. If no driver call failed, look at the library's files with `cuvet doctor`.
-
-    ## Limits
-    A status that is about the call's own arguments is not explained. What fails inside a library that has the CUDA runtime linked in is
-    seen as far as it comes to the driver.
+    checks: A library cannot make its handle or plan: `CUDNN_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED` and their siblings. The
+      finding says what went before: the driver call inside that failed and why, a context that was lost earlier, what holds the GPU's
+      memory.
+    why: The status names a symptom. Making a handle starts CUDA and allocates resources, and whatever of that fails, the library says the
+      same few words.
+    instead: Mend the reason that is named. If no driver call failed, look at the library's files with `cuvet doctor`.
+    limits:
+      A status that is about the call's own arguments is not explained. What fails inside a library that has the CUDA runtime linked in is
+      seen as far as it comes to the driver.
     """
 
     code = "CV966"

@@ -16,18 +16,11 @@ if TYPE_CHECKING:
 
 class LibraryHandleDestroyTwice(DestroyTwice):
     """
-    ## What it checks
-    A handle, plan, descriptor, generator, communicator or program of a library is destroyed that was destroyed before.
-
-    ## Why it is wrong
-    Destroying a cuDNN handle twice was measured to end the process with SIGABRT ("double free or corruption"). If the value has
-    been issued again meanwhile, the second call destroys somebody else's handle.
-
-    ## Use instead
-    Let one owner destroy the handle; in C++ delete the copy constructor and clear what was moved from.
-
-    ## Limits
-    When a new object of the library has got the old one's value, the second call looks like the destruction of the new one.
+    checks: A handle, plan, descriptor, generator, communicator or program of a library is destroyed that was destroyed before.
+    why: Destroying a cuDNN handle twice was measured to end the process with SIGABRT ("double free or corruption"). If the value has
+      been issued again meanwhile, the second call destroys somebody else's handle.
+    instead: Let one owner destroy the handle; in C++ delete the copy constructor and clear what was moved from.
+    limits: When a new object of the library has got the old one's value, the second call looks like the destruction of the new one.
     """
 
     code = "CV962"

@@ -19,19 +19,12 @@ _KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.
 
 class LibraryHandleNeverCreated(Rule):
     """
-    ## What it checks
-    With `--record full`: a library is given a handle that no call of this process made.
-
-    ## Why it is wrong
-    The variable was never set, or holds something else than a handle. The library takes whatever is at that address for its own:
-    cuDNN was measured to return CUDNN_STATUS_SUCCESS.
-
-    ## Use instead
-    Set the variable to NULL where it is declared, and make the handle before its first use.
-
-    ## Limits
-    Only recordings of every call are judged, and it is a warning: a handle may have been made by a copy of the library whose
-    calls were not seen. Plans of cuFFT are small numbers, and cuBLASLt takes handles of cuBLAS: neither is judged.
+    checks: With `--record full`: a library is given a handle that no call of this process made.
+    why: The variable was never set, or holds something else than a handle. The library takes whatever is at that address for its own:
+      cuDNN was measured to return CUDNN_STATUS_SUCCESS.
+    instead: Set the variable to NULL where it is declared, and make the handle before its first use.
+    limits: Only recordings of every call are judged, and it is a warning: a handle may have been made by a copy of the library whose
+      calls were not seen. Plans of cuFFT are small numbers, and cuBLASLt takes handles of cuBLAS: neither is judged.
     """
 
     code = "CV973"

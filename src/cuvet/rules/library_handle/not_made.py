@@ -19,19 +19,12 @@ _USES = frozenset({Verb.USES})
 
 class LibraryHandleNotMade(Rule):
     """
-    ## What it checks
-    The call that was to make a library's handle failed, and a later call of the same thread is given no handle, or one that the
-    library never made.
-
-    ## Why it is wrong
-    The variable holds what it held before: NULL, or whatever was in that memory. NULL gives a status that hides the first
-    one; for memory that is no handle cuDNN was measured to return CUDNN_STATUS_SUCCESS.
-
-    ## Use instead
-    Look at the status of the call that makes the handle, and stop there: its reason is the one to mend.
-
-    ## Limits
-    Once a handle of the same kind was made, nothing is said any more.
+    checks: The call that was to make a library's handle failed, and a later call of the same thread is given no handle, or one that the
+      library never made.
+    why: The variable holds what it held before: NULL, or whatever was in that memory. NULL gives a status that hides the first
+      one; for memory that is no handle cuDNN was measured to return CUDNN_STATUS_SUCCESS.
+    instead: Look at the status of the call that makes the handle, and stop there: its reason is the one to mend.
+    limits: Once a handle of the same kind was made, nothing is said any more.
     """
 
     code = "CV965"

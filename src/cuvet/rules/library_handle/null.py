@@ -19,19 +19,12 @@ _USES = frozenset({Verb.USES})
 
 class LibraryHandleNull(Rule):
     """
-    ## What it checks
-    A call of a library is given no handle (NULL; CUFFT_PLAN_NULL for a plan), and fails.
-
-    ## Why it is wrong
-    The library has nothing to work with. It says so with a status that it has for other reasons too: cuDNN with
-    CUDNN_STATUS_BAD_PARAM, cuBLAS, cuSPARSE and cuSOLVER with NOT_INITIALIZED.
-
-    ## Use instead
-    Make the handle before its first use, and look at the status of the call that makes it. A static object that is used by another
-    static object's constructor may not be there yet.
-
-    ## Limits
-    Descriptors are not looked at: some may be NULL. Nor is the destruction of NULL, which was measured to be accepted by cuDNN.
+    checks: A call of a library is given no handle (NULL; CUFFT_PLAN_NULL for a plan), and fails.
+    why: The library has nothing to work with. It says so with a status that it has for other reasons too: cuDNN with
+      CUDNN_STATUS_BAD_PARAM, cuBLAS, cuSPARSE and cuSOLVER with NOT_INITIALIZED.
+    instead: Make the handle before its first use, and look at the status of the call that makes it. A static object that is used by another
+      static object's constructor may not be there yet.
+    limits: Descriptors are not looked at: some may be NULL. Nor is the destruction of NULL, which was measured to be accepted by cuDNN.
     """
 
     code = "CV963"

@@ -27,22 +27,16 @@ _VERBS = frozenset({Verb.USES, Verb.DESTROYS})
 
 class LibraryHandleOutlivesContext(Rule):
     """
-    ## What it checks
-    A library's handle, plan or generator computes after the context in which it was made was destroyed or its device reset; or
-    another call with it fails then.
-
-    ## Why it is wrong
-    The end of the context, and a reset of its device, destroys all resources there, among them those that the library had allocated
-    for the handle. A device that is used again after a reset has a new context.
-
-    ## Use instead
-    Destroy the handles of all libraries before `cudaDeviceReset` or `cuCtxDestroy`, and make new ones afterwards. A cache of
-    handles needs the context in its key, or must be emptied first.
-
-    ## Limits
-    After a reset of the device, with `--record full` only, or if the call fails. Calls that only set, ask or destroy are reported only if
-    they fail. Handles of which it is not known in which context they were
-    made are not judged, nor those of cuBLASLt, NVRTC, nvJitLink and NCCL.
+    checks: A library's handle, plan or generator computes after the context in which it was made was destroyed or its device reset; or
+      another call with it fails then.
+    why: The end of the context, and a reset of its device, destroys all resources there, among them those that the library had allocated
+      for the handle. A device that is used again after a reset has a new context.
+    instead: Destroy the handles of all libraries before `cudaDeviceReset` or `cuCtxDestroy`, and make new ones afterwards. A cache of
+      handles needs the context in its key, or must be emptied first.
+    limits:
+      After a reset of the device, with `--record full` only, or if the call fails. Calls that only set, ask or destroy are reported only if
+      they fail. Handles of which it is not known in which context they were
+      made are not judged, nor those of cuBLASLt, NVRTC, nvJitLink and NCCL.
     """
 
     code = "CV968"

@@ -20,22 +20,16 @@ _ASKING = re.compile(r"Get|Query")
 
 class LibraryHandleSharedBetweenThreads(Rule):
     """
-    ## What it checks
-    A thread calls cuDNN, cuFFT or cuRAND with a handle, plan or generator while another thread is inside a call with the same one;
-    or two threads issue operations to one communicator of NCCL at the same time.
-
-    ## Why it is wrong
-    These libraries may be called from many threads, but not with the same handle at the same time. In public threads the stream that one
-    thread had set was overwritten by another before its work was launched, and calls failed or crashed at random.
-
-    ## Use instead
-    One handle for each thread, or one that is lent to one thread at a time, from a pool or under a lock. To make a handle in one
-    thread and use it in another is allowed.
-
-    ## Limits
-    Only calls that overlapped in this run are seen: calls without a lock that happened not to overlap are not reported.
-    Calls that only ask for something are not judged: `ncclCommGetAsyncError` is made for being polled by another thread. cuBLAS and
-    cuSPARSE allow it as long as nobody changes the handle, which the rule library-handle-changed-in-use looks at.
+    checks: A thread calls cuDNN, cuFFT or cuRAND with a handle, plan or generator while another thread is inside a call with the same one;
+      or two threads issue operations to one communicator of NCCL at the same time.
+    why:
+      These libraries may be called from many threads, but not with the same handle at the same time. In public threads the stream that one
+      thread had set was overwritten by another before its work was launched, and calls failed or crashed at random.
+    instead: One handle for each thread, or one that is lent to one thread at a time, from a pool or under a lock. To make a handle in one
+      thread and use it in another is allowed.
+    limits: Only calls that overlapped in this run are seen: calls without a lock that happened not to overlap are not reported.
+      Calls that only ask for something are not judged: `ncclCommGetAsyncError` is made for being polled by another thread. cuBLAS and
+      cuSPARSE allow it as long as nobody changes the handle, which the rule library-handle-changed-in-use looks at.
     """
 
     code = "CV971"

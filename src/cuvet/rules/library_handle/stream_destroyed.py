@@ -15,20 +15,13 @@ if TYPE_CHECKING:
 
 class LibraryHandleStreamDestroyed(Rule):
     """
-    ## What it checks
-    A library computes with a handle whose stream was destroyed: the one that `cublasSetStream`, `cudnnSetStream`, `cufftSetStream`
-    and their like named last.
-
-    ## Why it is wrong
-    The handle keeps the stream's value, and every kernel is launched on it. A launch on a destroyed stream was measured to end the
-    process with SIGSEGV inside the driver.
-
-    ## Use instead
-    Give the handle another stream (0 is the default stream) before its own is destroyed, or destroy the handle first.
-
-    ## Limits
-    Streams that ended with their context are told by the rule library-handle-outlives-context. Silent once a new stream has got the
-    old one's value.
+    checks: A library computes with a handle whose stream was destroyed: the one that `cublasSetStream`, `cudnnSetStream`, `cufftSetStream`
+      and their like named last.
+    why: The handle keeps the stream's value, and every kernel is launched on it. A launch on a destroyed stream was measured to end the
+      process with SIGSEGV inside the driver.
+    instead: Give the handle another stream (0 is the default stream) before its own is destroyed, or destroy the handle first.
+    limits: Streams that ended with their context are told by the rule library-handle-outlives-context. Silent once a new stream has got the
+      old one's value.
     """
 
     code = "CV969"

@@ -14,19 +14,13 @@ if TYPE_CHECKING:
 
 class LibraryHandleUseAfterDestroy(UseAfterDestroy):
     """
-    ## What it checks
-    A call of a library is given a handle, plan, descriptor, generator, communicator or program that was destroyed before.
-
-    ## Why it is wrong
-    What it stood for was released, and the library need not notice: `cudnnSetStream` on a destroyed handle was measured to return
-    CUDNN_STATUS_SUCCESS.
-
-    ## Use instead
-    Destroy the handle after its last use, and clear the variable that holds it. A cache of handles must not outlive their owner.
-
-    ## Limits
-    When a new object of the library has got the old one's value, a call through the old one looks like a use of the new. Where one place
-    makes hundreds of descriptors, only the first are recorded: of later ones it is not said where they were made and destroyed.
+    checks: A call of a library is given a handle, plan, descriptor, generator, communicator or program that was destroyed before.
+    why: What it stood for was released, and the library need not notice: `cudnnSetStream` on a destroyed handle was measured to return
+      CUDNN_STATUS_SUCCESS.
+    instead: Destroy the handle after its last use, and clear the variable that holds it. A cache of handles must not outlive their owner.
+    limits:
+      When a new object of the library has got the old one's value, a call through the old one looks like a use of the new. Where one place
+      makes hundreds of descriptors, only the first are recorded: of later ones it is not said where they were made and destroyed.
     """
 
     code = "CV961"

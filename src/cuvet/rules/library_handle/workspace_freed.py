@@ -21,20 +21,14 @@ _PASSES = frozenset({Verb.READS, Verb.WRITES})
 
 class LibraryHandleWorkspaceFreed(Rule):
     """
-    ## What it checks
-    A library computes with a workspace that was freed: one that `cublasSetWorkspace`, `cufftSetWorkArea` or
-    `cudnnSetDropoutDescriptor` gave to the handle or descriptor, or one that the call itself passes.
-
-    ## Why it is wrong
-    The library's work uses that memory, which may be somebody else's by now, or none.
-
-    ## Use instead
-    Free the workspace after the handle, or give the handle another one before. `cublasSetStream` gives a cuBLAS handle its own
-    workspace back.
-
-    ## Limits
-    Memory that an allocator of the program or of a framework keeps for itself is not freed as far as CUDA knows. Silent about memory
-    freed in the order of a stream, and once other memory has got the address.
+    checks: A library computes with a workspace that was freed: one that `cublasSetWorkspace`, `cufftSetWorkArea` or
+      `cudnnSetDropoutDescriptor` gave to the handle or descriptor, or one that the call itself passes.
+    why: The library's work uses that memory, which may be somebody else's by now, or none.
+    instead: Free the workspace after the handle, or give the handle another one before. `cublasSetStream` gives a cuBLAS handle its own
+      workspace back.
+    limits:
+      Memory that an allocator of the program or of a framework keeps for itself is not freed as far as CUDA knows. Silent about memory
+      freed in the order of a stream, and once other memory has got the address.
     """
 
     code = "CV970"

@@ -18,19 +18,13 @@ _POINTERS = NEEDED_BY_LIBRARIES - BY_NUMBER
 
 class LibraryHandleWrongKind(Rule):
     """
-    ## What it checks
-    A call of a library is given, as its handle, the value of something else: a stream, a descriptor, another library's handle.
-
-    ## Why it is wrong
-    All these handles are pointers, a cast makes any of them of any other, and the library need not notice: cuDNN was measured to return
-    CUDNN_STATUS_SUCCESS for memory that is no handle.
-
-    ## Use instead
-    Pass the handle that this library made. A cuBLAS handle does as a cuBLASLt handle; no other is interchangeable.
-
-    ## Limits
-    With `--record full`, or if the call fails. Silent about values that cuvet has not seen made. Plans of cuFFT are small
-    numbers, which other things may have too: they are not judged.
+    checks: A call of a library is given, as its handle, the value of something else: a stream, a descriptor, another library's handle.
+    why:
+      All these handles are pointers, a cast makes any of them of any other, and the library need not notice: cuDNN was measured to return
+      CUDNN_STATUS_SUCCESS for memory that is no handle.
+    instead: Pass the handle that this library made. A cuBLAS handle does as a cuBLASLt handle; no other is interchangeable.
+    limits: With `--record full`, or if the call fails. Silent about values that cuvet has not seen made. Plans of cuFFT are small
+      numbers, which other things may have too: they are not judged.
     """
 
     code = "CV964"

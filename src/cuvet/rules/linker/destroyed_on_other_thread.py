@@ -13,19 +13,13 @@ if TYPE_CHECKING:
 
 class LinkerDestroyedOnOtherThread(Rule):
     """
-    ## What it checks
-    A thread created a linker (`cuLinkCreate`), another thread destroyed it, and now the first one creates or uses a linker again.
-
-    ## Why it is wrong
-    The driver keeps something of a linker for the thread that created it, which another thread's `cuLinkDestroy` does not end well. The
-    next linker call of the first thread was recorded to die of SIGSEGV more often than not. No document says that linkers are
-    bound to threads.
-
-    ## Use instead
-    Destroy a linker on the thread that created it.
-
-    ## Limits
-    Whether the driver dies depends on what is in its memory. Linkers of `libnvJitLink` are not looked at.
+    checks: A thread created a linker (`cuLinkCreate`), another thread destroyed it, and now the first one creates or uses a linker again.
+    why:
+      The driver keeps something of a linker for the thread that created it, which another thread's `cuLinkDestroy` does not end well. The
+      next linker call of the first thread was recorded to die of SIGSEGV more often than not. No document says that linkers are
+      bound to threads.
+    instead: Destroy a linker on the thread that created it.
+    limits: Whether the driver dies depends on what is in its memory. Linkers of `libnvJitLink` are not looked at.
     """
 
     code = "CV661"

@@ -16,20 +16,13 @@ _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 
 class MemoryAccessPastEnd(Rule):
     """
-    ## What it checks
-    A copy or set touches bytes behind the end of the allocation that it starts in. For copies with rows, the last
-    row counts.
-
-    ## Why it is wrong
-    The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even when the next
-    allocation follows directly.
-
-    ## Use instead
-    Sizes are in bytes (except for the counts of ``cuMemsetD16`` and ``cuMemsetD32``): multiply the number of
-    elements by their size once, and take the pitch that the allocation returned, not the row's width.
-
-    ## Limits
-    Kernels that write past the end are not seen. Copies between arrays, and batches of copies, are not checked.
+    checks: A copy or set touches bytes behind the end of the allocation that it starts in. For copies with rows, the last
+      row counts.
+    why: The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even when the next
+      allocation follows directly.
+    instead: Sizes are in bytes (except for the counts of ``cuMemsetD16`` and ``cuMemsetD32``): multiply the number of
+      elements by their size once, and take the pitch that the allocation returned, not the row's width.
+    limits: Kernels that write past the end are not seen. Copies between arrays, and batches of copies, are not checked.
     """
 
     code = "CV406"

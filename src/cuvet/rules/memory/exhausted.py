@@ -17,23 +17,16 @@ _APART = {HOST: "pinned host memory", MANAGED: "managed memory"}
 
 class MemoryExhausted(Rule):
     """
-    ## What it checks
-    A call fails for want of memory, or of other resources, and no other rule says why. The finding has what this program
-    held at that moment, and the five places in it that held most.
-
-    ## Why it is wrong
-    Nothing is wrong with the call. A program that goes on as if it had succeeded uses memory that it does not have;
-    one that frees some and tries again, as the allocators of frameworks do, is right.
-
-    ## Use instead
-    Look at the places that hold most. If they are the program's own, hold less at once: smaller batches, memory
-    freed earlier, caches of allocators and pools given back. If the program holds little, look for other processes
-    on the GPU with `nvidia-smi`.
-
-    ## Limits
-    What contexts, modules, graphs, local memory of kernels and other processes take is not counted; nor is memory that a
-    pool keeps after it was freed. A framework that allocates large blocks and divides them itself has one place for each
-    block, not for each tensor.
+    checks: A call fails for want of memory, or of other resources, and no other rule says why. The finding has what this program
+      held at that moment, and the five places in it that held most.
+    why: Nothing is wrong with the call. A program that goes on as if it had succeeded uses memory that it does not have;
+      one that frees some and tries again, as the allocators of frameworks do, is right.
+    instead: Look at the places that hold most. If they are the program's own, hold less at once: smaller batches, memory
+      freed earlier, caches of allocators and pools given back. If the program holds little, look for other processes
+      on the GPU with `nvidia-smi`.
+    limits: What contexts, modules, graphs, local memory of kernels and other processes take is not counted; nor is memory that a
+      pool keeps after it was freed. A framework that allocates large blocks and divides them itself has one place for each
+      block, not for each tensor.
     """
 
     code = "CV416"

@@ -13,18 +13,11 @@ if TYPE_CHECKING:
 
 class MemoryFreeInterior(Rule):
     """
-    ## What it checks
-    A free is given an address inside an allocation that is not its start.
-
-    ## Why it is wrong
-    The free functions take the address that the allocation returned, and nothing else. The call fails and the
-    memory stays allocated.
-
-    ## Use instead
-    Keep the pointer that the allocation returned, and do the arithmetic on a copy of it.
-
-    ## Limits
-    Only addresses inside allocations that were seen are recognised.
+    checks: A free is given an address inside an allocation that is not its start.
+    why: The free functions take the address that the allocation returned, and nothing else. The call fails and the
+      memory stays allocated.
+    instead: Keep the pointer that the allocation returned, and do the arithmetic on a copy of it.
+    limits: Only addresses inside allocations that were seen are recognised.
     """
 
     code = "CV402"

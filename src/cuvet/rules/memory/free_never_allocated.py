@@ -12,19 +12,12 @@ if TYPE_CHECKING:
 
 class MemoryFreeNeverAllocated(Rule):
     """
-    ## What it checks
-    A free is given an address that no CUDA allocation returned: memory of ``malloc`` or ``new``, of the stack, an
-    uninitialised variable.
-
-    ## Why it is wrong
-    The CUDA free functions take only memory that CUDA allocated. The call fails, and the memory is not freed.
-
-    ## Use instead
-    Free each pointer with the counterpart of the function that made it: ``free`` for ``malloc``, ``cuMemFree`` for
-    ``cuMemAlloc``.
-
-    ## Limits
-    Reported only when the call fails, because memory can come from libraries and processes that were not watched.
+    checks: A free is given an address that no CUDA allocation returned: memory of ``malloc`` or ``new``, of the stack, an
+      uninitialised variable.
+    why: The CUDA free functions take only memory that CUDA allocated. The call fails, and the memory is not freed.
+    instead: Free each pointer with the counterpart of the function that made it: ``free`` for ``malloc``, ``cuMemFree`` for
+      ``cuMemAlloc``.
+    limits: Reported only when the call fails, because memory can come from libraries and processes that were not watched.
     """
 
     code = "CV403"

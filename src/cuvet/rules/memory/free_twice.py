@@ -14,20 +14,13 @@ if TYPE_CHECKING:
 
 class MemoryFreeTwice(Rule):
     """
-    ## What it checks
-    Memory that was freed before is freed again: device memory, managed and stream-ordered memory, pinned host
-    memory.
-
-    ## Why it is wrong
-    The address no longer belongs to the program. The driver may have given it to a new allocation meanwhile, and
-    then the second free takes memory away from somebody else without any error.
-
-    ## Use instead
-    Let one owner free each allocation, and set the pointer to zero afterwards: freeing NULL does nothing.
-
-    ## Limits
-    When the same address was handed out again in between, the second free is a valid free of the new allocation,
-    and is not reported.
+    checks: Memory that was freed before is freed again: device memory, managed and stream-ordered memory, pinned host
+      memory.
+    why: The address no longer belongs to the program. The driver may have given it to a new allocation meanwhile, and
+      then the second free takes memory away from somebody else without any error.
+    instead: Let one owner free each allocation, and set the pointer to zero afterwards: freeing NULL does nothing.
+    limits: When the same address was handed out again in between, the second free is a valid free of the new allocation,
+      and is not reported.
     """
 
     code = "CV401"

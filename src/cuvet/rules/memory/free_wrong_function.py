@@ -21,20 +21,13 @@ _COUNTERPARTS = {
 
 class MemoryFreeWrongFunction(Rule):
     """
-    ## What it checks
-    Memory is freed by a function that does not free memory of its kind: pinned host memory, registered host memory
-    or an array by ``cuMemFree`` or ``cuMemFreeAsync``, device memory by ``cuMemFreeHost``, managed memory by
-    ``cuMemFreeAsync``.
-
-    ## Why it is wrong
-    Each allocation function has its counterpart. The wrong one fails, and the memory stays allocated.
-
-    ## Use instead
-    ``cuMemFreeHost`` (``cudaFreeHost``) for pinned memory, ``cuMemHostUnregister`` for registered memory,
-    ``cuArrayDestroy`` (``cudaFreeArray``) for arrays, ``cuMemFree`` (``cudaFree``) for device and managed memory.
-
-    ## Limits
-    ``cuMemFree`` of stream-ordered memory and ``cuMemFreeAsync`` of ``cuMemAlloc`` memory are allowed.
+    checks: Memory is freed by a function that does not free memory of its kind: pinned host memory, registered host memory
+      or an array by ``cuMemFree`` or ``cuMemFreeAsync``, device memory by ``cuMemFreeHost``, managed memory by
+      ``cuMemFreeAsync``.
+    why: Each allocation function has its counterpart. The wrong one fails, and the memory stays allocated.
+    instead: ``cuMemFreeHost`` (``cudaFreeHost``) for pinned memory, ``cuMemHostUnregister`` for registered memory,
+      ``cuArrayDestroy`` (``cudaFreeArray``) for arrays, ``cuMemFree`` (``cudaFree``) for device and managed memory.
+    limits: ``cuMemFree`` of stream-ordered memory and ``cuMemFreeAsync`` of ``cuMemAlloc`` memory are allowed.
     """
 
     code = "CV404"

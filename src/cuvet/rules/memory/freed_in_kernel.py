@@ -14,21 +14,14 @@ if TYPE_CHECKING:
 
 class MemoryFreedInKernel(Rule):
     """
-    ## What it checks
-    A kernel is launched with an argument that is the address of device memory that was freed before.
-
-    ## Why it is wrong
-    When the kernel uses the address, it reads and writes memory of others, or dies with an illegal address that a
-    later, innocent call reports. No error says so at the launch.
-
-    ## Use instead
-    Free memory after the last launch that names it. A free in stream order counts from the moment of the call: work
-    enqueued later, even on the same stream, may not use the memory.
-
-    ## Limits
-    Seen are arguments of eight bytes that are exactly the start of the freed allocation; addresses inside it, in structs and
-    in other memory are not. Launches that name no stream-ordered memory are recorded only with `--record full`. Whether the kernel
-    uses its argument is not known. When the address was handed out again, nothing is reported.
+    checks: A kernel is launched with an argument that is the address of device memory that was freed before.
+    why: When the kernel uses the address, it reads and writes memory of others, or dies with an illegal address that a
+      later, innocent call reports. No error says so at the launch.
+    instead: Free memory after the last launch that names it. A free in stream order counts from the moment of the call: work
+      enqueued later, even on the same stream, may not use the memory.
+    limits: Seen are arguments of eight bytes that are exactly the start of the freed allocation; addresses inside it, in structs and
+      in other memory are not. Launches that name no stream-ordered memory are recorded only with `--record full`. Whether the kernel
+      uses its argument is not known. When the address was handed out again, nothing is reported.
     """
 
     code = "CV408"

@@ -12,20 +12,13 @@ if TYPE_CHECKING:
 
 class MemoryLargerThanDevice(Rule):
     """
-    ## What it checks
-    An allocation asks for more bytes than the largest GPU has.
-
-    ## Why it is wrong
-    It can never succeed. The size is usually a wrong number: a negative one, elements times bytes twice, an
-    uninitialised variable. When its status is not looked at, a later call is blamed: the runtime keeps the error
-    until ``cudaGetLastError`` is called.
-
-    ## Use instead
-    Check the computation of the size; ask ``cuMemGetInfo`` how much memory there is.
-
-    ## Limits
-    Managed memory may be larger than a device. Reported only when the allocation fails for want of memory. Where the
-    driver does not tell how large its GPUs are, 1 TiB is taken for the largest.
+    checks: An allocation asks for more bytes than the largest GPU has.
+    why: It can never succeed. The size is usually a wrong number: a negative one, elements times bytes twice, an
+      uninitialised variable. When its status is not looked at, a later call is blamed: the runtime keeps the error
+      until ``cudaGetLastError`` is called.
+    instead: Check the computation of the size; ask ``cuMemGetInfo`` how much memory there is.
+    limits: Managed memory may be larger than a device. Reported only when the allocation fails for want of memory. Where the
+      driver does not tell how large its GPUs are, 1 TiB is taken for the largest.
     """
 
     code = "CV412"

@@ -12,19 +12,12 @@ if TYPE_CHECKING:
 
 class MemoryMappedTwice(Rule):
     """
-    ## What it checks
-    Memory is mapped at addresses where memory is mapped already, or addresses are given back while memory is mapped there, and
-    the call fails.
-
-    ## Why it is wrong
-    An address can stand for one piece of memory only. The driver refuses both with CUDA_ERROR_INVALID_VALUE, and the range
-    stays as it is.
-
-    ## Use instead
-    `cuMemUnmap` first, for the whole of what was mapped.
-
-    ## Limits
-    Mappings that were made before the first call that was seen are not known.
+    checks: Memory is mapped at addresses where memory is mapped already, or addresses are given back while memory is mapped there, and
+      the call fails.
+    why: An address can stand for one piece of memory only. The driver refuses both with CUDA_ERROR_INVALID_VALUE, and the range
+      stays as it is.
+    instead: `cuMemUnmap` first, for the whole of what was mapped.
+    limits: Mappings that were made before the first call that was seen are not known.
     """
 
     code = "CV417"

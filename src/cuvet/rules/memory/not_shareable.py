@@ -21,18 +21,11 @@ _TYPES = {"cuMemCreate": ("prop", "requestedHandleTypes"), "cuMemPoolCreate": ("
 
 class MemoryNotShareable(Rule):
     """
-    ## What it checks
-    Memory or a pool is exported for other processes that was not made for that kind of handle, and the call fails.
-
-    ## Why it is wrong
-    What can be exported is decided when it is made: `requestedHandleTypes` of `cuMemCreate`, `handleTypes` of `cuMemPoolCreate`.
-    With none there, the driver returns CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Ask for CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR (or what the other process opens) when the memory or the pool is made.
-
-    ## Limits
-    Known if the creation was seen with its properties.
+    checks: Memory or a pool is exported for other processes that was not made for that kind of handle, and the call fails.
+    why: What can be exported is decided when it is made: `requestedHandleTypes` of `cuMemCreate`, `handleTypes` of `cuMemPoolCreate`.
+      With none there, the driver returns CUDA_ERROR_INVALID_VALUE.
+    instead: Ask for CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR (or what the other process opens) when the memory or the pool is made.
+    limits: Known if the creation was seen with its properties.
     """
 
     code = "CV422"

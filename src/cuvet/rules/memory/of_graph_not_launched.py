@@ -17,20 +17,13 @@ _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 
 class MemoryOfGraphNotLaunched(Rule):
     """
-    ## What it checks
-    Memory that was allocated in a stream capture is copied, set or freed by a call outside of the capture, before any graph was
-    launched, and the call fails.
-
-    ## Why it is wrong
-    In a capture, `cuMemAllocAsync` allocates nothing: it adds a node to the graph, and returns the address that the memory will
-    have. The memory is there once a launch of the graph has come to that node.
-
-    ## Use instead
-    Use the memory inside of the capture; or launch the graph first, order the use after it, and free the memory with
-    `cuMemFreeAsync`.
-
-    ## Limits
-    Silent once a graph was launched: which memory that allocated is not followed.
+    checks: Memory that was allocated in a stream capture is copied, set or freed by a call outside of the capture, before any graph was
+      launched, and the call fails.
+    why: In a capture, `cuMemAllocAsync` allocates nothing: it adds a node to the graph, and returns the address that the memory will
+      have. The memory is there once a launch of the graph has come to that node.
+    instead: Use the memory inside of the capture; or launch the graph first, order the use after it, and free the memory with
+      `cuMemFreeAsync`.
+    limits: Silent once a graph was launched: which memory that allocated is not followed.
     """
 
     code = "CV418"

@@ -19,19 +19,14 @@ _MEASURED = frozenset(
 
 class MemoryPitchBelowWidth(Rule):
     """
-    ## What it checks
-    A copy or set of rows fails, and its pitch is smaller than a row; or, in three dimensions, a plane has fewer rows than are copied.
-
-    ## Why it is wrong
-    The pitch is the distance, in bytes, from the start of one row to the start of the next. Rows that are longer would overlap.
-    Often a width in elements was given as the pitch, or the pitch of another allocation.
-
-    ## Use instead
-    The pitch that `cudaMallocPitch` handed out for this memory; of memory without padding, the bytes of a row.
-
-    ## Limits
-    The runtime looks at copies of several rows itself, and returns cudaErrorInvalidPitchValue (12): those that it does not give to the
-    driver are not seen. A set of one row does not look at its pitch.
+    checks:
+      A copy or set of rows fails, and its pitch is smaller than a row; or, in three dimensions, a plane has fewer rows than are copied.
+    why: The pitch is the distance, in bytes, from the start of one row to the start of the next. Rows that are longer would overlap.
+      Often a width in elements was given as the pitch, or the pitch of another allocation.
+    instead: The pitch that `cudaMallocPitch` handed out for this memory; of memory without padding, the bytes of a row.
+    limits:
+      The runtime looks at copies of several rows itself, and returns cudaErrorInvalidPitchValue (12): those that it does not give to the
+      driver are not seen. A set of one row does not look at its pitch.
     """
 
     code = "CV424"

@@ -12,17 +12,10 @@ if TYPE_CHECKING:
 
 class MemorySizeZero(Rule):
     """
-    ## What it checks
-    ``cuMemAlloc`` or ``cuMemAllocManaged`` is asked for no bytes.
-
-    ## Why it is wrong
-    The driver refuses it and returns no address, unlike ``malloc`` and unlike ``cudaMalloc``.
-
-    ## Use instead
-    Skip the allocation when there is nothing to store.
-
-    ## Limits
-    ``cudaMalloc`` of no bytes succeeds without asking the driver, and is not seen.
+    checks: ``cuMemAlloc`` or ``cuMemAllocManaged`` is asked for no bytes.
+    why: The driver refuses it and returns no address, unlike ``malloc`` and unlike ``cudaMalloc``.
+    instead: Skip the allocation when there is nothing to store.
+    limits: ``cudaMalloc`` of no bytes succeeds without asking the driver, and is not seen.
     """
 
     code = "CV415"

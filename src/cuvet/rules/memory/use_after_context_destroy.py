@@ -14,19 +14,12 @@ if TYPE_CHECKING:
 
 class MemoryUseAfterContextDestroy(Rule):
     """
-    ## What it checks
-    Memory is freed, copied or set after the context that it was allocated in was destroyed by `cuCtxDestroy` (or by the
-    last `cuDevicePrimaryCtxRelease`).
-
-    ## Why it is wrong
-    Destroying a context frees its memory. The address belongs to nobody, or to an allocation of another context.
-
-    ## Use instead
-    Free memory before its context is destroyed, and destroy the context last.
-
-    ## Limits
-    Resets of the device are the subject of `device-use-after-reset`. When the address was handed out again, the call is a
-    valid one for the new allocation.
+    checks: Memory is freed, copied or set after the context that it was allocated in was destroyed by `cuCtxDestroy` (or by the
+      last `cuDevicePrimaryCtxRelease`).
+    why: Destroying a context frees its memory. The address belongs to nobody, or to an allocation of another context.
+    instead: Free memory before its context is destroyed, and destroy the context last.
+    limits: Resets of the device are the subject of `device-use-after-reset`. When the address was handed out again, the call is a
+      valid one for the new allocation.
     """
 
     code = "CV411"

@@ -13,19 +13,12 @@ if TYPE_CHECKING:
 
 class MemoryUseAfterFree(Rule):
     """
-    ## What it checks
-    A copy or set names device memory that was freed before.
-
-    ## Why it is wrong
-    The address belongs to nobody, or by now to another allocation, whose contents the copy then overwrites.
-
-    ## Use instead
-    Free memory after the last call that names it. A free in stream order (``cuMemFreeAsync``) counts from the
-    moment of the call: nothing enqueued later may use the memory.
-
-    ## Limits
-    When the address was handed out again, the call is a valid access to the new allocation. Reported when the call
-    fails, as it did wherever it was measured. Accesses by kernels are the subject of ``memory-freed-in-kernel``.
+    checks: A copy or set names device memory that was freed before.
+    why: The address belongs to nobody, or by now to another allocation, whose contents the copy then overwrites.
+    instead: Free memory after the last call that names it. A free in stream order (``cuMemFreeAsync``) counts from the
+      moment of the call: nothing enqueued later may use the memory.
+    limits: When the address was handed out again, the call is a valid access to the new allocation. Reported when the call
+      fails, as it did wherever it was measured. Accesses by kernels are the subject of ``memory-freed-in-kernel``.
     """
 
     code = "CV405"

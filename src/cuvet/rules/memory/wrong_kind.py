@@ -43,21 +43,14 @@ _TABLE = {
 
 class MemoryWrongKind(Rule):
     """
-    ## What it checks
-    A call that takes memory of one kind only is given memory of another kind, or an address where there is none, and fails.
-
-    ## Why it is wrong
-    Handles for other processes are made of memory of `cuMemAlloc`; access is set for memory of `cuMemMap`; advice, prefetching and
-    attaching are for managed memory; streams write values into memory of `cuMemAlloc`. For others the driver returns
-    CUDA_ERROR_INVALID_VALUE. A common case is an allocator that was switched to stream-ordered memory, which `cuIpcGetMemHandle`
-    does not take.
-
-    ## Use instead
-    Allocate the memory with the function that the call is for; share stream-ordered memory through its pool
-    (`cuMemPoolExportPointer`).
-
-    ## Limits
-    Where the system's own memory can be managed (`pageableMemoryAccess`), advice on it succeeds, and is not reported.
+    checks: A call that takes memory of one kind only is given memory of another kind, or an address where there is none, and fails.
+    why: Handles for other processes are made of memory of `cuMemAlloc`; access is set for memory of `cuMemMap`; advice, prefetching and
+      attaching are for managed memory; streams write values into memory of `cuMemAlloc`. For others the driver returns
+      CUDA_ERROR_INVALID_VALUE. A common case is an allocator that was switched to stream-ordered memory, which `cuIpcGetMemHandle`
+      does not take.
+    instead: Allocate the memory with the function that the call is for; share stream-ordered memory through its pool
+      (`cuMemPoolExportPointer`).
+    limits: Where the system's own memory can be managed (`pageableMemoryAccess`), advice on it succeeds, and is not reported.
     """
 
     code = "CV421"

@@ -13,19 +13,13 @@ if TYPE_CHECKING:
 
 class MemoryHandleReleasedTwice(LifeRule):
     """
-    ## What it checks
-    A memory handle of `cuMemCreate` is released more often than it was created, imported and retained, and the call fails.
-
-    ## Why it is wrong
-    References to a handle are counted. After the last release it is no handle any more: the behaviour is undefined by the
-    documentation, and the driver was recorded to return CUDA_ERROR_INVALID_VALUE. What is mapped stays mapped until it is unmapped.
-
-    ## Use instead
-    Release once for each `cuMemCreate`, `cuMemImportFromShareableHandle` and `cuMemRetainAllocationHandle`. It can be done right after
-    `cuMemMap`: the mapping keeps the memory.
-
-    ## Limits
-    Handles that were made before the first call that was seen are not counted.
+    checks: A memory handle of `cuMemCreate` is released more often than it was created, imported and retained, and the call fails.
+    why: References to a handle are counted. After the last release it is no handle any more: the behaviour is undefined by the
+      documentation, and the driver was recorded to return CUDA_ERROR_INVALID_VALUE. What is mapped stays mapped until it is unmapped.
+    instead:
+      Release once for each `cuMemCreate`, `cuMemImportFromShareableHandle` and `cuMemRetainAllocationHandle`. It can be done right after
+      `cuMemMap`: the mapping keeps the memory.
+    limits: Handles that were made before the first call that was seen are not counted.
     """
 
     code = "CV431"

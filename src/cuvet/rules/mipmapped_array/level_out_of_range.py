@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 class MipmappedArrayLevelOutOfRange(Rule):
     """
-    ## What it checks
-    A level of a mipmapped array is asked for that it does not have, and the call fails.
-
-    ## Why it is wrong
-    Levels are numbered from 0. A mipmapped array has as many as were asked for, but at least one and at most as many as its
-    largest extent can be halved, plus one: what was asked for is clamped to that, and no error says so.
-
-    ## Use instead
-    Ask for level 0 to one less than the smaller of both numbers.
-
-    ## Limits
-    How many levels there are is known if the creation of the array was seen.
+    checks: A level of a mipmapped array is asked for that it does not have, and the call fails.
+    why: Levels are numbered from 0. A mipmapped array has as many as were asked for, but at least one and at most as many as its
+      largest extent can be halved, plus one: what was asked for is clamped to that, and no error says so.
+    instead: Ask for level 0 to one less than the smaller of both numbers.
+    limits: How many levels there are is known if the creation of the array was seen.
     """
 
     code = "CV476"

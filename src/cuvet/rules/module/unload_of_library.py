@@ -12,17 +12,10 @@ if TYPE_CHECKING:
 
 class ModuleUnloadOfLibrary(Rule):
     """
-    ## What it checks
-    `cuModuleUnload` is called with a module that `cuLibraryGetModule` gave.
-
-    ## Why it is wrong
-    The module belongs to its library. The call returns CUDA_ERROR_NOT_PERMITTED.
-
-    ## Use instead
-    Unload the library (`cuLibraryUnload`).
-
-    ## Limits
-    Modules of which it was not seen where they came from are not judged.
+    checks: `cuModuleUnload` is called with a module that `cuLibraryGetModule` gave.
+    why: The module belongs to its library. The call returns CUDA_ERROR_NOT_PERMITTED.
+    instead: Unload the library (`cuLibraryUnload`).
+    limits: Modules of which it was not seen where they came from are not judged.
     """
 
     code = "CV606"

@@ -13,17 +13,10 @@ if TYPE_CHECKING:
 
 class PoolDestroyDefault(Rule):
     """
-    ## What it checks
-    `cuMemPoolDestroy` is called with the default memory pool of a device.
-
-    ## Why it is wrong
-    A device's default memory pool cannot be destroyed; the call was measured to return CUDA_ERROR_INVALID_VALUE.
-
-    ## Use instead
-    Give its unused memory back with `cuMemPoolTrimTo`, or work with a pool of your own (`cuMemPoolCreate`).
-
-    ## Limits
-    The pool is known as the default one only if the program asked for it with `cuDeviceGetDefaultMemPool`.
+    checks: `cuMemPoolDestroy` is called with the default memory pool of a device.
+    why: A device's default memory pool cannot be destroyed; the call was measured to return CUDA_ERROR_INVALID_VALUE.
+    instead: Give its unused memory back with `cuMemPoolTrimTo`, or work with a pool of your own (`cuMemPoolCreate`).
+    limits: The pool is known as the default one only if the program asked for it with `cuDeviceGetDefaultMemPool`.
     """
 
     code = "CV455"

@@ -5,20 +5,14 @@ from cuvet.rules.sources import SourceRule
 
 class SourceAddressOfPointer(SourceRule):
     """
-    ## What it checks
-    ``cudaHostRegister``, ``cudaHostUnregister`` or a function that frees memory is given the address of a pointer variable, where it
-    takes the pointer.
-
-    ## Why it is wrong
-    These functions take ``void *``, so that the compiler accepts both. The page with the variable is registered, and not the memory;
-    no memory of that address can be freed.
-
-    ## Use instead
-    The pointer, without ``&``.
-
-    ## Limits
-    Variables whose declaration, or to which an assignment of a pointer, stands in the same function. Sizes that are ``sizeof`` a
-    pointer say that the variable itself is meant.
+    checks:
+      ``cudaHostRegister``, ``cudaHostUnregister`` or a function that frees memory is given the address of a pointer variable, where it
+      takes the pointer.
+    why: These functions take ``void *``, so that the compiler accepts both. The page with the variable is registered, and not the memory;
+      no memory of that address can be freed.
+    instead: The pointer, without ``&``.
+    limits: Variables whose declaration, or to which an assignment of a pointer, stands in the same function. Sizes that are ``sizeof`` a
+      pointer say that the variable itself is meant.
     """
 
     code = "CV894"

@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceCaptureLeftOpen(SourceRule):
     """
-    ## What it checks
-    Between the begin of a capture and its end, a C++ function calls what it was given to call: a function that is its parameter, a
-    callback, a closure. Nothing catches an exception of it.
-
-    ## Why it is wrong
-    If it throws, the capture stays open: nothing ends it, the graph is lost, and in the global mode calls of other threads fail.
-
-    ## Use instead
-    A class that begins the capture when it is constructed, and ends it in its destructor.
-
-    ## Limits
-    Whether it throws is not seen. Functions that are called by their own names are left out.
+    checks: Between the begin of a capture and its end, a C++ function calls what it was given to call: a function that is its parameter, a
+      callback, a closure. Nothing catches an exception of it.
+    why: If it throws, the capture stays open: nothing ends it, the graph is lost, and in the global mode calls of other threads fail.
+    instead: A class that begins the capture when it is constructed, and ends it in its destructor.
+    limits: Whether it throws is not seen. Functions that are called by their own names are left out.
     """
 
     code = "CV899"

@@ -5,20 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceCopiedOwner(SourceRule):
     """
-    ## What it checks
-    A class makes a member in its constructor and ends it in its destructor, and says nothing about copies, or that they are
-    ``= default``, so that the compiler writes them.
-
-    ## Why it is wrong
-    A copy has the same handle. Whichever object goes first ends it, and the other uses what is gone and ends it again.
-
-    ## Use instead
-    Delete the copy constructor and the copy assignment (and write the moves), or hold the handle in a
-    ``std::unique_ptr`` or ``std::shared_ptr`` with a deleter.
-
-    ## Limits
-    Whether the class is ever copied is not looked at. Classes with members that cannot be copied are left out, and those with bases
-    unless they say ``= default``.
+    checks: A class makes a member in its constructor and ends it in its destructor, and says nothing about copies, or that they are
+      ``= default``, so that the compiler writes them.
+    why: A copy has the same handle. Whichever object goes first ends it, and the other uses what is gone and ends it again.
+    instead: Delete the copy constructor and the copy assignment (and write the moves), or hold the handle in a
+      ``std::unique_ptr`` or ``std::shared_ptr`` with a deleter.
+    limits: Whether the class is ever copied is not looked at. Classes with members that cannot be copied are left out, and those with bases
+      unless they say ``= default``.
     """
 
     code = "CV857"

@@ -5,20 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceDestroyAfterContext(SourceRule):
     """
-    ## What it checks
-    A function destroys a context, and after it events, streams, modules or memory that were there before, while it makes no other
-    context current.
-
-    ## Why it is wrong
-    Destroying a context destroys all that was made in it. What still names one of these objects is documented as undefined.
-
-    ## Use instead
-    The objects first, the context last.
-
-    ## Limits
-    Only functions of the driver that end something are looked at, and nothing else may be called in between. Where the objects were
-    made is not seen: they may belong to a context that is current again when this one is gone. What the same function made in the
-    context is an error of another rule (``event-use-after-context-destroy`` and its like).
+    checks: A function destroys a context, and after it events, streams, modules or memory that were there before, while it makes no other
+      context current.
+    why: Destroying a context destroys all that was made in it. What still names one of these objects is documented as undefined.
+    instead: The objects first, the context last.
+    limits: Only functions of the driver that end something are looked at, and nothing else may be called in between. Where the objects were
+      made is not seen: they may belong to a context that is current again when this one is gone. What the same function made in the
+      context is an error of another rule (``event-use-after-context-destroy`` and its like).
     """
 
     code = "CV896"

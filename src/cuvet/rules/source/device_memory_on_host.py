@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceDeviceMemoryOnHost(SourceRule):
     """
-    ## What it checks
-    The host dereferences a pointer that ``cudaMalloc`` has set, or gives it to a function of the host that reads or writes memory
-    (``memcpy``, ``memset``, ``std::copy`` ...).
-
-    ## Why it is wrong
-    On most machines the host cannot reach device memory: the process dies of SIGSEGV.
-
-    ## Use instead
-    ``cudaMemcpy`` to or from the host, ``cudaMemset``, or ``cudaMallocManaged`` for memory that both use.
-
-    ## Limits
-    Only pointers that are declared and allocated in the same function, and that nothing else sets.
+    checks: The host dereferences a pointer that ``cudaMalloc`` has set, or gives it to a function of the host that reads or writes memory
+      (``memcpy``, ``memset``, ``std::copy`` ...).
+    why: On most machines the host cannot reach device memory: the process dies of SIGSEGV.
+    instead: ``cudaMemcpy`` to or from the host, ``cudaMemset``, or ``cudaMallocManaged`` for memory that both use.
+    limits: Only pointers that are declared and allocated in the same function, and that nothing else sets.
     """
 
     code = "CV867"

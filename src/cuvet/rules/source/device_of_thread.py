@@ -5,19 +5,12 @@ from cuvet.rules.sources import SourceRule
 
 class SourceDeviceOfThread(SourceRule):
     """
-    ## What it checks
-    A thread_local object makes a stream, an event, memory or a handle of a library in its constructor, in a program that asks for
-    devices or switches between them, and neither its class nor the function around it says a word about devices.
-
-    ## Why it is wrong
-    What it makes belongs to the device that is current when its thread first comes there. When the thread has switched to another
-    device, it uses an event in streams of another device, or destroys a handle while the wrong device is current.
-
-    ## Use instead
-    Keep one object for each device; or remember the device in the constructor, and make it current in the destructor.
-
-    ## Limits
-    Whether a thread ever uses two devices is not known.
+    checks: A thread_local object makes a stream, an event, memory or a handle of a library in its constructor, in a program that asks for
+      devices or switches between them, and neither its class nor the function around it says a word about devices.
+    why: What it makes belongs to the device that is current when its thread first comes there. When the thread has switched to another
+      device, it uses an event in streams of another device, or destroys a handle while the wrong device is current.
+    instead: Keep one object for each device; or remember the device in the constructor, and make it current in the destructor.
+    limits: Whether a thread ever uses two devices is not known.
     """
 
     code = "CV886"

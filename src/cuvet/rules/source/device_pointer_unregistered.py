@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceDevicePointerUnregistered(SourceRule):
     """
-    ## What it checks
-    The pointer that ``cudaHostGetDevicePointer`` gave is unregistered or freed, and not the host's pointer to the same memory.
-
-    ## Why it is wrong
-    Host memory is registered, and freed, by the host's pointer. Where the device's pointer is another one, the call fails and the
-    memory stays pinned.
-
-    ## Use instead
-    ``cudaHostUnregister``, or ``cudaFreeHost``, with the pointer that was registered or allocated.
-
-    ## Limits
-    Variables of one function that nothing else sets.
+    checks: The pointer that ``cudaHostGetDevicePointer`` gave is unregistered or freed, and not the host's pointer to the same memory.
+    why: Host memory is registered, and freed, by the host's pointer. Where the device's pointer is another one, the call fails and the
+      memory stays pinned.
+    instead: ``cudaHostUnregister``, or ``cudaFreeHost``, with the pointer that was registered or allocated.
+    limits: Variables of one function that nothing else sets.
     """
 
     code = "CV898"

@@ -5,20 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceForkAfterUse(SourceRule):
     """
-    ## What it checks
-    A function calls CUDA, then forks, and calls CUDA in the child.
-
-    ## Why it is wrong
-    The driver's state and its threads do not survive ``fork``: in the child calls return cudaErrorInitializationError.
-    ``device-use-after-fork`` is what ``cuvet run`` finds there.
-
-    ## Use instead
-    Fork before the first call of CUDA, or start the child with ``exec``.
-
-    ## Limits
-    Only where all of it stands in one function. In Python the child may also be a function that ``multiprocessing`` runs:
-    that is a warning, because Linux forks by default up to Python 3.13 only, and nothing is said where the file names
-    another start method.
+    checks: A function calls CUDA, then forks, and calls CUDA in the child.
+    why: The driver's state and its threads do not survive ``fork``: in the child calls return cudaErrorInitializationError.
+      ``device-use-after-fork`` is what ``cuvet run`` finds there.
+    instead: Fork before the first call of CUDA, or start the child with ``exec``.
+    limits: Only where all of it stands in one function. In Python the child may also be a function that ``multiprocessing`` runs:
+      that is a warning, because Linux forks by default up to Python 3.13 only, and nothing is said where the file names
+      another start method.
     """
 
     code = "CV871"

@@ -5,19 +5,12 @@ from cuvet.rules.sources import SourceRule
 
 class SourceFreedWhileRegistered(SourceRule):
     """
-    ## What it checks
-    Host memory that was registered is given to ``free`` or ``delete``, or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``,
-    ``VirtualFree``), before it is unregistered.
-
-    ## Why it is wrong
-    The registration stays. When the heap hands the addresses out again, registering the new buffer fails, and copies from
-    and to it go by the pages of the old one.
-
-    ## Use instead
-    ``cudaHostUnregister`` before the memory is freed.
-
-    ## Limits
-    Only along the paths of one function.
+    checks: Host memory that was registered is given to ``free`` or ``delete``, or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``,
+      ``VirtualFree``), before it is unregistered.
+    why: The registration stays. When the heap hands the addresses out again, registering the new buffer fails, and copies from
+      and to it go by the pages of the old one.
+    instead: ``cudaHostUnregister`` before the memory is freed.
+    limits: Only along the paths of one function.
     """
 
     code = "CV859"

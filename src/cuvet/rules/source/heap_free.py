@@ -5,17 +5,10 @@ from cuvet.rules.sources import SourceRule
 
 class SourceHeapFree(SourceRule):
     """
-    ## What it checks
-    Memory that CUDA allocated, on the device or pinned on the host, is given to ``free`` or ``delete``.
-
-    ## Why it is wrong
-    The heap does not know the address: glibc ends the process, or the heap is damaged, and CUDA keeps the memory.
-
-    ## Use instead
-    ``cudaFreeHost`` for pinned memory, ``cudaFree`` for device and managed memory.
-
-    ## Limits
-    Only where all that the variable ever holds was allocated by one function of CUDA.
+    checks: Memory that CUDA allocated, on the device or pinned on the host, is given to ``free`` or ``delete``.
+    why: The heap does not know the address: glibc ends the process, or the heap is damaged, and CUDA keeps the memory.
+    instead: ``cudaFreeHost`` for pinned memory, ``cudaFree`` for device and managed memory.
+    limits: Only where all that the variable ever holds was allocated by one function of CUDA.
     """
 
     code = "CV858"

@@ -5,19 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceKeptAfterEnd(SourceRule):
     """
-    ## What it checks
-    A global variable is made by one function only where it is NULL, another function ends what it holds, and nothing in the file sets
-    it to NULL again.
-
-    ## Why it is wrong
-    The variable goes on holding what is gone. When the first function is called again it makes nothing, and whoever uses the variable
-    uses freed memory or a destroyed handle; when the second is called again, it ends it twice.
-
-    ## Use instead
-    Set the variable to NULL where it is ended.
-
-    ## Limits
-    In a program that starts and stops once nothing comes of it.
+    checks:
+      A global variable is made by one function only where it is NULL, another function ends what it holds, and nothing in the file sets
+      it to NULL again.
+    why: The variable goes on holding what is gone. When the first function is called again it makes nothing, and whoever uses the variable
+      uses freed memory or a destroyed handle; when the second is called again, it ends it twice.
+    instead: Set the variable to NULL where it is ended.
+    limits: In a program that starts and stops once nothing comes of it.
     """
 
     code = "CV872"

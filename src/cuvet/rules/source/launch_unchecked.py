@@ -5,20 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceLaunchUnchecked(SourceRule):
     """
-    ## What it checks
-    A function launches kernels with ``<<<>>>`` and nobody asks ``cudaGetLastError`` or ``cudaPeekAtLastError`` afterwards: neither
-    the function nor one of the same file that calls it.
-
-    ## Why it is wrong
-    A launch returns nothing. If its configuration is refused, the kernel does not run, and the program goes on with what its memory
-    held before.
-
-    ## Use instead
-    ``cudaGetLastError()`` after the launch, through the check that the program has.
-
-    ## Limits
-    Anything that is named like a check is taken for one. Callers in other files are not seen. One note for a function,
-    or for a file in which nobody asks at all.
+    checks: A function launches kernels with ``<<<>>>`` and nobody asks ``cudaGetLastError`` or ``cudaPeekAtLastError`` afterwards: neither
+      the function nor one of the same file that calls it.
+    why: A launch returns nothing. If its configuration is refused, the kernel does not run, and the program goes on with what its memory
+      held before.
+    instead: ``cudaGetLastError()`` after the launch, through the check that the program has.
+    limits: Anything that is named like a check is taken for one. Callers in other files are not seen. One note for a function,
+      or for a file in which nobody asks at all.
     """
 
     code = "CV862"

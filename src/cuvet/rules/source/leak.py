@@ -5,22 +5,15 @@ from cuvet.rules.sources import SourceRule
 
 class SourceLeak(SourceRule):
     """
-    ## What it checks
-    A function makes a stream, an event, memory or another object of CUDA, keeps it in a variable of its own, and ends
-    without having ended the object or given it to anybody.
-
-    ## Why it is wrong
-    Nothing can end the object any more: each call of the function takes more of the GPU's memory or of the driver's
-    tables, until the process exits.
-
-    ## Use instead
-    End the object before the function returns, or let an owner do so: a class whose destructor ends it, a
-    ``std::unique_ptr`` with a deleter.
-
-    ## Limits
-    Functions that are not seen may take over what they are given; then nothing is said. Those that are named like one of CUDA's
-    (``my_cudaMalloc``), or create a handle, are taken at their word. Objects that ``main`` makes are reported as notes
-    (``exit-leak``), because the process gives them back when it ends.
+    checks: A function makes a stream, an event, memory or another object of CUDA, keeps it in a variable of its own, and ends
+      without having ended the object or given it to anybody.
+    why: Nothing can end the object any more: each call of the function takes more of the GPU's memory or of the driver's
+      tables, until the process exits.
+    instead: End the object before the function returns, or let an owner do so: a class whose destructor ends it, a
+      ``std::unique_ptr`` with a deleter.
+    limits: Functions that are not seen may take over what they are given; then nothing is said. Those that are named like one of CUDA's
+      (``my_cudaMalloc``), or create a handle, are taken at their word. Objects that ``main`` makes are reported as notes
+      (``exit-leak``), because the process gives them back when it ends.
     """
 
     code = "CV851"

@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceLeakOnFailure(SourceRule):
     """
-    ## What it checks
-    When a call of CUDA fails, the function returns without having ended the objects that it had made before.
-
-    ## Why it is wrong
-    A caller that goes on, or tries again with less, has lost that memory.
-
-    ## Use instead
-    An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
-    lead to.
-
-    ## Limits
-    After many errors the process can only exit, which gives everything back: therefore this is a note.
+    checks: When a call of CUDA fails, the function returns without having ended the objects that it had made before.
+    why: A caller that goes on, or tries again with less, has lost that memory.
+    instead: An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
+      lead to.
+    limits: After many errors the process can only exit, which gives everything back: therefore this is a note.
     """
 
     code = "CV853"

@@ -5,20 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceLeakOnReturn(SourceRule):
     """
-    ## What it checks
-    A function ends an object that it made, but not on every way out: an early ``return`` or ``throw`` comes first, or a
-    branch leaves the release out.
-
-    ## Why it is wrong
-    On that way the object is lost, and with it the memory or the place in the driver's tables that it takes.
-
-    ## Use instead
-    An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
-    lead to.
-
-    ## Limits
-    A way that needs two decisions of which nothing is known is not reported: they may exclude each other. Ways that are
-    taken when a call of CUDA fails are the subject of ``source-leak-on-failure``.
+    checks: A function ends an object that it made, but not on every way out: an early ``return`` or ``throw`` comes first, or a
+      branch leaves the release out.
+    why: On that way the object is lost, and with it the memory or the place in the driver's tables that it takes.
+    instead: An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
+      lead to.
+    limits: A way that needs two decisions of which nothing is known is not reported: they may exclude each other. Ways that are
+      taken when a call of CUDA fails are the subject of ``source-leak-on-failure``.
     """
 
     code = "CV852"

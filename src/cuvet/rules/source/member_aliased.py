@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceMemberAliased(SourceRule):
     """
-    ## What it checks
-    A member is set to another member of the same object, and a function ends both of them, in one build of the program (the arms of
-    ``#if`` are looked at together) and under no condition.
-
-    ## Why it is wrong
-    Both are one object, which is ended twice.
-
-    ## Use instead
-    End the one that was made; set the other to NULL, or end it only in the build in which it was made.
-
-    ## Limits
-    Only members that are set and ended without conditions.
+    checks: A member is set to another member of the same object, and a function ends both of them, in one build of the program (the arms of
+      ``#if`` are looked at together) and under no condition.
+    why: Both are one object, which is ended twice.
+    instead: End the one that was made; set the other to NULL, or end it only in the build in which it was made.
+    limits: Only members that are set and ended without conditions.
     """
 
     code = "CV888"

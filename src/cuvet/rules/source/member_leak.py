@@ -5,20 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceMemberLeak(SourceRule):
     """
-    ## What it checks
-    A class or struct has a member that its functions make (a stream, an event, memory), and no function ends it, although the
-    class has a destructor, or a function that ends other members.
-
-    ## Why it is wrong
-    When the object goes, nothing can end the member any more: it stays until the process exits.
-
-    ## Use instead
-    End the member where the others are ended, or make it an owner that ends itself.
-
-    ## Limits
-    All functions of the class that could end the member have to be in sight. A member that is handed to a function which is
-    not seen, and sounds as if it ended things, is left out, and so are classes of which an object lasts as long as the program.
-    Modules end with their context: one is missed only where the class unloads others.
+    checks: A class or struct has a member that its functions make (a stream, an event, memory), and no function ends it, although the
+      class has a destructor, or a function that ends other members.
+    why: When the object goes, nothing can end the member any more: it stays until the process exits.
+    instead: End the member where the others are ended, or make it an owner that ends itself.
+    limits: All functions of the class that could end the member have to be in sight. A member that is handed to a function which is
+      not seen, and sounds as if it ended things, is left out, and so are classes of which an object lasts as long as the program.
+      Modules end with their context: one is missed only where the class unloads others.
     """
 
     code = "CV855"

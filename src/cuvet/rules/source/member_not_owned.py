@@ -5,19 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceMemberNotOwned(SourceRule):
     """
-    ## What it checks
-    A class of several members ends one (a stream, an event, a handle) that it never makes: a function that is no constructor sets it
-    to what its caller gives.
-
-    ## Why it is wrong
-    The caller made the object and still has it: it uses what is gone, or ends it again.
-
-    ## Use instead
-    Leave the object to the caller, or remember in a member whether it is the class's own.
-
-    ## Limits
-    Constructors, and functions whose names say that they take something over, are left out, and so are classes that have a member
-    which says who owns what.
+    checks:
+      A class of several members ends one (a stream, an event, a handle) that it never makes: a function that is no constructor sets it
+      to what its caller gives.
+    why: The caller made the object and still has it: it uses what is gone, or ends it again.
+    instead: Leave the object to the caller, or remember in a member whether it is the class's own.
+    limits: Constructors, and functions whose names say that they take something over, are left out, and so are classes that have a member
+      which says who owns what.
     """
 
     code = "CV889"

@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceMemberOverwritten(SourceRule):
     """
-    ## What it checks
-    A function of a class that can be called again makes a member anew, without ending what is there and without asking
-    whether there is something.
-
-    ## Why it is wrong
-    From the second call on, the object of the call before is lost until the process exits.
-
-    ## Use instead
-    Make the member in the constructor, or end it before it is made again.
-
-    ## Limits
-    Functions whose names say that they are called once (``init``, ``create``, ``setup``) are left out.
+    checks: A function of a class that can be called again makes a member anew, without ending what is there and without asking
+      whether there is something.
+    why: From the second call on, the object of the call before is lost until the process exits.
+    instead: Make the member in the constructor, or end it before it is made again.
+    limits: Functions whose names say that they are called once (``init``, ``create``, ``setup``) are left out.
     """
 
     code = "CV856"

@@ -5,20 +5,14 @@ from cuvet.rules.sources import SourceRule
 
 class SourceMemberUninitialized(SourceRule):
     """
-    ## What it checks
-    A function or a constructor of a class makes a member (a stream, an event, memory), another constructor gives it no value at all,
-    and the destructor ends it without asking.
-
-    ## Why it is wrong
-    For an object for which the member was not made the destructor ends whatever was in the memory before: an error at best, or the end
-    of something that belongs to somebody else, or a crash.
-
-    ## Use instead
-    Give the member a value where it is declared (``cudaEvent_t event = nullptr;``), and end it only if it has another one.
-
-    ## Limits
-    Members that the destructor asks about are left out, and so is an end under a condition of which the constructors do not tell
-    whether it holds.
+    checks:
+      A function or a constructor of a class makes a member (a stream, an event, memory), another constructor gives it no value at all,
+      and the destructor ends it without asking.
+    why: For an object for which the member was not made the destructor ends whatever was in the memory before: an error at best, or the end
+      of something that belongs to somebody else, or a crash.
+    instead: Give the member a value where it is declared (``cudaEvent_t event = nullptr;``), and end it only if it has another one.
+    limits: Members that the destructor asks about are left out, and so is an end under a condition of which the constructors do not tell
+      whether it holds.
     """
 
     code = "CV887"

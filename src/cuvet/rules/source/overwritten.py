@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceOverwritten(SourceRule):
     """
-    ## What it checks
-    The only variable that holds an object of CUDA is given another value while the object is there.
-
-    ## Why it is wrong
-    Nothing can end the first object any more: its memory, or its place in the driver's tables, is lost until the
-    process exits.
-
-    ## Use instead
-    End the object before its variable is used again, or keep both.
-
-    ## Limits
-    Variables that other code may have looked at meanwhile are left out.
+    checks: The only variable that holds an object of CUDA is given another value while the object is there.
+    why: Nothing can end the first object any more: its memory, or its place in the driver's tables, is lost until the
+      process exits.
+    instead: End the object before its variable is used again, or keep both.
+    limits: Variables that other code may have looked at meanwhile are left out.
     """
 
     code = "CV854"

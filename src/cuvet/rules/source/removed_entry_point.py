@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceRemovedEntryPoint(SourceRule):
     """
-    ## What it checks
-    A function of CUDA is called that the release at hand (``--cuda``, otherwise the newest that is known) no longer has.
-
-    ## Why it is wrong
-    The program does not compile, or does not link, with that release.
-
-    ## Use instead
-    What the finding names.
-
-    ## Limits
-    Calls that are compiled under a condition (``#if CUDART_VERSION < 12000``) are left out, and names that the file declares
-    itself. One finding for each name in a file.
+    checks: A function of CUDA is called that the release at hand (``--cuda``, otherwise the newest that is known) no longer has.
+    why: The program does not compile, or does not link, with that release.
+    instead: What the finding names.
+    limits: Calls that are compiled under a condition (``#if CUDART_VERSION < 12000``) are left out, and names that the file declares
+      itself. One finding for each name in a file.
     """
 
     code = "CV863"

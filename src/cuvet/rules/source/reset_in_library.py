@@ -5,23 +5,17 @@ from cuvet.rules.sources import SourceRule
 
 class SourceResetInLibrary(SourceRule):
     """
-    ## What it checks
-    A function of a library resets the device with ``cudaDeviceReset`` or ``cuDevicePrimaryCtxReset``: a function of a class, one that a
-    shared library exports, or one in a file that is loaded into programs of others (an extension of Python or PyTorch, of Java, MATLAB,
-    R or Node.js, as its headers tell).
-
-    ## Why it is wrong
-    The primary context belongs to the whole process. A reset takes away all memory, streams and events on the device, also
-    those of other objects, libraries and threads, which then use what is gone.
-
-    ## Use instead
-    End what the library made itself, and leave the reset to ``main``, if it is wanted at all: the end of the process gives
-    everything back.
-
-    ## Limits
-    A class that stands for the whole application may do so on purpose. Tests, files that have a ``main``, functions that are
-    called ``reset``, and functions of no class that end the process afterwards are left out. In C# and Python only what ends an object
-    is looked at. Other functions of libraries are not told from those of programs.
+    checks:
+      A function of a library resets the device with ``cudaDeviceReset`` or ``cuDevicePrimaryCtxReset``: a function of a class, one that a
+      shared library exports, or one in a file that is loaded into programs of others (an extension of Python or PyTorch, of Java, MATLAB,
+      R or Node.js, as its headers tell).
+    why: The primary context belongs to the whole process. A reset takes away all memory, streams and events on the device, also
+      those of other objects, libraries and threads, which then use what is gone.
+    instead: End what the library made itself, and leave the reset to ``main``, if it is wanted at all: the end of the process gives
+      everything back.
+    limits: A class that stands for the whole application may do so on purpose. Tests, files that have a ``main``, functions that are
+      called ``reset``, and functions of no class that end the process afterwards are left out. In C# and Python only what ends an object
+      is looked at. Other functions of libraries are not told from those of programs.
     """
 
     code = "CV870"

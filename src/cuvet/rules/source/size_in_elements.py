@@ -5,18 +5,12 @@ from cuvet.rules.sources import SourceRule
 
 class SourceSizeInElements(SourceRule):
     """
-    ## What it checks
-    A function allocates memory with one size, and copies or sets that memory with the same expression times ``sizeof`` (or the other
-    way round).
-
-    ## Why it is wrong
-    CUDA counts in bytes. With the smaller size the memory is too small for what is copied to it, or most of it is not copied.
-
-    ## Use instead
-    The number of elements times ``sizeof`` of one, in both places.
-
-    ## Limits
-    Only where both sizes stand in one function and differ by nothing else.
+    checks:
+      A function allocates memory with one size, and copies or sets that memory with the same expression times ``sizeof`` (or the other
+      way round).
+    why: CUDA counts in bytes. With the smaller size the memory is too small for what is copied to it, or most of it is not copied.
+    instead: The number of elements times ``sizeof`` of one, in both places.
+    limits: Only where both sizes stand in one function and differ by nothing else.
     """
 
     code = "CV868"

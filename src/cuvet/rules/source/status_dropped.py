@@ -5,20 +5,13 @@ from cuvet.rules.sources import SourceRule
 
 class SourceStatusDropped(SourceRule):
     """
-    ## What it checks
-    A function calls CUDA and throws the status away, and does not ask ``cudaGetLastError`` afterwards either. All such calls of a
-    function are one note. It is a warning where most other statuses in the function are looked at, and the one that is not is
-    of a call that makes something, or that waits and is the last one.
-
-    ## Why it is wrong
-    Almost every call can return the error of work that was launched before. After an allocation that failed, the variable keeps
-    what it held, and a later call is blamed.
-
-    ## Use instead
-    Hand the status to the check that the program has. ``(void)`` in front of the call says that it is thrown away on purpose.
-
-    ## Limits
-    Functions that throw away nothing but the statuses of what they end are left out.
+    checks: A function calls CUDA and throws the status away, and does not ask ``cudaGetLastError`` afterwards either. All such calls of a
+      function are one note. It is a warning where most other statuses in the function are looked at, and the one that is not is
+      of a call that makes something, or that waits and is the last one.
+    why: Almost every call can return the error of work that was launched before. After an allocation that failed, the variable keeps
+      what it held, and a later call is blamed.
+    instead: Hand the status to the check that the program has. ``(void)`` in front of the call says that it is thrown away on purpose.
+    limits: Functions that throw away nothing but the statuses of what they end are left out.
     """
 
     code = "CV860"

@@ -5,18 +5,11 @@ from cuvet.rules.sources import SourceRule
 
 class SourceStatusUnread(SourceRule):
     """
-    ## What it checks
-    The status of a call is assigned to a variable that is never read, or that the next statement which names it assigns
-    to again.
-
-    ## Why it is wrong
-    The program looks as if it checked the call, and does not: an error goes unseen until a later call is blamed for it.
-
-    ## Use instead
-    Hand the status to the check that the program has, before the variable is used again.
-
-    ## Limits
-    Variables of the function only, and within one block. All such calls of a function are one note.
+    checks: The status of a call is assigned to a variable that is never read, or that the next statement which names it assigns
+      to again.
+    why: The program looks as if it checked the call, and does not: an error goes unseen until a later call is blamed for it.
+    instead: Hand the status to the check that the program has, before the variable is used again.
+    limits: Variables of the function only, and within one block. All such calls of a function are one note.
     """
 
     code = "CV861"

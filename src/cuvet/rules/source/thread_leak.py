@@ -5,17 +5,10 @@ from cuvet.rules.sources import SourceRule
 
 class SourceThreadLeak(SourceRule):
     """
-    ## What it checks
-    A function makes an object once for each thread, keeps the handle in a ``thread_local`` variable of its own, and never ends it.
-
-    ## Why it is wrong
-    The variable ends with its thread, and no destructor ends the object: each thread that ever calls the function leaves one behind.
-
-    ## Use instead
-    A ``thread_local`` variable of a class whose destructor ends the object.
-
-    ## Limits
-    Variables of functions. A program that never ends a thread loses nothing.
+    checks: A function makes an object once for each thread, keeps the handle in a ``thread_local`` variable of its own, and never ends it.
+    why: The variable ends with its thread, and no destructor ends the object: each thread that ever calls the function leaves one behind.
+    instead: A ``thread_local`` variable of a class whose destructor ends the object.
+    limits: Variables of functions. A program that never ends a thread loses nothing.
     """
 
     code = "CV897"

@@ -5,20 +5,14 @@ from cuvet.rules.sources import SourceRule
 
 class SourceUnknownEntryPoint(SourceRule):
     """
-    ## What it checks
-    A function is called whose name is one or two letters away from that of a function of CUDA, or has its words in another order or with
-    the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``), and that neither CUDA nor the file declares.
-
-    ## Why it is wrong
-    The program does not compile, or, in C, does not link.
-
-    ## Use instead
-    The function that the finding names.
-
-    ## Limits
-    Many programs name functions of their own ``cudaSomething``: only names that look like a slip of the pen are found. Those with
-    the same words are reported only where everything that the file includes is CUDA's, a standard library's or a file of the same run, and
-    none of these names them otherwise than in a call. Calls that are compiled under a condition are left out.
+    checks:
+      A function is called whose name is one or two letters away from that of a function of CUDA, or has its words in another order or with
+      the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``), and that neither CUDA nor the file declares.
+    why: The program does not compile, or, in C, does not link.
+    instead: The function that the finding names.
+    limits: Many programs name functions of their own ``cudaSomething``: only names that look like a slip of the pen are found. Those
+      with the same words are reported only where everything that the file includes is CUDA's, a standard library's or a file of
+      the same run, and none of these names them otherwise than in a call. Calls that are compiled under a condition are left out.
     """
 
     code = "CV864"

@@ -5,20 +5,15 @@ from cuvet.rules.sources import SourceRule
 
 class SourceUnknownType(SourceRule):
     """
-    ## What it checks
-    A type is named that is spelt like CUDA's and that CUDA does not have: a slip of the pen, or the runtime's spelling of a type that
-    only the driver has, and the other way round.
-
-    ## Why it is wrong
-    The program does not compile, or, in Python, has no such attribute.
-
-    ## Use instead
-    The type that the finding names, if it is meant.
-
-    ## Limits
-    Programs have types of their own with such names. In C++ and C, files are left out that include anything else than headers of CUDA,
-    of the standard libraries and files that are checked in the same run; and names that one of these files may declare. Uses that are
-    compiled under a condition are left out. One finding for each name in a file.
+    checks:
+      A type is named that is spelt like CUDA's and that CUDA does not have: a slip of the pen, or the runtime's spelling of a type that
+      only the driver has, and the other way round.
+    why: The program does not compile, or, in Python, has no such attribute.
+    instead: The type that the finding names, if it is meant.
+    limits:
+      Programs have types of their own with such names. In C++ and C, files are left out that include anything else than headers of CUDA,
+      of the standard libraries and files that are checked in the same run; and names that one of these files may declare. Uses that are
+      compiled under a condition are left out. One finding for each name in a file.
     """
 
     code = "CV873"

@@ -5,19 +5,12 @@ from cuvet.rules.sources import SourceRule
 
 class SourceWrongArgumentCount(SourceRule):
     """
-    ## What it checks
-    A function of CUDA is called with more or fewer arguments than it takes in the release at hand (``--cuda``; without it, in any
-    release that is known).
-
-    ## Why it is wrong
-    The program does not compile.
-
-    ## Use instead
-    The arguments that the header names.
-
-    ## Limits
-    The defaults and overloads of C++ are allowed for. Calls whose arguments hold macros, and calls that are compiled under a
-    condition, are left out.
+    checks: A function of CUDA is called with more or fewer arguments than it takes in the release at hand (``--cuda``; without it, in any
+      release that is known).
+    why: The program does not compile.
+    instead: The arguments that the header names.
+    limits: The defaults and overloads of C++ are allowed for. Calls whose arguments hold macros, and calls that are compiled under a
+      condition, are left out.
     """
 
     code = "CV865"

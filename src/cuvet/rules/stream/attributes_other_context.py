@@ -14,17 +14,10 @@ if TYPE_CHECKING:
 
 class StreamAttributesOtherContext(Rule):
     """
-    ## What it checks
-    `cuStreamCopyAttributes` is called with streams of two contexts.
-
-    ## Why it is wrong
-    Both streams must have the same context; the call returns CUDA_ERROR_INVALID_VALUE and copies nothing.
-
-    ## Use instead
-    Set the attributes of the second stream with `cuStreamSetAttribute`.
-
-    ## Limits
-    Streams of which it was not seen where they came from are not judged.
+    checks: `cuStreamCopyAttributes` is called with streams of two contexts.
+    why: Both streams must have the same context; the call returns CUDA_ERROR_INVALID_VALUE and copies nothing.
+    instead: Set the attributes of the second stream with `cuStreamSetAttribute`.
+    limits: Streams of which it was not seen where they came from are not judged.
     """
 
     code = "CV207"

@@ -13,19 +13,12 @@ _NAMES = ("the default stream (NULL)", "the legacy default stream", "the per-thr
 
 class StreamDestroyDefault(Rule):
     """
-    ## What it checks
-    `cuStreamDestroy` is called with a default stream: NULL, `CU_STREAM_LEGACY` or `CU_STREAM_PER_THREAD`.
-
-    ## Why it is wrong
-    Default streams are not created and cannot be destroyed. Unlike `free(NULL)`, destroying the NULL stream is an error: the call
-    was measured to return CUDA_ERROR_INVALID_HANDLE. Often it is a variable whose stream was never created, or was destroyed and
-    cleared.
-
-    ## Use instead
-    Destroy only streams that `cuStreamCreate` made; test the handle before.
-
-    ## Limits
-    None known.
+    checks: `cuStreamDestroy` is called with a default stream: NULL, `CU_STREAM_LEGACY` or `CU_STREAM_PER_THREAD`.
+    why: Default streams are not created and cannot be destroyed. Unlike `free(NULL)`, destroying the NULL stream is an error: the call
+      was measured to return CUDA_ERROR_INVALID_HANDLE. Often it is a variable whose stream was never created, or was destroyed and
+      cleared.
+    instead: Destroy only streams that `cuStreamCreate` made; test the handle before.
+    limits: None known.
     """
 
     code = "CV203"

@@ -14,21 +14,14 @@ if TYPE_CHECKING:
 
 class StreamOtherContext(Rule):
     """
-    ## What it checks
-    A kernel is launched, and the launch fails, on a stream of another device or context than the current one.
-
-    ## Why it is wrong
-    A stream belongs to the context (with the runtime: the device) that was current when it was created. A launch of a module's
-    function on a stream of another context fails; copies and sets on such a stream are allowed. Where it was measured, so are
-    kernels of libraries (`CUkernel`, among them those that the runtime launches), although the documentation says otherwise.
-
-    ## Use instead
-    Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`), and keep one set of streams per
-    device.
-
-    ## Limits
-    Reported only for functions of modules, and only when the launch fails. Streams of which it was not seen where they came from
-    are not judged.
+    checks: A kernel is launched, and the launch fails, on a stream of another device or context than the current one.
+    why: A stream belongs to the context (with the runtime: the device) that was current when it was created. A launch of a module's
+      function on a stream of another context fails; copies and sets on such a stream are allowed. Where it was measured, so are
+      kernels of libraries (`CUkernel`, among them those that the runtime launches), although the documentation says otherwise.
+    instead: Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`), and keep one set of streams per
+      device.
+    limits: Reported only for functions of modules, and only when the launch fails. Streams of which it was not seen where they came from
+      are not judged.
     """
 
     code = "CV206"
