@@ -4,24 +4,19 @@ import re
 import runpy
 from pathlib import Path
 
-import pytest
-
 from cuvet.cli import COMMANDS
 from cuvet.rules import all_rules
 from cuvet.rules.evidence import evidence_of
 from cuvet.rules.headings import sections
 from cuvet.rules.rule import Rule
 
+from ..every import of_every
 from ..rules.test_health import HEADINGS
 
 ROOT = Path(__file__).parents[2]
 
 
-def names(rule: type[Rule]) -> str:
-    return rule.name
-
-
-@pytest.mark.parametrize("rule", all_rules(), ids=names)
+@of_every(all_rules(), lambda rule: rule.name)
 def test_a_rule_is_documented(rule: type[Rule]) -> None:
     assert list(sections(rule)) == HEADINGS
     assert all(sections(rule).values())
@@ -35,9 +30,7 @@ def test_the_pages_are_up_to_date() -> None:
     assert {path.name for path in pages} == {"rules.md", *(page.name for page in ROOT.glob("docs/rules/*.md"))}
 
 
-@pytest.mark.parametrize(
-    "page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name
-)
+@of_every((*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))), lambda page: page.relative_to(ROOT))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target

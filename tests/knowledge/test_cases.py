@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
+from ..every import of_every
 
 ROOT = Path(__file__).parents[2]
 PAGE = runpy.run_path(str(ROOT / "tools/generate_causes.py"))
@@ -18,7 +18,7 @@ def number_and_category(case: Any) -> str:
     return f"{CASES.index(case)}-{case.row['cause_category']}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=number_and_category)
+@of_every(CASES, number_and_category)
 def test_the_established_cause_is_told(case: Any) -> None:
     assert case.causes, f"no cause has the category {case.row['cause_category']}"
     assert case.told or case.machines, f"{case.text}: {case.cause} is at place {case.place}"

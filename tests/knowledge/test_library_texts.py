@@ -14,6 +14,8 @@ from cuvet.knowledge.mentions import calls_in, errors_in
 from cuvet.knowledge.reading import FOLDER, causes_in, meanings_of
 from cuvet.knowledge.search import MOST_CAUSES, likely, rank
 
+from ..every import of_every
+
 LIBRARIES = APIS[2:]
 NO_FAILURE = {"ncclSuccess", "ncclNumResults"}
 ERRORS = [error for error in all_errors() if set(error.apis) <= set(LIBRARIES)]
@@ -28,7 +30,7 @@ def first_causes(text: str) -> list[str]:
     return [match.cause.id for match in likely(rank(errors_in(text), calls_in(text), text))]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.names[0])
+@of_every(ERRORS, lambda error: error.names[0])
 def test_every_failure_has_a_meaning_and_a_cause(error: Error) -> None:
     assert meaning(error) is not None
     causes = rank([error], [], "")
@@ -41,7 +43,7 @@ def test_a_meaning_is_told_under_the_newest_name() -> None:
     assert not older & TEXTS.keys()
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@of_every(TEXTS)
 def test_a_meaning_is_short_and_says_where_it_is_from(name: str) -> None:
     known = TEXTS[name]
     assert known.text.endswith(".") and len(known.text) <= 240
@@ -60,7 +62,7 @@ def test_no_meaning_is_another_s() -> None:
         assert len(texts) == len(set(texts)), api
 
 
-@pytest.mark.parametrize("cause", causes_in(FOLDER / "causes" / "libraries.txt"), ids=lambda cause: cause.id)
+@of_every(causes_in(FOLDER / "causes" / "libraries.txt"), lambda cause: cause.id)
 def test_a_cause_can_be_found(cause: Cause) -> None:
     """It is among the first for one of its errors, given all that speaks for it."""
     error = named(max(cause.signs.errors, key=lambda name: cause.signs.errors[name]))

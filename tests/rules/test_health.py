@@ -8,8 +8,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import cuvet.knowledge
 import cuvet.rules
 from cuvet.catalog import driver
@@ -21,6 +19,7 @@ from cuvet.rules.examples import invalid, runnable, valid
 from cuvet.rules.headings import sections
 from cuvet.rules.rule import Rule
 
+from ..every import of_every
 from .simulated import expected
 
 HEADINGS = ["What it checks", "Why it is wrong", "Use instead", "Limits"]
@@ -30,8 +29,8 @@ FACTS = {
     for line in file.read_text().splitlines()
 }
 
-every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-every_model_rule = pytest.mark.parametrize("rule", model_rules(), ids=lambda rule: rule.name)
+every_rule = of_every(all_rules(), lambda rule: rule.name)
+every_model_rule = of_every(model_rules(), lambda rule: rule.name)
 
 
 def test_codes_and_names_are_unique() -> None:

@@ -36,7 +36,6 @@ def commented(program: str, noise: str) -> str:
     )
 
 
-@pytest.mark.parametrize("noise", _NOISE)
 @pytest.mark.parametrize(
     "example",
     [
@@ -46,9 +45,10 @@ def commented(program: str, noise: str) -> str:
         if example.language == "cuda" and rule.name.startswith("source-") and 'R"' not in example.program
     ],
 )
-def test_a_comment_changes_no_finding(example: Source, noise: str) -> None:
+def test_a_comment_changes_no_finding(example: Source) -> None:
     plain = _MARK.sub("", example.program)
-    assert found(commented(plain, noise)) == found(plain)
+    bare = found(plain)
+    assert [noise for noise in _NOISE if found(commented(plain, noise)) != bare] == []
 
 
 CONTEXT = "#include <cuda.h>\n#include <cuda_runtime.h>\n"

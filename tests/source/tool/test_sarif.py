@@ -10,12 +10,12 @@ from typing import Any
 
 import jsonschema
 import msgspec
-import pytest
 
 from cuvet import reports
 from cuvet.findings import Finding, Frame, MachineCause, ObjectReport, Program, Report, Site, Tool
 from cuvet.rules import all_rules
 
+from ...every import of_every
 from .conftest import CORRECT, MISTAKE, Done, Project
 
 Check = Callable[..., Done]
@@ -243,7 +243,7 @@ def test_fingerprints_of_a_run_stay_when_lines_move(project: Project) -> None:
     assert one[0]["partialFingerprints"] != one[1]["partialFingerprints"]
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: str(rule.name))
+@of_every(all_rules(), lambda rule: rule.name)
 def test_every_rule_can_be_described(rule: Any) -> None:
     from cuvet.reports.sarif import _descriptor
 
