@@ -26,7 +26,7 @@ extern "C" void __cxa_guard_release(uint8_t* guard) { __atomic_store_n(&guard[0]
 
 void* operator new(size_t bytes) {
     void* memory = malloc(bytes);
-    if (memory == nullptr) abort();
+    if (!memory) abort();
     return memory;
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 
 from cuvet.catalog import (
@@ -22,6 +23,7 @@ from cuvet.catalog import (
 from cuvet.catalog.answers import ANSWERS, EVERY
 from cuvet.catalog.hot import FOLLOWED
 from cuvet.catalog.kinds import FUNCTIONS, LIBRARY_DESCRIPTORS, LIBRARY_HANDLES, NOT_SHARED_BETWEEN_THREADS, OF_CONTEXT
+from cuvet.device import protocol
 from cuvet.model.statuses import STICKY
 from cuvet.recording import layout
 
@@ -685,6 +687,24 @@ def write(name: str, parts: Iterable[str]) -> None:
     (OUTPUT / name).write_text(HEAD + "\n" + "\n".join(parts) + "\n")
 
 
+def enumeration(numbers: type[IntEnum], base: str) -> str:
+    members = ", ".join(f"{member.name} = {member.value}" for member in numbers)
+    return f"enum class {numbers.__name__} : {base} {{ {members} }};"
+
+
+def protocol_numbers() -> Iterator[str]:
+    """The device protocol's, for ``native/emulated``."""
+    yield f"constexpr uint16_t PROTOCOL_VERSION = {protocol.VERSION};"
+    yield f"constexpr uint32_t MOST_MESSAGE_BYTES = {protocol.MOST_BYTES};"
+    yield f"constexpr uint32_t MOST_OPERANDS = {protocol.MOST_OPERANDS};"
+    yield enumeration(protocol.MessageKind, "uint8_t")
+    yield enumeration(protocol.Op, "uint8_t")
+    yield enumeration(protocol.Access, "uint64_t")
+    yield enumeration(protocol.Callback, "uint64_t")
+    yield enumeration(protocol.Text, "uint64_t")
+    yield enumeration(protocol.Registration, "uint32_t")
+
+
 def write_driver() -> None:
     catalog = driver()
     rows = [row for entry_point in catalog.entry_points for row in rows_of(entry_point)]
@@ -723,6 +743,7 @@ def main() -> None:
     write("kinds.inc", [f"KIND({kind.name}, {kind.value})" for kind in Kind])
     sticky = ", ".join(map(str, sorted(STICKY)))
     write("statuses.inc", ["// After which a context is lost.", f"constexpr uint32_t STICKY[] = {{{sticky}}};"])
+    write("protocol.inc", protocol_numbers())
     write_driver()
     write_libraries()
 

@@ -1,32 +1,32 @@
 // The shim's end of the device protocol (docs/architecture.md): sends a call to the device process and obeys until it
 // returns. No semantics here: what a call means is known to the device process alone.
-#include "../backend.h"
+#include "backend.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
 
-#include "../notices.h"
-#include "../stacks.h"
-#include "host_functions.h"
-#include "memory.h"
-#include "wire.h"
+#include "emulated/host_functions.h"
+#include "emulated/memory.h"
+#include "emulated/wire.h"
+#include "notices.h"
+#include "stacks.h"
 
 namespace cuvet::emulated {
 
 namespace {
 
-constexpr uint64_t status_unknown = 999;  // CUDA_ERROR_UNKNOWN
-constexpr size_t scratch_bytes = 64u << 10;
-constexpr unsigned most_driver_words = 16;
+constexpr uint64_t STATUS_UNKNOWN = 999;  // CUDA_ERROR_UNKNOWN
+constexpr size_t SCRATCH_BYTES = 64u << 10;
+constexpr unsigned MOST_DRIVER_WORDS = 16;
 
 uint64_t start_of_image() {
     timespec now{};
@@ -43,16 +43,16 @@ std::atomic<bool> said_gone{false};
 
 void say(const char* text, size_t length) {
     char line[1024];
-    int written = snprintf(line, sizeof line, "cuvet: %.*s\n", static_cast<int>(length), text);
+    const int written = snprintf(line, sizeof line, "cuvet: %.*s\n", static_cast<int>(length), text);
     if (written <= 0) return;
-    size_t bytes = static_cast<size_t>(written) < sizeof line ? static_cast<size_t>(written) : sizeof line - 1;
+    const size_t bytes = static_cast<size_t>(written) < sizeof line ? static_cast<size_t>(written) : sizeof line - 1;
     write_all(STDERR_FILENO, line, bytes);
 }
 
 bool unsupported_path(char (&path)[4096]) {
     const char* directory = getenv("CUVET_TRACE");
-    if (directory == nullptr) return false;
-    int length = snprintf(path, sizeof path, "%s/unsupported", directory);
+    if (!directory) return false;
+    const int length = snprintf(path, sizeof path, "%s/unsupported", directory);
     return length > 0 && static_cast<size_t>(length) < sizeof path;
 }
 
@@ -60,11 +60,11 @@ bool unsupported_path(char (&path)[4096]) {
 void note_unsupported(const uint8_t* text, size_t length) {
     char path[4096];
     if (!unsupported_path(path)) return;
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return;
     const char* caller = calling_file();
-    bool written = write_all(file, text, length) == 0 && write_all(file, "\n", 1) == 0 &&
-                   write_all(file, caller, strlen(caller)) == 0;
+    const bool written = write_all(file, text, length) == 0 && write_all(file, "\n", 1) == 0 &&
+                         write_all(file, caller, strlen(caller)) == 0;
     if (!written) unlink(path);
     close(file);
 }
@@ -97,11 +97,11 @@ struct EndOfThread {
 
 // Exit handlers run after the main thread's destructors and may still call CUDA: they get a new session, which is not
 // deleted.
-Session& current_session() {
+Session* current_session() {
     static thread_local EndOfThread end_of_thread;
     (void)end_of_thread;
-    if (thread_session == nullptr) thread_session = new Session;
-    return *thread_session;
+    if (!thread_session) thread_session = new Session;
+    return thread_session;
 }
 
 void gone(const char* why) {
@@ -109,43 +109,40 @@ void gone(const char* why) {
     tell_launcher(Notice::UNREACHABLE, errno);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
     char text[512];
-    int length = snprintf(text, sizeof text, "the emulated device at %s %s: every CUDA call fails from now on",
-                          path == nullptr ? "(CUVET_DEVICE_SOCKET is not set)" : path, why);
+    const int length = snprintf(text, sizeof text, "the emulated device at %s %s: every CUDA call fails from now on",
+                                path ? path : "(CUVET_DEVICE_SOCKET is not set)", why);
     say(text, static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length) : sizeof text - 1);
 }
 
 void say_goodbye();
 
-bool connect_session(Session& session) {
-    pid_t process = getpid();
-    if (session.process == process && session.connection.is_open()) return true;
-    const bool again = session.process == process;
-    session.connection.close();
-    session.process = process;
-    pid_t parent = caller_process.exchange(process);
+bool connect_session(Session* session) {
+    const pid_t process = getpid();
+    if (session->process == process && session->connection.is_open()) return true;
+    const bool again = session->process == process;
+    session->connection.close();
+    session->process = process;
+    const pid_t parent = caller_process.exchange(process);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
-    Message hello;
-    hello.put(static_cast<uint8_t>(Frame::hello));
-    hello.put(static_cast<uint8_t>((runs_host_functions() ? 1 : 0) | (again ? 2 : 0)));
-    hello.put(protocol_version);
-    hello.put(static_cast<uint32_t>(parent == process ? 0 : parent));
+    const uint8_t flags = static_cast<uint8_t>((runs_host_functions() ? 1 : 0) | (again ? 2 : 0));
+    Message hello(MessageKind::HELLO, flags, PROTOCOL_VERSION, static_cast<uint32_t>(parent == process ? 0 : parent));
     hello.put(static_cast<uint32_t>(process));
     hello.put(static_cast<uint32_t>(syscall(SYS_gettid)));
     hello.put(image);
-    const bool usable = path != nullptr && session.connection.open(path) && session.connection.send(hello);
+    const bool usable = path && session->connection.open(path) && session->connection.send(&hello);
     if (parent == 0)
         atexit(say_goodbye);  // the driver's own exit handler, from its first call on; a forked child has its parent's
     return usable;
 }
 
-uint64_t lose_session(Session& session) {
+uint64_t lose_session(Session* session) {
     static constexpr char closed[] = "the program closed the emulated device's descriptor during a call, which failed";
-    if (session.connection.is_open())
+    if (session->connection.is_open())
         gone("is gone");
     else
         say(closed, sizeof closed - 1);
-    session.connection.close();
-    return status_unknown;
+    session->connection.close();
+    return STATUS_UNKNOWN;
 }
 
 struct Answer {
@@ -158,43 +155,40 @@ struct Answer {
     }
 };
 
-bool send_answer(Session& session, const Answer& answer) {
-    Message message;
-    message.put(static_cast<uint8_t>(Frame::answer));
-    message.put(uint8_t{0});
-    message.put(uint16_t{0});
-    message.put(answer.error);
+bool send_answer(Session* session, const Answer& answer) {
+    Message message(MessageKind::ANSWER, 0, 0, static_cast<uint32_t>(answer.error));
     message.append(answer.data.data(), answer.data.size());
-    return session.connection.send(message);
+    return session->connection.send(&message);
 }
 
-void answer_read(const Command& command, Answer& answer) {
-    answer.data.resize(command.operand[1]);
-    answer.error = read_host(answer.data.data(), command.operand[0], answer.data.size());
-    if (answer.error != 0) answer.data.clear();
+void answer_read(const Command& command, Answer* answer) {
+    answer->data.resize(command.operand[1]);
+    answer->error = read_host(answer->data.data(), command.operand[0], answer->data.size());
+    if (answer->error != 0) answer->data.clear();
 }
 
-void answer_read_string(const Command& command, Answer& answer) {
-    answer.data.resize(command.operand[1]);
-    long length = read_host_string(reinterpret_cast<char*>(answer.data.data()), command.operand[0], answer.data.size());
-    if (length < 0) answer.error = EFAULT;
-    answer.data.resize(length < 0 ? 0 : static_cast<size_t>(length));
+void answer_read_string(const Command& command, Answer* answer) {
+    answer->data.resize(command.operand[1]);
+    const long length =
+        read_host_string(reinterpret_cast<char*>(answer->data.data()), command.operand[0], answer->data.size());
+    if (length < 0) answer->error = EFAULT;
+    answer->data.resize(length < 0 ? 0 : static_cast<size_t>(length));
 }
 
-void answer_copy(const Command& command, Answer& answer) {
+void answer_copy(const Command& command, Answer* answer) {
     const uint64_t* operand = command.operand;
-    answer.error = copy(operand[0], operand[1], {operand[2], operand[3], operand[4], operand[5]});
+    answer->error = copy(operand[0], operand[1], {operand[2], operand[3], operand[4], operand[5]});
 }
 
-void answer_set(const Command& command, Answer& answer) {
+void answer_set(const Command& command, Answer* answer) {
     const uint64_t* operand = command.operand;
-    answer.error = fill(operand[0], operand[1], operand[2], {operand[3], operand[4], operand[5], 0});
+    answer->error = fill(operand[0], operand[1], operand[2], {operand[3], operand[4], operand[5], 0});
 }
 
-void answer_reserve(const Command& command, Answer& answer) {
+void answer_reserve(const Command& command, Answer* answer) {
     uint64_t address = 0;
-    answer.error = reserve(command.operand[0], command.operand[1], static_cast<Access>(command.operand[2]), &address);
-    answer.put_word(address);
+    answer->error = reserve(command.operand[0], command.operand[1], static_cast<Access>(command.operand[2]), &address);
+    answer->put_word(address);
 }
 
 // Integers and pointers go to the same places however many the callee takes, so one type calls every wrapper.
@@ -205,27 +199,28 @@ uint64_t call_wrapper(void* wrapper, const uint64_t* w) {
                                               w[12], w[13], w[14], w[15]);
 }
 
-void answer_call_driver(const Command& command, Answer& answer) {
+void answer_call_driver(const Command& command, Answer* answer) {
     void* wrapper = cuvet_driver_wrapper(static_cast<uint32_t>(command.operand[0]));
-    uint64_t words[most_driver_words] = {};
-    if (wrapper == nullptr || command.operands < 1 || command.operands - 1 > most_driver_words) {
-        answer.error = EINVAL;
+    uint64_t words[MOST_DRIVER_WORDS] = {};
+    if (!wrapper || command.operands < 1 || command.operands - 1 > MOST_DRIVER_WORDS) {
+        answer->error = EINVAL;
     } else {
         memcpy(words, command.operand + 1, (command.operands - 1) * sizeof(uint64_t));
-        answer.put_word(call_wrapper(wrapper, words));
+        answer->put_word(call_wrapper(wrapper, words));
     }
 }
 
-void answer_call_host(const Command& command, Answer& answer) {
+void answer_call_host(const Command& command, Answer* answer) {
     const uint64_t* operand = command.operand;
-    if (!enqueue(operand[0], {operand[2], operand[3], operand[1] == 1, operand[4], operand[5]})) answer.error = EAGAIN;
+    const Callback callback = static_cast<Callback>(operand[1]);
+    if (!enqueue(operand[0], {operand[2], operand[3], callback, operand[4], operand[5]})) answer->error = EAGAIN;
 }
 
-void answer_scratch(const Command& command, Answer& answer) {
-    Session& session = current_session();
-    if (session.scratch == nullptr) session.scratch = static_cast<uint8_t*>(malloc(scratch_bytes));
-    if (session.scratch == nullptr || command.operand[0] > scratch_bytes) answer.error = ENOMEM;
-    answer.put_word(reinterpret_cast<uint64_t>(session.scratch));
+void answer_scratch(const Command& command, Answer* answer) {
+    Session* session = current_session();
+    if (!session->scratch) session->scratch = static_cast<uint8_t*>(malloc(SCRATCH_BYTES));
+    if (!session->scratch || command.operand[0] > SCRATCH_BYTES) answer->error = ENOMEM;
+    answer->put_word(reinterpret_cast<uint64_t>(session->scratch));
 }
 
 // A SIGSEGV is a real one, so that handlers and core files see a fault in libcuda.so.1, as they do on hardware.
@@ -234,105 +229,99 @@ void raise_signal(int signal, uint64_t address) {
     raise(signal);
 }
 
-void answer_lookup(const Command& command, Answer& answer) {
+void answer_lookup(const Command& command, Answer* answer) {
     char name[256] = {};
     if (command.bytes < sizeof name) memcpy(name, command.data, command.bytes);
-    answer.put_word(reinterpret_cast<uint64_t>(cuvet_driver_symbol(name)));
+    answer->put_word(reinterpret_cast<uint64_t>(cuvet_driver_symbol(name)));
 }
 
-void answer_message(const Command& command, Answer&) {
-    enum : uint64_t { for_the_user = 0, unsupported = 1, supported_after_all = 2 };
-    if (command.operand[0] == for_the_user) say(reinterpret_cast<const char*>(command.data), command.bytes);
-    if (command.operand[0] == unsupported) note_unsupported(command.data, command.bytes);
-    if (command.operand[0] == supported_after_all) withdraw_unsupported();
+void take_message(const Command& command) {
+    const Text text = static_cast<Text>(command.operand[0]);
+    if (text == Text::USER) say(reinterpret_cast<const char*>(command.data), command.bytes);
+    if (text == Text::UNSUPPORTED) note_unsupported(command.data, command.bytes);
+    if (text == Text::SUPPORTED) withdraw_unsupported();
 }
 
-bool obey(const Command& command, Answer& answer) {
-    switch (command.opcode) {
-        case Opcode::read:
+// False for what is no command.
+bool obey(const Command& command, Answer* answer) {
+    switch (command.op) {
+        case Op::READ:
             answer_read(command, answer);
-            return true;
-        case Opcode::write:
-            answer.error = write_host(command.operand[0], command.data, command.bytes);
-            return true;
-        case Opcode::read_string:
-            answer_read_string(command, answer);
-            return true;
-        case Opcode::copy:
-            answer_copy(command, answer);
-            return true;
-        case Opcode::set:
-            answer_set(command, answer);
-            return true;
-        case Opcode::reserve:
-            answer_reserve(command, answer);
-            return true;
-        case Opcode::release:
-            answer.error = release(command.operand[0]);
-            return true;
-        case Opcode::call_driver:
-            answer_call_driver(command, answer);
-            return true;
-        case Opcode::call_host:
-            answer_call_host(command, answer);
-            return true;
-        case Opcode::drain:
-            answer.put_word(outstanding(command.operand[0], command.operand[1] != 0));
-            return true;
-        case Opcode::scratch:
-            answer_scratch(command, answer);
-            return true;
-        case Opcode::raise:
-            raise_signal(static_cast<int>(command.operand[0]), command.operand[1]);
-            return true;
-        case Opcode::lookup:
-            answer_lookup(command, answer);
-            return true;
-        case Opcode::message:
-            answer_message(command, answer);
-            return true;
-        case Opcode::return_:
             break;
+        case Op::WRITE:
+            answer->error = write_host(command.operand[0], command.data, command.bytes);
+            break;
+        case Op::READ_STRING:
+            answer_read_string(command, answer);
+            break;
+        case Op::COPY:
+            answer_copy(command, answer);
+            break;
+        case Op::SET:
+            answer_set(command, answer);
+            break;
+        case Op::RESERVE:
+            answer_reserve(command, answer);
+            break;
+        case Op::RELEASE:
+            answer->error = release(command.operand[0]);
+            break;
+        case Op::CALL_DRIVER:
+            answer_call_driver(command, answer);
+            break;
+        case Op::CALL_HOST:
+            answer_call_host(command, answer);
+            break;
+        case Op::DRAIN:
+            answer->put_word(outstanding(command.operand[0], command.operand[1] != 0));
+            break;
+        case Op::SCRATCH:
+            answer_scratch(command, answer);
+            break;
+        case Op::RAISE:
+            raise_signal(static_cast<int>(command.operand[0]), command.operand[1]);
+            break;
+        case Op::LOOKUP:
+            answer_lookup(command, answer);
+            break;
+        case Op::MESSAGE:
+            take_message(command);
+            break;
+        case Op::RETURN:
+            return false;
     }
-    return false;
+    return command.op <= Op::MESSAGE;
 }
 
 void say_goodbye() {
-    Session& session = current_session();
+    Session* session = current_session();
     if (!connect_session(session)) return;
-    Message message;
-    message.put(static_cast<uint8_t>(Frame::goodbye));
-    message.put(uint8_t{0});
-    message.put(uint16_t{0});
-    message.put(uint32_t{0});
-    session.connection.send(message);
+    Message message(MessageKind::GOODBYE);
+    session->connection.send(&message);
 }
 
-uint64_t ask(Frame kind, uint32_t id, const uint64_t* words, uint32_t count, const Blob* structs, uint16_t flags) {
-    Session& session = current_session();
+uint64_t ask(MessageKind kind, uint32_t id, const uint64_t* words, uint32_t count, const Blob* structs,
+             uint16_t flags) {
+    Session* session = current_session();
     if (!connect_session(session)) {
         gone("cannot be reached");
-        return status_unknown;
+        return STATUS_UNKNOWN;
     }
-    Message request;
-    request.put(static_cast<uint8_t>(kind));
-    request.put(static_cast<uint8_t>(count));
-    request.put(flags);
-    request.put(id);
+    Message request(kind, static_cast<uint8_t>(count), flags, id);
     request.append(words, count * sizeof(uint64_t));
-    for (const Blob* blob = structs; blob != nullptr && blob->data != nullptr; ++blob) {
+    for (const Blob* blob = structs; blob && blob->data; blob++) {
         request.put(blob->parameter);
         request.put(uint16_t{0});
         request.put(blob->bytes);
         request.append(blob->data, blob->bytes);
     }
-    if (!session.connection.send(request)) return lose_session(session);
+    if (!session->connection.send(&request)) return lose_session(session);
     for (;;) {
         Command command;
-        if (!session.connection.receive(command)) return lose_session(session);
-        if (command.opcode == Opcode::return_) return command.operand[0];
+        if (!session->connection.receive(&command)) return lose_session(session);
+        if (command.op == Op::RETURN) return command.operand[0];
         Answer answer;
-        if (!obey(command, answer)) return lose_session(session);
+        if (!obey(command, &answer)) return lose_session(session);
         if (!send_answer(session, answer)) return lose_session(session);
     }
 }
@@ -345,7 +334,7 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const c
                                                                          const uint64_t* words,
                                                                          const cuvet::Blob* structs, bool per_thread) {
     using namespace cuvet::emulated;
-    const Frame kind = entry_point.flags & cuvet::LIBRARY ? Frame::library_call : Frame::driver_call;
+    const MessageKind kind = entry_point.flags & cuvet::LIBRARY ? MessageKind::LIBRARY_CALL : MessageKind::DRIVER_CALL;
     return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, per_thread ? 1 : 0);
 }
 
@@ -355,5 +344,5 @@ extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate_runtime
                                                                                  const cuvet::Blob* structs,
                                                                                  uint16_t flags) {
     using namespace cuvet::emulated;
-    return ask(Frame::runtime_call, id, words, count, structs, flags);
+    return ask(MessageKind::RUNTIME_CALL, id, words, count, structs, flags);
 }

@@ -2,18 +2,18 @@
 // answers with driver calls made through the shim. Kept here: what needs no device, and what a program's static
 // constructors register.
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <initializer_list>
 #include <mutex>
 #include <vector>
 
-#include "../backend.h"
+#include "backend.h"
 
 #define CUDART_API extern "C" __attribute__((visibility("default")))
 
@@ -31,7 +31,7 @@ struct Bytes {
     alignas(Alignment) uint8_t bytes[Size];
 };
 
-template <typename Integer>
+template <class Integer>
 uint64_t word(Integer value) {
     return static_cast<uint64_t>(static_cast<int64_t>(value));
 }
@@ -42,14 +42,13 @@ inline uint64_t bits(float value) {
     return pattern;
 }
 
-constexpr uint32_t status_driver_not_found = 35;  // cudaErrorInsufficientDriver
+constexpr uint32_t INSUFFICIENT_DRIVER = 35;  // cudaErrorInsufficientDriver
 
 using Emulate = uint64_t (*)(uint32_t, const uint64_t*, uint32_t, const cuvet::Blob*, uint16_t);
 
 Emulate find_shim() {
-    if (void* driver = dlopen("libcuda.so.1", RTLD_NOW)) {
+    if (void* driver = dlopen("libcuda.so.1", RTLD_NOW))
         if (void* found = dlsym(driver, "cuvet_emulate_runtime")) return reinterpret_cast<Emulate>(found);
-    }
     fputs("cuvet: the emulated libcudart was loaded without cuvet's libcuda.so.1: start the program with `cuvet run`\n",
           stderr);
     return nullptr;
@@ -60,14 +59,9 @@ Emulate shim() {
     return found;
 }
 
-// What a program's static constructors tell the runtime: sent to the device process before the first call that follows.
-enum Registration : uint32_t {
-    binary = 0xFFFF0001,
-    function = 0xFFFF0002,
-    variable = 0xFFFF0003,
-    managed_variable = 0xFFFF0004
-};
+#include "generated/protocol.inc"
 
+// What a program's static constructors tell the runtime: sent to the device process before the first call that follows.
 struct Registered {
     Registration what;
     std::array<uint64_t, 4> words;
@@ -82,7 +76,7 @@ struct Registry {
 };
 
 Registry& registry() {
-    static auto* all = new Registry;  // never destroyed: calls come from exit handlers too
+    static Registry* all = new Registry;  // never destroyed: calls come from exit handlers too
     return *all;
 }
 
@@ -105,15 +99,16 @@ void send_registrations(Emulate emulate) {
     known.sender = getpid();
     while (known.sent < known.all.size()) {
         const Registered& next = known.all[known.sent++];
-        emulate(next.what, next.words.data(), static_cast<uint32_t>(next.words.size()), nullptr, flags(0, 0));
+        emulate(static_cast<uint32_t>(next.what), next.words.data(), static_cast<uint32_t>(next.words.size()), nullptr,
+                flags(0, 0));
     }
     known.complete = true;
 }
 
 uint32_t ask(uint32_t id, std::initializer_list<uint64_t> words, std::initializer_list<cuvet::Blob> structs,
              int signature, int per_thread) {
-    Emulate emulate = shim();
-    if (emulate == nullptr) return status_driver_not_found;
+    const Emulate emulate = shim();
+    if (!emulate) return INSUFFICIENT_DRIVER;
     send_registrations(emulate);
     return static_cast<uint32_t>(
         emulate(id, words.begin(), static_cast<uint32_t>(words.size()), structs.begin(), flags(signature, per_thread)));
@@ -122,17 +117,16 @@ uint32_t ask(uint32_t id, std::initializer_list<uint64_t> words, std::initialize
 }  // namespace
 
 #if CUDART_MAJOR == 12
-#include "generated/cudart_12.inc"
+#include "emulated/generated/cudart_12.inc"
 #else
-#include "generated/cudart_13.inc"
+#include "emulated/generated/cudart_13.inc"
 #endif
 
 namespace {
 
 const ErrorText* find_error(uint32_t number) {
-    for (const ErrorText& error : errors) {
+    for (const ErrorText& error : errors)
         if (error.number == number) return &error;
-    }
     return nullptr;
 }
 
@@ -151,12 +145,12 @@ uint64_t address(const void* pointer) { return reinterpret_cast<uint64_t>(pointe
 
 CUDART_API const char* cudaGetErrorName(uint32_t error) {
     const ErrorText* found = find_error(error);
-    return found == nullptr ? "unrecognized error code" : found->name;
+    return found ? found->name : "unrecognized error code";
 }
 
 CUDART_API const char* cudaGetErrorString(uint32_t error) {
     const ErrorText* found = find_error(error);
-    return found == nullptr ? "unrecognized error code" : found->text;
+    return found ? found->text : "unrecognized error code";
 }
 
 struct ChannelFormat {
@@ -166,8 +160,8 @@ struct ChannelFormat {
 CUDART_API ChannelFormat cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return {x, y, z, w, kind}; }
 
 CUDART_API void** __cudaRegisterFatBinary(void* wrapper) {
-    auto** handle = new void*(wrapper);
-    add(binary, {address(handle), address(wrapper)});
+    void** handle = new void*(wrapper);
+    add(Registration::BINARY, {address(handle), address(wrapper)});
     return handle;
 }
 
@@ -178,16 +172,16 @@ CUDART_API void __cudaUnregisterFatBinary(void**) {}
 
 CUDART_API void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, void*, void*,
                                        void*, void*, int*) {
-    add(function, {address(handle), address(host), address(name)});
+    add(Registration::FUNCTION, {address(handle), address(host), address(name)});
 }
 
 CUDART_API void __cudaRegisterVar(void** handle, char* host, char*, const char* name, int, size_t size, int, int) {
-    add(variable, {address(handle), address(host), address(name), size});
+    add(Registration::VARIABLE, {address(handle), address(host), address(name), size});
 }
 
 CUDART_API void __cudaRegisterManagedVar(void** handle, void** pointer, char*, const char* name, int, size_t size, int,
                                          int) {
-    add(managed_variable, {address(handle), address(pointer), address(name), size});
+    add(Registration::MANAGED_VARIABLE, {address(handle), address(pointer), address(name), size});
 }
 
 CUDART_API void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
@@ -204,8 +198,8 @@ CUDART_API unsigned __cudaPushCallConfiguration(Bytes<12, 4> grid, Bytes<12, 4> 
 }
 
 CUDART_API uint32_t __cudaPopCallConfiguration(void* grid, void* block, size_t* shared_bytes, void* stream) {
-    constexpr uint32_t missing_configuration = 52;  // cudaErrorMissingConfiguration
-    if (configurations.empty()) return missing_configuration;
+    constexpr uint32_t MISSING_CONFIGURATION = 52;  // cudaErrorMissingConfiguration
+    if (configurations.empty()) return MISSING_CONFIGURATION;
     Configuration last = configurations.back();
     configurations.pop_back();
     memcpy(grid, &last.grid, sizeof last.grid);

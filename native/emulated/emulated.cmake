@@ -10,6 +10,7 @@ foreach(major 12 13)
   set(map ${CMAKE_CURRENT_LIST_DIR}/cudart_${major}.map)
   add_library(${target} SHARED ${CMAKE_CURRENT_LIST_DIR}/cudart.cpp ${CMAKE_SOURCE_DIR}/native/runtime.cpp)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME cudart SUFFIX .so.${major} NO_SONAME ON LINK_DEPENDS ${map})
+  target_include_directories(${target} PRIVATE native)
   target_compile_definitions(${target} PRIVATE CUDART_MAJOR=${major})
   # Each wrapper keeps its own frame: the report's stacks begin with the function that the program called.
   target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti -fno-optimize-sibling-calls -fno-omit-frame-pointer)

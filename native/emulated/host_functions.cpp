@@ -31,16 +31,16 @@ Queues& queues() {
     static std::mutex mutex;
     static Queues* all = nullptr;
     std::lock_guard<std::mutex> lock(mutex);
-    if (all == nullptr || all->process != getpid()) all = new Queues;
+    if (!all || all->process != getpid()) all = new Queues;
     return *all;
 }
 
 void call(const HostFunction& task) {
-    auto* user_data = reinterpret_cast<void*>(task.user_data);
-    if (task.stream_callback) {
+    void* user_data = reinterpret_cast<void*>(task.user_data);
+    if (task.callback == Callback::STREAM_CALLBACK) {
         reinterpret_cast<void (*)(void*, int, void*)>(task.function)(reinterpret_cast<void*>(task.stream),
                                                                      static_cast<int>(task.status), user_data);
-    } else {
+    } else {  // CUhostFn
         reinterpret_cast<void (*)(void*)>(task.function)(user_data);
     }
 }
@@ -51,12 +51,12 @@ void* work(void* argument) {
     for (;;) {
         std::unique_lock<std::mutex> lock(queue.mutex);
         while (queue.waiting.empty()) pthread_cond_wait(&queue.changed, queue.mutex.native_handle());
-        HostFunction task = queue.waiting.front();
+        const HostFunction task = queue.waiting.front();
         queue.waiting.pop_front();
         lock.unlock();
         call(task);
         lock.lock();
-        --queue.unfinished;
+        queue.unfinished--;
         pthread_cond_broadcast(&queue.changed);
     }
 }
@@ -65,8 +65,8 @@ Queue* queue_of(uint64_t key) {
     Queues& all = queues();
     std::lock_guard<std::mutex> lock(all.mutex);
     Queue*& queue = all.by_key[key];
-    if (queue != nullptr) return queue;
-    auto* made = new Queue;
+    if (queue) return queue;
+    Queue* made = new Queue;
     pthread_t thread;
     if (pthread_create(&thread, nullptr, work, made) != 0) {
         delete made;
@@ -86,10 +86,10 @@ uint64_t outstanding_in(Queue& queue, bool wait) {
 
 bool enqueue(uint64_t key, const HostFunction& function) {
     Queue* queue = queue_of(key);
-    if (queue == nullptr) return false;
+    if (!queue) return false;
     std::lock_guard<std::mutex> lock(queue->mutex);
     queue->waiting.push_back(function);
-    ++queue->unfinished;
+    queue->unfinished++;
     pthread_cond_broadcast(&queue->changed);
     return true;
 }

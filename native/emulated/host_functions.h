@@ -4,12 +4,14 @@
 
 #include <cstdint>
 
+#include "emulated/wire.h"
+
 namespace cuvet::emulated {
 
 struct HostFunction {
     uint64_t function;
     uint64_t user_data;
-    bool stream_callback;  // CUstreamCallback(stream, status, user data) rather than CUhostFn(user data)
+    Callback callback;
     uint64_t stream;
     uint64_t status;
 };

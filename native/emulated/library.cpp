@@ -1,10 +1,10 @@
 // An emulated library of CUDA (cuDNN, cuBLAS, …), compiled once per file name: what it exports leads to the shim, whose
 // functions ask the device process. Kept here: what needs neither handle nor device.
 #include <dlfcn.h>
+#include <string.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #define LIBRARY_API extern "C" __attribute__((visibility("default")))
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cuvet::emulated {
+#include "emulated/wire.h"
 
-enum class Access : uint64_t { device_only = 0, host = 1 };
+namespace cuvet::emulated {
 
 struct Rows {
     uint64_t bytes;

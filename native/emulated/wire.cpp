@@ -1,21 +1,20 @@
 #include "wire.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 
 namespace cuvet::emulated {
 
 namespace {
 
-constexpr uint32_t most_bytes = 64u << 20;
-constexpr size_t header_bytes = 8;
+constexpr size_t HEADER_BYTES = 8;
 
 // The process's first connection: brings the others to the device process. A forked child goes on with its parent's.
 Descriptor broker;
@@ -42,9 +41,9 @@ class BrokerLock {
 
 // Returns a socket, or -1.
 int connect_to(const sockaddr_un& address, size_t length) {
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -1;
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+    const socklen_t size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
     if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0) return descriptor;
     close(descriptor);
     return -1;
@@ -63,20 +62,16 @@ int connect_by_path(const char* path) {
 // `given`: NAME:KEY. The abstract name can be reached from every root directory and by every user; who has the key is
 // let in.
 int connect_by_name(const char* given) {
-    const char* key = given == nullptr ? nullptr : strchr(given, ':');
-    if (key == nullptr) return -1;
+    const char* key = given ? strchr(given, ':') : nullptr;
+    if (!key) return -1;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const auto length = static_cast<size_t>(key - given);
+    const size_t length = static_cast<size_t>(key - given);
     if (length >= sizeof address.sun_path) return -1;
     memcpy(address.sun_path + 1, given, length);
-    int descriptor = connect_to(address, length + 1);
+    const int descriptor = connect_to(address, length + 1);
     if (descriptor < 0) return -1;
-    Message message;
-    message.put(static_cast<uint8_t>(Frame::key));
-    message.put(uint8_t{0});
-    message.put(uint16_t{0});
-    message.put(uint32_t{0});
+    Message message(MessageKind::KEY);
     message.append(key + 1, strlen(key + 1));
     const std::vector<uint8_t>& bytes = message.finish();
     if (send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()))
@@ -96,11 +91,7 @@ bool connect_broker(const char* path) {
 
 // Sends one end of a connection. The message is sent at once or not at all.
 bool bring(int end) {
-    Message message;
-    message.put(static_cast<uint8_t>(Frame::bring));
-    message.put(uint8_t{0});
-    message.put(uint16_t{0});
-    message.put(uint32_t{0});
+    Message message(MessageKind::BRING);
     std::vector<uint8_t> bytes = message.finish();
     iovec data{bytes.data(), bytes.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof end)] = {};
@@ -136,32 +127,32 @@ bool Connection::open(const char* path) {
     return brought;
 }
 
-bool Connection::send(Message& message) {
-    const std::vector<uint8_t>& bytes = message.finish();
+bool Connection::send(Message* message) {
+    const std::vector<uint8_t>& bytes = message->finish();
     return send_all(bytes.data(), bytes.size());
 }
 
-bool Connection::receive(Command& command) {
+bool Connection::receive(Command* command) {
     uint32_t length = 0;
-    if (!receive_all(&length, sizeof length) || length < header_bytes || length > most_bytes) return false;
+    if (!receive_all(&length, sizeof length) || length < HEADER_BYTES || length > MOST_MESSAGE_BYTES) return false;
     incoming_.resize(length);
     if (!receive_all(incoming_.data(), length)) return false;
-    command.opcode = static_cast<Opcode>(incoming_[0]);
-    command.operands = incoming_[1];
-    size_t operand_bytes = command.operands * sizeof(uint64_t);
-    if (command.operands > most_operands || header_bytes + operand_bytes > length) return false;
-    memset(command.operand, 0, sizeof command.operand);
-    memcpy(command.operand, incoming_.data() + header_bytes, operand_bytes);
-    command.data = incoming_.data() + header_bytes + operand_bytes;
-    command.bytes = length - header_bytes - operand_bytes;
+    command->op = static_cast<Op>(incoming_[0]);
+    command->operands = incoming_[1];
+    const size_t operand_bytes = command->operands * sizeof(uint64_t);
+    if (command->operands > MOST_OPERANDS || HEADER_BYTES + operand_bytes > length) return false;
+    memset(command->operand, 0, sizeof command->operand);
+    memcpy(command->operand, incoming_.data() + HEADER_BYTES, operand_bytes);
+    command->data = incoming_.data() + HEADER_BYTES + operand_bytes;
+    command->bytes = length - HEADER_BYTES - operand_bytes;
     return true;
 }
 
 bool Connection::send_all(const void* data, size_t size) {
-    const auto* next = static_cast<const uint8_t*>(data);
+    const uint8_t* next = static_cast<const uint8_t*>(data);
     while (size > 0) {
         if (!is_open()) return false;
-        ssize_t sent = ::send(socket_.number, next, size, MSG_NOSIGNAL);
+        const ssize_t sent = ::send(socket_.number, next, size, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent <= 0) return false;
         next += sent;
@@ -171,10 +162,10 @@ bool Connection::send_all(const void* data, size_t size) {
 }
 
 bool Connection::receive_all(void* data, size_t size) {
-    auto* next = static_cast<uint8_t*>(data);
+    uint8_t* next = static_cast<uint8_t*>(data);
     while (size > 0) {
         if (!is_open()) return false;
-        ssize_t received = recv(socket_.number, next, size, 0);
+        const ssize_t received = recv(socket_.number, next, size, 0);
         if (received < 0 && errno == EINTR) continue;
         if (received <= 0) return false;
         next += received;

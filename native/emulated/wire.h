@@ -1,70 +1,47 @@
 // The device protocol's messages (docs/architecture.md, "Device protocol"), as the shim sees them.
 #pragma once
 
+#include <string.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
-#include "../own_files.h"
+#include "own_files.h"
 
 namespace cuvet::emulated {
 
-constexpr uint16_t protocol_version = 1;
-constexpr uint32_t most_operands = 32;
-
-enum class Frame : uint8_t {
-    driver_call = 0,
-    runtime_call = 1,
-    library_call = 2,
-    key = 251,
-    bring = 252,
-    goodbye = 253,
-    answer = 254,
-    hello = 255
-};
-
-enum class Opcode : uint8_t {
-    return_ = 1,
-    read = 2,
-    write = 3,
-    read_string = 4,
-    copy = 5,
-    set = 6,
-    reserve = 7,
-    release = 8,
-    call_driver = 9,
-    call_host = 10,
-    drain = 11,
-    scratch = 12,
-    raise = 13,
-    lookup = 14,
-    message = 15,
-};
+#include "generated/protocol.inc"
 
 struct Command {
-    Opcode opcode;
+    Op op;
     uint32_t operands;
-    uint64_t operand[most_operands];
+    uint64_t operand[MOST_OPERANDS];
     const uint8_t* data;
     size_t bytes;
 };
 
-// A message under construction: its length, then what is appended. Numbers are little-endian, as on every machine that
-// CUDA runs on.
+// A message under construction: its length, a header, then what is appended. Numbers are little-endian, as on every
+// machine that CUDA runs on.
 class Message {
   public:
-    Message() { put(uint32_t{0}); }
+    explicit Message(MessageKind kind, uint8_t words = 0, uint16_t flags = 0, uint32_t number = 0) {
+        put(uint32_t{0});
+        put(kind);
+        put(words);
+        put(flags);
+        put(number);
+    }
     void append(const void* data, size_t size) {
-        const auto* first = static_cast<const uint8_t*>(data);
+        const uint8_t* first = static_cast<const uint8_t*>(data);
         bytes_.insert(bytes_.end(), first, first + size);
     }
-    template <typename Number>
+    template <class Number>
     void put(Number value) {
         append(&value, sizeof value);
     }
     const std::vector<uint8_t>& finish() {
-        auto length = static_cast<uint32_t>(bytes_.size() - sizeof(uint32_t));
+        const uint32_t length = static_cast<uint32_t>(bytes_.size() - sizeof(uint32_t));
         memcpy(bytes_.data(), &length, sizeof length);
         return bytes_;
     }
@@ -82,8 +59,8 @@ class Connection {
     bool open(const char* path);
     void close() { close_ours(&socket_); }
     bool is_open() const { return is_ours(socket_); }
-    bool send(Message& message);
-    bool receive(Command& command);
+    bool send(Message* message);
+    bool receive(Command* command);
 
   private:
     bool send_all(const void* data, size_t size);

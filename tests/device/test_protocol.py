@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import struct
 from pathlib import Path
@@ -13,7 +14,19 @@ from hypothesis import strategies as st
 
 from cuvet.catalog import driver
 from cuvet.device.process import Machine
-from cuvet.device.protocol import Answer, Bring, Command, Goodbye, Hello, Key, Op, ProtocolError, Request, decode
+from cuvet.device.protocol import (
+    Answer,
+    Bring,
+    Command,
+    Goodbye,
+    Hello,
+    Key,
+    MessageKind,
+    Op,
+    ProtocolError,
+    Request,
+    decode,
+)
 
 from .support import Device, running_device
 
@@ -45,6 +58,16 @@ def receive(client: socket.socket) -> bytes:
     """The next command, without its length; b"" if the connection was closed."""
     head = client.recv(4, socket.MSG_WAITALL)
     return client.recv(int.from_bytes(head, "little"), socket.MSG_WAITALL) if head else b""
+
+
+def test_the_page_has_the_numbers_of_the_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    kinds, commands = page.split("## Device protocol")[1].split("**Commands from the device.**")
+    rows = re.findall(r"^\| (\d+) \| ([A-Za-z_ ]+)", kinds, re.MULTILINE)
+    named = {"call of a library": "LIBRARY_CALL", "answer to a command": "ANSWER"}
+    found = {named.get(name.strip(), name.strip().upper().replace(" ", "_")): int(number) for number, name in rows}
+    assert found == {kind.name: kind.value for kind in MessageKind}
+    assert re.findall(r"^\| (\d+) \| ([A-Z_]+) \|", commands, re.MULTILINE) == [(str(op.value), op.name) for op in Op]
 
 
 def test_requests_are_decoded() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from dataclasses import dataclass, field
 
-from cuvet.device.protocol import Command, Op, Steps
+from cuvet.device.protocol import Access, Command, Op, Steps
 
 ALIGNMENT = 512
 """Of device allocations, in bytes: two small ones are never closer."""
@@ -66,7 +66,7 @@ class Arena:
         return address
 
     def _reserve(self, size: int, fixed: int = 0) -> Steps[int]:
-        answer = yield Command(Op.RESERVE, (fixed, size, int(self._host)))
+        answer = yield Command(Op.RESERVE, (fixed, size, Access.HOST if self._host else Access.DEVICE))
         return 0 if answer.error else answer.word
 
     def occupied(self, start: int, size: int, except_for: set[int]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet.catalog import EntryPoint, Kind, driver
-from cuvet.device.protocol import Command, Op, Steps
+from cuvet.device.protocol import Command, Op, Steps, Text
 from cuvet.model import Call
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def tell(process: ClientProcess, text: str) -> Steps[None]:
     """One line for the user on the program's stderr; once."""
     if text not in process.said:
         process.said.add(text)
-        yield Command(Op.MESSAGE, (0,), text.encode())
+        yield Command(Op.MESSAGE, (Text.USER,), text.encode())
 
 
 def path_of(call: Invocation, parameter: str) -> Path:

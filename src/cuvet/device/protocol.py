@@ -1,4 +1,7 @@
-"""Messages between the shim and the device process, as ``docs/architecture.md`` ("Device protocol") describes them."""
+"""Messages between the shim and the device process, as ``docs/architecture.md`` ("Device protocol") describes them.
+
+The numbers stand here alone: ``tools/generate_native.py`` writes them for the shim.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from typing import TypeVar
 VERSION = 1
 MOST_BYTES = 64 << 20
 """Longest message of either side, in bytes."""
+MOST_OPERANDS = 32
+"""Of a command."""
 
 Result = TypeVar("Result")
 
@@ -19,7 +24,22 @@ class ProtocolError(Exception):
     """The peer sent something that is no message of this protocol. The text says what, in one line."""
 
 
+class MessageKind(IntEnum):
+    """What the shim sends."""
+
+    DRIVER_CALL = 0
+    RUNTIME_CALL = 1
+    LIBRARY_CALL = 2
+    KEY = 251
+    BRING = 252
+    GOODBYE = 253
+    ANSWER = 254
+    HELLO = 255
+
+
 class Op(IntEnum):
+    """What the device process commands."""
+
     RETURN = 1
     READ = 2
     WRITE = 3
@@ -35,6 +55,37 @@ class Op(IntEnum):
     RAISE = 13
     LOOKUP = 14
     MESSAGE = 15
+
+
+class Access(IntEnum):
+    """Who may touch the memory of RESERVE."""
+
+    DEVICE = 0
+    HOST = 1
+
+
+class Callback(IntEnum):
+    """The types of function that CALL_HOST calls."""
+
+    HOST_FUNCTION = 0
+    STREAM_CALLBACK = 1
+
+
+class Text(IntEnum):
+    """What the text of MESSAGE is for."""
+
+    USER = 0
+    UNSUPPORTED = 1
+    SUPPORTED = 2
+
+
+class Registration(IntEnum):
+    """What static constructors register: in place of the id of a runtime's entry point."""
+
+    BINARY = 0xFFFF0001
+    FUNCTION = 0xFFFF0002
+    VARIABLE = 0xFFFF0003
+    MANAGED_VARIABLE = 0xFFFF0004
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +172,6 @@ Steps = Generator[Command, Answer, Result]
 
 _HEADER = struct.Struct("<BBHI")
 _BLOB = struct.Struct("<HHI")
-_DRIVER, _RUNTIME, _LIBRARY, _KEY, _BRING, _GOODBYE, _ANSWER, _HELLO = 0, 1, 2, 251, 252, 253, 254, 255
 
 
 def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
@@ -129,17 +179,17 @@ def decode(message: bytes) -> Hello | Request | Answer | Key | Bring | Goodbye:
     if len(message) < _HEADER.size:
         raise ProtocolError(f"a message of {len(message)} bytes is too short")
     kind, words, flags, number = _HEADER.unpack_from(message)
-    if kind == _ANSWER:
+    if kind == MessageKind.ANSWER:
         return Answer(number, message[_HEADER.size :])
-    if kind == _KEY:
+    if kind == MessageKind.KEY:
         return Key(message[_HEADER.size :])
-    if kind == _BRING:
+    if kind == MessageKind.BRING:
         return Bring()
-    if kind == _GOODBYE:
+    if kind == MessageKind.GOODBYE:
         return Goodbye()
-    if kind == _HELLO:
+    if kind == MessageKind.HELLO:
         return _decode_hello(message, words, flags, number)
-    if kind in (_DRIVER, _RUNTIME, _LIBRARY):
+    if kind in (MessageKind.DRIVER_CALL, MessageKind.RUNTIME_CALL, MessageKind.LIBRARY_CALL):
         return _decode_request(message, kind, words, flags, number)
     raise ProtocolError(f"there is no message of kind {kind}")
 
@@ -168,5 +218,5 @@ def _decode_request(message: bytes, kind: int, words: int, flags: int, number: i
             raise ProtocolError("a struct is longer than its call")
         structs[parameter] = message[position : position + length]
         position += length
-    runtime, library = kind == _RUNTIME, kind == _LIBRARY
+    runtime, library = kind == MessageKind.RUNTIME_CALL, kind == MessageKind.LIBRARY_CALL
     return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs, library)

@@ -6,11 +6,10 @@ from cuvet.catalog import Kind, status_name
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.invocation import Invocation, read, write
-from cuvet.device.protocol import Command, Op, Steps
+from cuvet.device.protocol import Command, Op, Steps, Text
 
 _REAL_RUNTIME = "NVIDIA's CUDA runtime, which accepts only NVIDIA's driver"
 _ADDRESS_NOT_FOUND, _ADDRESS_FOUND = 1, 0
-_UNSUPPORTED, _SUPPORTED = 1, 2
 
 
 def cuInit(call: Invocation) -> int:
@@ -57,7 +56,7 @@ def cuGetExportTable(call: Invocation) -> Steps[int]:
     process = call.process
     if not process.unsupported and not any(call.model.objects(Kind.CONTEXT)):
         process.unsupported = True
-        yield Command(Op.MESSAGE, (_UNSUPPORTED,), _REAL_RUNTIME.encode())
+        yield Command(Op.MESSAGE, (Text.UNSUPPORTED,), _REAL_RUNTIME.encode())
     return status.NOT_SUPPORTED
 
 
@@ -65,7 +64,7 @@ def context_made(call: Invocation) -> Steps[None]:
     """The program can use the device after all."""
     if call.process.unsupported:
         call.process.unsupported = False
-        yield Command(Op.MESSAGE, (_SUPPORTED,))
+        yield Command(Op.MESSAGE, (Text.SUPPORTED,))
 
 
 def cuDeviceGetCount(call: Invocation) -> int:

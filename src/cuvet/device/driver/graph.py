@@ -11,7 +11,7 @@ from cuvet.device import status
 from cuvet.device.driver.graph_body import MEMORY_NODES, GraphBody, Node
 from cuvet.device.driver.user_object import dropped, shared
 from cuvet.device.invocation import BadAddress, Invocation, path_of, write, write_word
-from cuvet.device.protocol import Command, Op, Steps
+from cuvet.device.protocol import Callback, Command, Op, Steps
 from cuvet.model import Capture
 
 # Capture.
@@ -50,7 +50,7 @@ def enqueue(call: Invocation, node: Node, queue: int | None = None) -> Steps[int
 def _do(call: Invocation, node: Node, queue: int) -> Steps[int]:
     """The node's work, on a stream's queue."""
     if node.host is not None:
-        yield Command(Op.CALL_HOST, (queue, 0, *node.host))
+        yield Command(Op.CALL_HOST, (queue, Callback.HOST_FUNCTION, *node.host))
         return status.SUCCESS
     return (yield from node.action()) if node.action else status.SUCCESS
 

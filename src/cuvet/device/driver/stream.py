@@ -8,7 +8,7 @@ from cuvet.device import facts, status
 from cuvet.device.driver.graph import captured_graph, enqueue, nodes_of
 from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import Invocation, write
-from cuvet.device.protocol import Command, Op, Steps
+from cuvet.device.protocol import Callback, Command, Op, Steps
 from cuvet.model import Event, Stream
 
 _CAPTURE_NONE, _CAPTURE_ACTIVE, _CAPTURE_INVALIDATED = 0, 1, 2
@@ -124,7 +124,8 @@ def cuStreamAddCallback(call: Invocation) -> Steps[int]:
     if not call["callback"]:
         return status.INVALID_VALUE
     stream = call["hStream"]
-    yield Command(Op.CALL_HOST, (call.queue(stream), 1, call["callback"], call["userData"], stream, status.SUCCESS))
+    callback = (Callback.STREAM_CALLBACK, call["callback"], call["userData"])
+    yield Command(Op.CALL_HOST, (call.queue(stream), *callback, stream, status.SUCCESS))
     return status.SUCCESS
 
 

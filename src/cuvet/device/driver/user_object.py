@@ -9,7 +9,7 @@ from cuvet.device import status
 from cuvet.device.driver.graph_body import GraphBody
 from cuvet.device.invocation import Invocation
 from cuvet.device.process import UserObject
-from cuvet.device.protocol import Command, Op, Steps
+from cuvet.device.protocol import Callback, Command, Op, Steps
 
 _MOVE = 1
 """CU_GRAPH_USER_OBJECT_MOVE: the caller's references become the graph's."""
@@ -56,7 +56,7 @@ def _refer(call: Invocation, handle: int, change: int) -> Steps[int]:
     found.references += change
     if found.references <= 0:
         del call.process.user_objects[handle]
-        yield Command(Op.CALL_HOST, (_DESTRUCTORS, 0, found.destroy, found.data))
+        yield Command(Op.CALL_HOST, (_DESTRUCTORS, Callback.HOST_FUNCTION, found.destroy, found.data))
     return status.SUCCESS
 
 

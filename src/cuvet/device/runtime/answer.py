@@ -8,10 +8,10 @@ from types import ModuleType
 from cuvet.catalog import runtime as catalog
 from cuvet.device.invocation import BadAddress, tell, write_word
 from cuvet.device.process import Thread
-from cuvet.device.protocol import ProtocolError, Request, Steps
+from cuvet.device.protocol import ProtocolError, Registration, Request, Steps
 from cuvet.device.runtime import array, copy, device, forward, graph, launch, memory
 from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error
-from cuvet.device.runtime.registration import MANAGED_VARIABLE, Registry
+from cuvet.device.runtime.registration import Registry
 
 Handler = Callable[[RuntimeCall], Steps[int]]
 
@@ -66,7 +66,7 @@ def _register(thread: Thread, request: Request) -> Steps[int]:
         process.registry = Registry()
     if len(request.words) != 4 or not process.registry.register(request.entry_point, request.words):
         raise ProtocolError(f"there is no runtime entry point {request.entry_point}")
-    if request.entry_point == MANAGED_VARIABLE:
+    if request.entry_point == Registration.MANAGED_VARIABLE:
         pointer, size = request.words[1], request.words[3]
         address = yield from process.host_memory.allocate(size)
         process.registry.variables[pointer].handle = address

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-BINARY, FUNCTION, VARIABLE, MANAGED_VARIABLE = 0xFFFF0001, 0xFFFF0002, 0xFFFF0003, 0xFFFF0004
-"""Ids of these messages, beyond those of the runtime's entry points."""
+from cuvet.device.protocol import Registration
 
 
 @dataclass(slots=True)
@@ -40,12 +39,12 @@ class Registry:
 
     def register(self, what: int, words: tuple[int, ...]) -> bool:
         """Take a message; False if its id is none of theirs."""
-        if what == BINARY:
+        if what == Registration.BINARY:
             self.binaries[words[0]] = Binary(words[1])
-        elif what == FUNCTION:
+        elif what == Registration.FUNCTION:
             self.functions[words[1]] = Symbol(self._binary(words[0]), words[2])
-        elif what in (VARIABLE, MANAGED_VARIABLE):
-            managed = what == MANAGED_VARIABLE
+        elif what in (Registration.VARIABLE, Registration.MANAGED_VARIABLE):
+            managed = what == Registration.MANAGED_VARIABLE
             self.variables[words[1]] = Symbol(self._binary(words[0]), words[2], words[3], managed)
         else:
             return False
