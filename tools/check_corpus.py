@@ -9,7 +9,7 @@ corpus, a ``verdict`` (true, false, debatable), ``why``; and ``defect``, a sente
 The findings to judge are the same for everybody: of each rule those whose place has the smallest hashes.
 
 first_look.json lists, look by look, repositories that nobody had looked at when they were checked, and what made findings false;
-first_look.jsonl has every error and warning of those runs, judged. They are not checked again: what was mended since then was mended
+first_look.jsonl has every error and warning of those runs, judged. They are not checked again: what was fixed since then was fixed
 for them too.
 """
 
@@ -207,7 +207,7 @@ def _corpus_head() -> list[str]:
             "Every finding of `cuvet check` in the repositories below, counted, and a sample judged by hand. A finding is false if what it "
             "says is not so on any run of the code as it is written; true if it is, whether or not it does harm there; debatable if that "
             "hangs on what the reader cannot see. Samples and benchmarks are written to end soon: most of what leaks in them "
-            "does no harm, and is still what the finding says. The false alarms that were found here were mended: on other code there will "
+            "does no harm, and is still what the finding says. The false alarms that were found here were fixed: on other code there will "
             "be more."
         ),
         "",
@@ -315,7 +315,7 @@ def _first_looks() -> list[str]:
         *_filled(
             "The repositories above were looked at while the checker was written. Those below were chosen before anything was known of "
             "them, and the checker was run on them once. Every error and warning of that run was judged, and none was left out; what was "
-            "false was mended afterwards, as far as the lists of causes say, and is still counted."
+            "false was fixed afterwards, as far as the lists of causes say, and is still counted."
         ),
         "",
         *_table(head, [_look_in_numbers(look, judged[look["look"]]) for look in looks], numbers_from=2),
@@ -350,13 +350,9 @@ def _first_look(look: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
         "",
         *_table(("rule", "severity", "places", "true", "debatable", "false", "false alarms"), table, numbers_from=2),
         "",
-        "What made findings false, how many, and whether it is mended:",
+        "What made findings false, how many, and whether it is fixed:",
         "",
-        *(
-            line
-            for each in why
-            for line in _item(f"{causes[each['cause']]}: {each['what']}. Mended: {each['mended']}.")
-        ),
+        *(line for each in why for line in _item(f"{causes[each['cause']]}: {each['what']}. Mended: {each['fixed']}.")),
         "",
         *_filled(f"The repositories, on {look['date']}{checker}: {names}."),
         *(["", *_filled(f"Chosen too, and too large to fetch: {', '.join(too_large)}.")] if too_large else ()),
@@ -423,12 +419,12 @@ def bugfixes_page(outcomes: Sequence[Outcome]) -> str:
     found = [o for o in outcomes if o.before]
     missed = [o for o in outcomes if not o.before]
     parts = (
-        "# cuvet check on commits that mend CUDA defects",
+        "# cuvet check on commits that fix CUDA defects",
         "",
         "<!-- Written by tools/check_corpus.py. -->",
         "",
         *_filled(
-            f"{len(outcomes)} public commits, each of which mends a defect in how a program uses CUDA's objects. The files that matter are "
+            f"{len(outcomes)} public commits, each of which fixes a defect in how a program uses CUDA's objects. The files that matter are "
             "checked as they were before and after it, without the rest of their repository. **Found** means: before the fix a finding of "
             "a rule about that kind of defect stands at it, or its path leads through it, and after the fix it is gone."
         ),

@@ -96,7 +96,7 @@ SNAPSHOT_HEAD = """# What the model says of the recordings in this folder. Writt
 
 UNSEEN = """## Seeds that nobody looked at
 
-Recorded and compared when the model was as it is; nothing was mended after. They are not counted above. When those above were new they
+Recorded and compared when the model was as it is; nothing was fixed after. They are not counted above. When those above were new they
 agreed in 99.75% (h200x2-all-kinds-threads) and 99.85% (h200-all-kinds-2).
 """
 

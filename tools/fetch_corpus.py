@@ -1,7 +1,7 @@
 """Fetch the public code that ``cuvet check`` is measured on: ``python tools/fetch_corpus.py FOLDER``.
 
 The commits are pinned in tests/source/corpus: ``corpus.json`` lists repositories that are checked as a whole, ``bugfixes.jsonl``
-commits that mended a CUDA defect, of which the files before and after are wanted. Nothing of it is part of cuvet, and no test
+commits that fixed a CUDA defect, of which the files before and after are wanted. Nothing of it is part of cuvet, and no test
 needs it. What is in FOLDER already is not fetched again:
 
     FOLDER/corpus/<owner>+<name>/...                   source files only, about 550 MB

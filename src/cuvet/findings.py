@@ -159,8 +159,8 @@ class MachineCause(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     """One line that stands alone."""
     evidence: tuple[str, ...] = ()
-    mend: str = ""
-    """The command that mends it, or a sentence."""
+    fix: str = ""
+    """The command that fixes it, or a sentence."""
 
 
 class LikelyCause(msgspec.Struct, frozen=True, kw_only=True):

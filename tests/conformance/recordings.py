@@ -11,7 +11,7 @@ from cuvet.conformance.recording import Header, Session, read
 FOLDER = Path(__file__).parent
 FILES = tuple(sorted(FOLDER.glob("*.jsonl.zst")))
 UNSEEN = tuple(sorted((FOLDER / "unseen").glob("*.jsonl.zst")))
-"""The model was not mended after these."""
+"""The model was not fixed after these."""
 
 
 @cache

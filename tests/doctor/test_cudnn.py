@@ -125,4 +125,4 @@ def test_the_builtins_that_the_installed_nvrtc_opens() -> None:
 def test_known_releases_say_where_that_is_known_from() -> None:
     for release in known_releases.releases():
         assert release.source.startswith("https://") and release.versions and release.problem
-        assert re.match(r"(un)?install ", release.mend)
+        assert re.match(r"(un)?install ", release.fix)

@@ -25,7 +25,7 @@ def test_the_planted_cause_is_found_and_no_other(name: str, tmp_path: Path) -> N
     assert {each.cause for each in found if each.severity == "note"} >= set(case.get("notes", ()))
     assert str(tmp_path) not in repr(found), "a path from outside the root"
     for conclusion in problems:
-        assert conclusion.evidence and conclusion.mend and conclusion.looked_at
+        assert conclusion.evidence and conclusion.fix and conclusion.looked_at
 
 
 def test_three_machines_are_healthy() -> None:

@@ -65,7 +65,7 @@ def test_parts_of_two_cudnn_in_one_process(cuvet, program, cudnn, device: tuple[
     assert cause.cause == "cudnn-mixed-versions"
     assert cause.verdict.endswith("loads gets libcudnn of 9.1.0 and libcudnn_ops of 9.19.0")
     assert [line for line in cause.evidence if line.startswith(f"{libraries[2]} (loaded by the process): 9.19.0")]
-    assert str(other) in cause.mend
+    assert str(other) in cause.fix
     assert (ran.code, ran.rules) == (1, [])
     healthy = cuvet.run(device, [program("loads"), 0, *libraries])
     assert (healthy.code, healthy.report.machine) == (0, ())

@@ -30,7 +30,7 @@ REPORT = Report(
     tool=Tool(version=cuvet.__version__),
     program=Program(argv=("a",)),
     findings=(FINDING,),
-    machine=(MachineCause(cause="device-none-visible", verdict="v", evidence=("e",), mend="m"),),
+    machine=(MachineCause(cause="device-none-visible", verdict="v", evidence=("e",), fix="m"),),
     stats={"calls": 1},
 )
 

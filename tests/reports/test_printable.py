@@ -28,7 +28,7 @@ META = {
     "gpus": [HOSTILE],
     "driver": HOSTILE,
     "notes": [HOSTILE],
-    "machine": [{"cause": HOSTILE, "verdict": HOSTILE, "evidence": [HOSTILE], "mend": HOSTILE}],
+    "machine": [{"cause": HOSTILE, "verdict": HOSTILE, "evidence": [HOSTILE], "fix": HOSTILE}],
 }
 
 
@@ -76,7 +76,7 @@ def test_a_console_escapes_what_its_caller_forgot_and_keeps_the_colours() -> Non
 
 
 def test_json_says_the_same_with_its_characters_escaped() -> None:
-    cause = MachineCause(cause=HOSTILE, verdict="µ 😀", evidence=("\U000e0001",), mend="")
+    cause = MachineCause(cause=HOSTILE, verdict="µ 😀", evidence=("\U000e0001",), fix="")
     text = documents.document(cause)
     assert unprintable(text) == set()
     assert msgspec.json.decode(text, type=MachineCause) == cause

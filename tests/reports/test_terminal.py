@@ -272,7 +272,7 @@ def test_the_words_of_cudnn(report: Report) -> None:
 
 
 def test_the_machine_s_part_comes_before_the_summary(report: Report) -> None:
-    cause = MachineCause(cause="device-none-visible", verdict="no GPU is visible", evidence=("a", "b"), mend="unset it")
+    cause = MachineCause(cause="device-none-visible", verdict="no GPU is visible", evidence=("a", "b"), fix="unset it")
     text = rendered(msgspec.structs.replace(report, machine=(cause,)))
     assert (
         "\n\nmachine[device-none-visible]: no GPU is visible\n   = found: a\n   = found: b\n   = help: unset it\n"

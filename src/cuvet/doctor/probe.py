@@ -31,7 +31,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 
     ``cause``: id of a cause in ``knowledge/causes``; None unless ``severity`` is error, warning or note. ``verdict``: one line that
     stands alone. ``looked_at``: paths, variables and functions. ``evidence``: what was found there, one line each, with its path.
-    ``mend``: the command that mends it, or a sentence.
+    ``fix``: the command that fixes it, or a sentence.
     """
 
     severity: Severity
@@ -39,7 +39,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
     looked_at: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
-    mend: str = ""
+    fix: str = ""
 
 
 def healthy(verdict: str, *looked_at: str, evidence: tuple[str, ...] = ()) -> Conclusion:
@@ -102,7 +102,7 @@ def _readable(conclusion: Conclusion) -> Conclusion:
         verdict=readable(conclusion.verdict),
         looked_at=tuple(map(readable, conclusion.looked_at)),
         evidence=tuple(map(readable, conclusion.evidence)),
-        mend=readable(conclusion.mend),
+        fix=readable(conclusion.fix),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a driver does with device code on a GPU: runs it, compiles it, or fails, with which error, why, and what mends it.
+"""What a driver does with device code on a GPU: runs it, compiles it, or fails, with which error, why, and what fixes it.
 
 Failing verdicts name their cause by the rule of that name (``cuvet rules``), so that every command says the same. Statuses that the
 driver returns are those of the facts ``image_*`` (NVIDIA H200, driver 580.159) and of the rules' evidence.

@@ -36,7 +36,7 @@ class Cause:
     """A reason for an error that no rule finds in a trace.
 
     ``id``: a slug that names what is wrong, never re-used. ``title``: one line that stands alone. ``why``: how it leads to the error, in
-    plain words. ``fix``: what mends it, a command where there is one. ``beliefs``: what people wrongly hold for true about it.
+    plain words. ``fix``: what fixes it, a command where there is one. ``beliefs``: what people wrongly hold for true about it.
     ``cases``: the categories of the public cases (``knowledge/public_cases.jsonl``) that it is the cause of.
     """
 

@@ -119,4 +119,4 @@ def _causes(probe: Probe, machine: Machine, *, refused: bool) -> Iterator[Machin
     for each in ask(probe, machine):
         if each.cause and (each.severity == "error" or (each.severity == "warning" and refused)):
             then = ("looked at after the program had ended",) if refused else ()
-            yield MachineCause(cause=each.cause, verdict=each.verdict, evidence=(*each.evidence, *then), mend=each.mend)
+            yield MachineCause(cause=each.cause, verdict=each.verdict, evidence=(*each.evidence, *then), fix=each.fix)

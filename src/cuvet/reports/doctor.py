@@ -30,7 +30,7 @@ def write(diagnosis: Diagnosis, file: TextIO, form: str, color: str, *, every_pr
 
 
 def render(diagnosis: Diagnosis, output: Console, *, every_probe: bool = False) -> None:
-    """The verdict, then each problem with what was found and what mends it, then, if asked for, every probe."""
+    """The verdict, then each problem with what was found and what fixes it, then, if asked for, every probe."""
     _print(output, _verdict(diagnosis))
     for line in _subject(diagnosis.subject):
         _print(output, Text(f"  {line}", style="dim"))
@@ -82,7 +82,7 @@ def _problem(conclusion: Conclusion, output: Console) -> None:
     _print(output, headline.append(f": {printable(conclusion.verdict)}", style="default bold"))
     for line in conclusion.evidence:
         _labelled("found", line, output)
-    _labelled("help", conclusion.mend, output)
+    _labelled("help", conclusion.fix, output)
     _labelled("more", f"cuvet explain {conclusion.cause}", output)
 
 

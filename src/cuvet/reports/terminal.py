@@ -147,7 +147,7 @@ def _machine(cause: MachineCause, console: Console) -> None:
     )
     for each in cause.evidence:
         labelled("found", each, console)
-    labelled("help", cause.mend, console)
+    labelled("help", cause.fix, console)
     labelled("more", f"cuvet explain {cause.cause}", console)
 
 

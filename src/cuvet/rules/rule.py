@@ -1,7 +1,7 @@
 """What a rule is: a precondition of CUDA, with its documentation, evidence and example programs.
 
 A rule says when a call is not allowed (``check``), what the driver then does (``outcomes``), why it is wrong and how to
-mend it. Its VALID and INVALID programs are its tests and its documentation, written as text (``cuvet.rules.examples``). They are Python
+fix it. Its VALID and INVALID programs are its tests and its documentation, written as text (``cuvet.rules.examples``). They are Python
 over the driver API (``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note). Of a rule that
 ``cuvet check`` sees some are source files.
 
@@ -44,7 +44,7 @@ class Violation:
     parameter at fault. ``outcomes`` are the statuses that the driver may return (``CRASH`` for a signal); empty when the
     call succeeds all the same. ``undefined`` is True if other outcomes are possible as well. With ``only_if_failed``
     it is reported only when the call does not return or fails: with one of ``outcomes``, if there are any and it is not ``undefined``.
-    With ``driver_only`` it is not reported when the CUDA runtime makes the call: it expects the failure and mends it.
+    With ``driver_only`` it is not reported when the CUDA runtime makes the call: it expects the failure and fixes it.
     ``culprit`` is an earlier call at which the finding is to be reported instead of the call itself.
     ``cause`` is an earlier call whose mistake made this one: if it has a finding as severe, of the rule named ``cause_rule`` (None: of
     any), this is told below it, and not as a finding of its own.
@@ -105,7 +105,7 @@ class Rule(ABC):
     """Where it comes among what the driver looks at. What is wrong with the process is reported instead of what else is wrong with the
     call."""
     fix: ClassVar[Literal["remove-call", "check-status"] | None] = None
-    """How ``cuvet check --fix`` mends what it finds, where that is mechanical and safe."""
+    """How ``cuvet check --fix`` fixes what it finds, where that is mechanical and safe."""
     libraries: ClassVar[bool] = False
     """It is about calls of CUDA's libraries too."""
     of_process: ClassVar[bool] = False

@@ -54,7 +54,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             f"{limit.path}: {limit.limit_bytes} bytes, {limit.headroom_bytes} of them free or page cache",
             f"/proc/meminfo: MemTotal {total_bytes} bytes",
         ),
-        mend="give the container or the service more memory (docker run --memory, systemd MemoryMax), or pin less",
+        fix="give the container or the service more memory (docker run --memory, systemd MemoryMax), or pin less",
     )
 
 

@@ -42,6 +42,6 @@ def _restricted(machine: Machine, gpu: Gpu, alone: bool) -> Conclusion:
             f"{gpu.uuid}: {gpu.compute_mode}",
             *(f"process {driver.holder_name(machine, holder)} has it" for holder in gpu.holders),
         ),
-        mend=f"sudo nvidia-smi -i {gpu.uuid} -c DEFAULT"
+        fix=f"sudo nvidia-smi -i {gpu.uuid} -c DEFAULT"
         + ("" if prohibited else ", or let the processes share the GPU through MPS"),
     )

@@ -43,7 +43,7 @@ def _two_in_one_program(loaded: tuple[Loaded, ...]) -> Conclusion:
         verdict=f"the program loads {len(loaded)} CUDA runtimes: each has its own streams' and events' bookkeeping and its own last error",
         looked_at=_LOOKED_AT,
         evidence=tuple(f"{each.needed_by} needs {each.soname}: {each.copy.path} ({each.copy.why})" for each in loaded),
-        mend="build all of the program's libraries with the same CUDA major version",
+        fix="build all of the program's libraries with the same CUDA major version",
     )
 
 
@@ -54,5 +54,5 @@ def _several(copies: tuple[Copy, ...]) -> Conclusion:
         verdict=f"there are {len(copies)} copies of libcudart with one name; {copies[0].path} comes first",
         looked_at=_LOOKED_AT,
         evidence=tuple(f"{number}. {copy.path} ({copy.why})" for number, copy in enumerate(copies, 1)),
-        mend="if a handle of one library is invalid in another: grep libcudart /proc/PID/maps shows whether both are loaded",
+        fix="if a handle of one library is invalid in another: grep libcudart /proc/PID/maps shows whether both are loaded",
     )

@@ -50,7 +50,7 @@ def _older(machine: Machine, user: User, required: Requirement, version: tuple[i
         verdict=f"{user.name} was built for cuDNN {built_for} and gets the older {frameworks.text(version)}",
         looked_at=_LOOKED_AT,
         evidence=(f"{user.name} requires {required.text}", cudnn.describe(machine, shim)),
-        mend=cudnn.pip(machine, f"install '{required.text.replace(' ', '')}'")
+        fix=cudnn.pip(machine, f"install '{required.text.replace(' ', '')}'")
         if own_package
         else cudnn.how_to_remove(machine, shim),
     )

@@ -37,20 +37,20 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
 def _problems(machine: Machine, loaded: Set) -> Iterator[Conclusion]:
     needed = _needed_and_missing(machine, loaded)
     for soname, by in needed.items():
-        mend = (
+        fix = (
             "sudo apt-get install zlib1g (Fedora: zlib)"
             if soname == "libz.so.1"
             else f"install the package with {soname}"
         )
-        yield _conclusion(machine, loaded, "error", soname, f"{by} needs it to be loaded", mend)
+        yield _conclusion(machine, loaded, "error", soname, f"{by} needs it to be loaded", fix)
     cuda = _cuda_major(machine, loaded)
     if cuda is None:
         return
     soname = f"libcublasLt.so.{cuda}"
     if not _is_there(machine, loaded, soname):
-        mend = _how_to_install(machine, "cublas", cuda)
+        fix = _how_to_install(machine, "cublas", cuda)
         yield _conclusion(
-            machine, loaded, "warning", soname, "cuDNN opens it for matrix products, convolutions and RNNs", mend
+            machine, loaded, "warning", soname, "cuDNN opens it for matrix products, convolutions and RNNs", fix
         )
     yield from _nvrtc(machine, loaded, cuda)
 
@@ -58,12 +58,12 @@ def _problems(machine: Machine, loaded: Set) -> Iterator[Conclusion]:
 def _nvrtc(machine: Machine, loaded: Set, cuda: int) -> Iterator[Conclusion]:
     soname = _NVRTC_SONAMES.get(cuda)
     if soname and not _is_there(machine, loaded, soname) and not _is_there(machine, loaded, "libnvrtc.so"):
-        mend = _how_to_install(machine, "cuda-nvrtc", cuda)
-        yield _conclusion(machine, loaded, "warning", soname, "cuDNN's runtime-compiled engines open it", mend)
+        fix = _how_to_install(machine, "cuda-nvrtc", cuda)
+        yield _conclusion(machine, loaded, "warning", soname, "cuDNN's runtime-compiled engines open it", fix)
     elif loaded.user.major == 8 and not _is_there(machine, loaded, "libnvrtc.so"):
         reason = "cuDNN 8 opens NVRTC by its name without a version, for runtime fusion only"
-        mend = "link libnvrtc.so to the versioned file, in a directory of the loader's path"
-        yield _conclusion(machine, loaded, "note", "libnvrtc.so", reason, mend)
+        fix = "link libnvrtc.so to the versioned file, in a directory of the loader's path"
+        yield _conclusion(machine, loaded, "note", "libnvrtc.so", reason, fix)
 
 
 def _needed_and_missing(machine: Machine, loaded: Set) -> dict[str, str]:
@@ -107,12 +107,12 @@ def _how_to_install(machine: Machine, library: str, cuda: int) -> str:
     )
 
 
-def _conclusion(machine: Machine, loaded: Set, severity: Severity, soname: str, reason: str, mend: str) -> Conclusion:
+def _conclusion(machine: Machine, loaded: Set, severity: Severity, soname: str, reason: str, fix: str) -> Conclusion:
     return Conclusion(
         severity=severity,
         cause="cudnn-dependency-missing",
         verdict=f"the cuDNN of {loaded.user.name} needs {soname}, which the loader does not find",
         looked_at=_LOOKED_AT,
         evidence=(cudnn.describe(machine, loaded.shim), f"{soname}: {reason}"),
-        mend=mend,
+        fix=fix,
     )

@@ -52,5 +52,5 @@ def _conclusion(machine: Machine, package: Distribution) -> Conclusion:
         verdict=f"{len(damage)} of the libraries of {package.name} {package.version} are not what pip installed",
         looked_at=(record,),
         evidence=tuple(damage),
-        mend=cudnn.pip(machine, f"install --force-reinstall --no-deps {package.name}=={package.version}"),
+        fix=cudnn.pip(machine, f"install --force-reinstall --no-deps {package.name}=={package.version}"),
     )

@@ -82,16 +82,16 @@ def _not_on_path(machine: Machine, user: User, directories: tuple[str, ...]) -> 
         and loaded.found()
     ]
     unless = f", unless {helpers[0]} has loaded it before" if helpers else ""
-    mend = f"export LD_LIBRARY_PATH={directories[0]}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+    fix = f"export LD_LIBRARY_PATH={directories[0]}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
     if user.framework and user.framework.distribution.name == "onnxruntime-gpu":
-        mend += ", or call onnxruntime.preload_dlls() before the first session"
+        fix += ", or call onnxruntime.preload_dlls() before the first session"
     return Conclusion(
         severity=_weaker(_severity(machine, user)) if helpers else _severity(machine, user),
         cause="cudnn-not-on-loader-path",
         verdict=f"{user.name} does not find cuDNN {user.major}, which is in {directories[0]}{unless}",
         looked_at=_LOOKED_AT,
         evidence=(_needs(machine, user), *(f"{directory}: has cuDNN {user.major}" for directory in directories)),
-        mend=mend,
+        fix=fix,
     )
 
 
@@ -108,7 +108,7 @@ def _other_major(machine: Machine, user: User, others: dict[int, tuple[str, ...]
             *(f"{path}: has cuDNN {major}" for major, directories in others.items() for path in directories),
             *for_others,
         ),
-        mend=_how_to_agree(machine, user, present, bool(for_others)),
+        fix=_how_to_agree(machine, user, present, bool(for_others)),
     )
 
 
@@ -132,7 +132,7 @@ def _not_installed(machine: Machine, user: User) -> Conclusion:
         verdict=f"{user.name} needs cuDNN {user.major}, and there is none",
         looked_at=_LOOKED_AT,
         evidence=(_needs(machine, user), "no libcudnn.so.* in Python packages, toolkits and default directories"),
-        mend=_how_to_install(machine, user),
+        fix=_how_to_install(machine, user),
     )
 
 

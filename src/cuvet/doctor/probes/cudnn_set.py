@@ -83,7 +83,7 @@ def _missing(machine: Machine, loaded: Set, missing: list[str]) -> Conclusion:
             *(f"{name}: not in {os.path.dirname(loaded.shim.path)} and not on the loader's path" for name in names),
             *recorded,
         ),
-        mend=cudnn.how_to_reinstall(machine, loaded.shim.real),
+        fix=cudnn.how_to_reinstall(machine, loaded.shim.real),
     )
 
 
@@ -102,7 +102,7 @@ def _mixed(machine: Machine, loaded: Set, part: str, copy: Copy) -> Conclusion:
             cudnn.describe(machine, anchor),
             *(cudnn.describe(machine, each) for each in loaded.found() if each is not anchor),
         ),
-        mend=cudnn.how_to_remove(
+        fix=cudnn.how_to_remove(
             machine, copy if copy.why == "LD_LIBRARY_PATH" or anchor.why != "LD_LIBRARY_PATH" else anchor
         ),
     )
@@ -111,7 +111,7 @@ def _mixed(machine: Machine, loaded: Set, part: str, copy: Copy) -> Conclusion:
 def _from_elsewhere(machine: Machine, loaded: Set, part: str, copy: Copy) -> Conclusion:
     owning = _owners(machine, loaded)
     complete = f"install --upgrade {owning[0].name}" if owning and part not in _required(machine, loaded) else ""
-    mend = cudnn.pip(machine, complete) if complete else cudnn.how_to_reinstall(machine, loaded.shim.real)
+    fix = cudnn.pip(machine, complete) if complete else cudnn.how_to_reinstall(machine, loaded.shim.real)
     return Conclusion(
         severity=_severity(machine, copy, loaded.shim),
         cause="cudnn-sublibrary-from-elsewhere",
@@ -123,7 +123,7 @@ def _from_elsewhere(machine: Machine, loaded: Set, part: str, copy: Copy) -> Con
             f"libcudnn_{part}: not in {os.path.dirname(loaded.shim.path)}",
             cudnn.describe(machine, copy),
         ),
-        mend=f"{mend}, or {cudnn.how_to_remove(machine, copy)}",
+        fix=f"{fix}, or {cudnn.how_to_remove(machine, copy)}",
     )
 
 

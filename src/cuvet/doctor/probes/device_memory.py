@@ -44,7 +44,7 @@ def _held(machine: Machine, gpu: Gpu) -> Conclusion:
         verdict=f"{gpu.name} has {_free(gpu)} of memory free",
         looked_at=_LOOKED_AT,
         evidence=(f"{gpu.uuid}: {_free(gpu)} free", *(named or ("NVML names no process that holds it",))),
-        mend=f"end process {holders[0].pid}, let it hold less, or use another GPU (CUDA_VISIBLE_DEVICES)"
+        fix=f"end process {holders[0].pid}, let it hold less, or use another GPU (CUDA_VISIBLE_DEVICES)"
         if holders
         else "sudo fuser -v /dev/nvidia* (which processes have the GPU open), or use another GPU (CUDA_VISIBLE_DEVICES)",
     )

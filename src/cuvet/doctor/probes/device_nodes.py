@@ -48,7 +48,7 @@ def _refused(machine: Machine, refused: list[str]) -> Conclusion:
         verdict=f"user {machine.uid} may not open {', '.join(refused)}",
         looked_at=_LOOKED_AT,
         evidence=tuple(f"{path}: mode {mode:04o}, owner {machine.stat(path).st_uid}" for path, mode in modes.items()),
-        mend=by_container
+        fix=by_container
         if open_to_all
         else f"sudo chmod 0666 {' '.join(refused)} (for good: NVreg_DeviceFileMode=0666), or join the group that owns them",
     )
@@ -61,7 +61,7 @@ def _absent(machine: Machine, absent: list[str]) -> Conclusion:
         verdict=f"the kernel module is loaded, but {', '.join(absent)} is missing",
         looked_at=_LOOKED_AT,
         evidence=tuple(f"{path}: missing" for path in absent),
-        mend="docker run --gpus all … (this container was started without the GPUs' nodes)"
+        fix="docker run --gpus all … (this container was started without the GPUs' nodes)"
         if driver.is_container(machine)
         else "sudo nvidia-modprobe -c 0 -u",
     )

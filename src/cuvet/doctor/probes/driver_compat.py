@@ -43,5 +43,5 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
                 *([f"{native.path} ({native.why}): the driver's, comes later"] if native else []),
                 *([f"cuInit returned {status}"] if status else []),
             ),
-            mend=driver.how_to_unlist(machine, compat),
+            fix=driver.how_to_unlist(machine, compat),
         )

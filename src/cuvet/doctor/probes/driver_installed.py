@@ -58,7 +58,7 @@ def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
             verdict=f"the host has driver {kernel}, but this container was started without its libcuda",
             looked_at=(*_LOOKED_AT, *names),
             evidence=(*evidence, *(f"{name}={machine.environ.get(name, ' is not set')}" for name in names)),
-            mend="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility … (with the NVIDIA Container Toolkit)",
+            fix="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility … (with the NVIDIA Container Toolkit)",
         )
     return Conclusion(
         severity="error",
@@ -66,7 +66,7 @@ def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
         verdict=f"the kernel module of driver {kernel} is loaded, but its libcuda.so.1 is not on the loader's path",
         looked_at=_LOOKED_AT,
         evidence=evidence,
-        mend=f"install the compute libraries of driver {kernel} (Debian, Ubuntu: libnvidia-compute-{kernel.split('.')[0]}), "
+        fix=f"install the compute libraries of driver {kernel} (Debian, Ubuntu: libnvidia-compute-{kernel.split('.')[0]}), "
         "then: sudo ldconfig",
     )
 
@@ -82,7 +82,7 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
             verdict="the GPU is driven by nouveau, which CUDA cannot use",
             looked_at=_LOOKED_AT,
             evidence=evidence,
-            mend="install the NVIDIA driver, which keeps nouveau from loading, and reboot (Ubuntu: sudo ubuntu-drivers install)",
+            fix="install the NVIDIA driver, which keeps nouveau from loading, and reboot (Ubuntu: sudo ubuntu-drivers install)",
         )
     if any(bound == "vfio-pci" for _, bound in gpus) and not libcudas:
         return unknown("every GPU is reserved for virtual machines (vfio-pci)", *_LOOKED_AT)
@@ -93,7 +93,7 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
         verdict=installed if libcudas else "there is an NVIDIA GPU, but no NVIDIA driver",
         looked_at=_LOOKED_AT,
         evidence=evidence,
-        mend="sudo modprobe nvidia (if that fails, dmesg says why: not built for this kernel, or not signed for Secure Boot)"
+        fix="sudo modprobe nvidia (if that fails, dmesg says why: not built for this kernel, or not signed for Secure Boot)"
         if libcudas
         else "install the NVIDIA driver and reboot (Ubuntu: sudo ubuntu-drivers install)",
     )
@@ -106,5 +106,5 @@ def _no_gpu(machine: Machine) -> Conclusion:
         verdict="this machine has no NVIDIA GPU",
         looked_at=_LOOKED_AT,
         evidence=("/sys/bus/pci/devices: no display controller of vendor 0x10de", f"{driver.PROC_VERSION}: missing"),
-        mend="run on a machine with a GPU; without one, cuvet run --device emulated -- PROGRAM checks a program's calls",
+        fix="run on a machine with a GPU; without one, cuvet run --device emulated -- PROGRAM checks a program's calls",
     )

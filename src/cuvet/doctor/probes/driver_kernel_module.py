@@ -37,7 +37,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
                 f"{libcuda.real} ({libcuda.why}): {version}",
                 *_answers(machine),
             ),
-            mend="restart the container: the host's driver was changed under it"
+            fix="restart the container: the host's driver was changed under it"
             if host
             else "sudo reboot (or unload nvidia_uvm, nvidia_drm, nvidia_modeset and nvidia, then: sudo modprobe nvidia)",
         )

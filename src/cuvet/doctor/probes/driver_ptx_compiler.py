@@ -42,7 +42,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             f"{libcuda.real} ({libcuda.why})",
             f"{compiler.real} ({compiler.why})" if compiler else f"{_SONAME}: not on the loader's path",
         ),
-        mend=driver.how_to_unlist(machine, compiler)
+        fix=driver.how_to_unlist(machine, compiler)
         if compiler and compiler.why != loader.CACHE
         else f"install all libraries of driver {wanted} (Debian, Ubuntu: libnvidia-compute-{major}), then: sudo ldconfig",
     )

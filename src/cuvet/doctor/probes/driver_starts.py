@@ -32,7 +32,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             verdict="cuInit returned CUDA_ERROR_SYSTEM_NOT_READY (802): a service that the driver needs is not running",
             looked_at=("cuInit",),
             evidence=(f"{cuda.path}: cuInit returned 802",),
-            mend="sudo systemctl start nvidia-fabricmanager (GPUs behind NVSwitch), or in a container start it on the host",
+            fix="sudo systemctl start nvidia-fabricmanager (GPUs behind NVSwitch), or in a container start it on the host",
         )
     elif cuda.status and not _is_explained(machine, cuda.status):
         name = status_name("driver", cuda.status)
@@ -56,5 +56,5 @@ def _failure(verdict: str, evidence: tuple[str, ...]) -> Conclusion:
         verdict=verdict,
         looked_at=("dlopen libcuda.so.1", "cuInit"),
         evidence=evidence,
-        mend="sudo dmesg | grep -i -e NVRM -e Xid (the kernel module's own words); nvidia-smi shows whether NVML works",
+        fix="sudo dmesg | grep -i -e NVRM -e Xid (the kernel module's own words); nvidia-smi shows whether NVML works",
     )

@@ -33,7 +33,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
                 f"{stub.path} ({stub.why}): a stub",
                 f"{copies[0].path} ({copies[0].why}): libcuda.so.1 is the driver's",
             ),
-            mend=driver.how_to_unlist(machine, stub),
+            fix=driver.how_to_unlist(machine, stub),
         )
     else:
         evidence = tuple(f"{copy.path} ({copy.why})" for copy in copies)
@@ -59,5 +59,5 @@ def _in_front(machine: Machine, copies: tuple[Copy, ...], refused: bool) -> Conc
             f"{real.path} ({real.why}): the driver's, comes later" if real else "no other libcuda.so.1",
             *([f"cuInit returned CUDA_ERROR_STUB_LIBRARY ({driver.STUB_LIBRARY})"] if refused else []),
         ),
-        mend=driver.how_to_unlist(machine, stub),
+        fix=driver.how_to_unlist(machine, stub),
     )

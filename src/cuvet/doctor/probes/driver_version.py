@@ -51,7 +51,7 @@ def _too_old(machine: Machine, runtime: Runtime, supported: tuple[int, int]) -> 
         verdict=f"the driver supports CUDA {_text(supported)}, {runtime.who} needs CUDA {_text(runtime.cuda)}",
         looked_at=_LOOKED_AT,
         evidence=_evidence(machine, runtime, supported),
-        mend=f"install {newer}, or a build of {runtime.who.split()[0]} for CUDA {supported[0]}",
+        fix=f"install {newer}, or a build of {runtime.who.split()[0]} for CUDA {supported[0]}",
     )
 
 
@@ -63,5 +63,5 @@ def _newer_minor(machine: Machine, runtime: Runtime, supported: tuple[int, int])
         verdict=f"{runtime.who} is of CUDA {_text(runtime.cuda)}, the driver of {_text(supported)}: it runs, but not PTX made by that CUDA",
         looked_at=_LOOKED_AT,
         evidence=_evidence(machine, runtime, supported),
-        mend=f"only if loading a kernel fails with 222: install a driver for CUDA {_text(runtime.cuda)}",
+        fix=f"only if loading a kernel fails with 222: install a driver for CUDA {_text(runtime.cuda)}",
     )

@@ -37,7 +37,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             verdict="the loader takes a Linux driver's libcuda, not that of the Windows driver",
             looked_at=_LOOKED_AT,
             evidence=(*evidence, f"{driver.WSL_LIBRARIES}/libcuda.so.1: the Windows driver's"),
-            mend=f"remove the Linux driver's package that owns {foreign.real} (dpkg -S {foreign.real}); WSL needs none",
+            fix=f"remove the Linux driver's package that owns {foreign.real} (dpkg -S {foreign.real}); WSL needs none",
         )
     elif None in found.values():
         missing = " and ".join(name for name, copy in found.items() if copy is None)
@@ -47,7 +47,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             verdict=f"the loader does not find {missing}, which WSL keeps in {driver.WSL_LIBRARIES}",
             looked_at=_LOOKED_AT,
             evidence=(*evidence, f"{driver.WSL_LIBRARIES}: {', '.join(_libcudas(machine)) or 'no libcuda'}"),
-            mend=f"export LD_LIBRARY_PATH={driver.WSL_LIBRARIES}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
+            fix=f"export LD_LIBRARY_PATH={driver.WSL_LIBRARIES}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
         )
     else:
         yield healthy("the Windows driver's libcuda is found under both names", *_LOOKED_AT, evidence=evidence)

@@ -36,7 +36,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             verdict=f"{title} was built without CUDA and does not use the GPU",
             looked_at=_LOOKED_AT,
             evidence=(evidence,),
-            mend=_mend(machine, name),
+            fix=_mend(machine, name),
         )
     if not found:
         titles = ", ".join(each.title for each in frameworks.installed(machine))

@@ -68,5 +68,5 @@ def _unsupported(machine: Machine, who: str, path: str, gpu: str, entries: list[
         verdict=f"{who} has no code for {gpu}: {judged.text}",
         looked_at=_LOOKED_AT,
         evidence=(f"{path}: {held}", *judged.because),
-        mend=options if who == machine.program else f"install a build of {who.split()[0]} that has code for this GPU",
+        fix=options if who == machine.program else f"install a build of {who.split()[0]} that has code for this GPU",
     )

@@ -34,7 +34,7 @@ class Release(msgspec.Struct):
     versions: list[str]
     severity: Literal["error", "warning", "note"]
     problem: str
-    mend: str
+    fix: str
     source: str
     cuda: str = ""
     unless: Fixed | None = None
@@ -60,7 +60,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             verdict=release.problem,
             looked_at=_LOOKED_AT,
             evidence=(f"{distribution.dist_info}: {distribution.name} {distribution.version}", release.source),
-            mend=cudnn.pip(machine, release.mend.format(cuda=(_cuda(machine, release) or (12,))[0])),
+            fix=cudnn.pip(machine, release.fix.format(cuda=(_cuda(machine, release) or (12,))[0])),
         )
     if not found:
         yield healthy(f"none of the {len(releases())} on the list", *_LOOKED_AT)

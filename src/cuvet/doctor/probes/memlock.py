@@ -34,7 +34,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             verdict=f"a program may lock {int(found[1]) >> 10} KiB only: registering buffers with {devices[0]} fails above that",
             looked_at=(_LIMITS, _RDMA),
             evidence=(f"{_LIMITS}: Max locked memory {found[1]} bytes", f"{_RDMA}: {', '.join(devices)}"),
-            mend="docker run --ulimit memlock=-1 …"
+            fix="docker run --ulimit memlock=-1 …"
             if inside
             else "ulimit -l unlimited (for good: memlock in /etc/security/limits.conf)",
         )

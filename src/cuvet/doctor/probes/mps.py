@@ -26,5 +26,5 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         verdict=f"there is the pipe of an MPS control daemon in {directory}: programs run as its clients",
         looked_at=(_VARIABLE, f"{directory}/control"),
         evidence=(f"{directory}/control: exists",),
-        mend="if MPS is not wanted, end its daemon: echo quit | nvidia-cuda-mps-control",
+        fix="if MPS is not wanted, end its daemon: echo quit | nvidia-cuda-mps-control",
     )

@@ -59,7 +59,7 @@ def _problem(machine: Machine, loaded: Loaded) -> Conclusion | None:
             f"{loaded.copy.path} ({loaded.copy.why}): without {', '.join(lacking[:3])}",
             *(f"{copy.path} ({copy.why}): has it, comes later" for copy in newer),
         ),
-        mend=cudnn.how_to_remove(machine, loaded.copy)
+        fix=cudnn.how_to_remove(machine, loaded.copy)
         if newer
         else cudnn.pip(
             machine,

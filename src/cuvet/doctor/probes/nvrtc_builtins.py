@@ -68,7 +68,7 @@ def _conclusion(machine: Machine, library: Copy) -> Conclusion:
             if machine.is_file(beside)
             else f"{name}: not in {os.path.dirname(library.real)} and not on the loader's path",
         ),
-        mend=f"export LD_LIBRARY_PATH={os.path.dirname(beside)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+        fix=f"export LD_LIBRARY_PATH={os.path.dirname(beside)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
         if machine.is_file(beside)
         else _how_to_mend(machine, library),
     )

@@ -76,7 +76,7 @@ def _overlap(machine: Machine, packages: list[Distribution], shared: tuple[str, 
             *(f"{path}: in the RECORD of both" for path in shared[:2]),
             *(f"{title} requires {name}" for name, title in required.items()),
         ),
-        mend=f"{cudnn.pip(machine, 'uninstall -y ' + ' '.join(others))} && {install}",
+        fix=f"{cudnn.pip(machine, 'uninstall -y ' + ' '.join(others))} && {install}",
     )
 
 
@@ -133,5 +133,5 @@ def _toolkit_in_front(machine: Machine, framework: Framework, older: list[tuple[
         verdict=f"{framework.title} gets {first.soname} of an older toolkit, {first.copy.path}, in place of its own packages' {own}",
         looked_at=_LOOKED_AT,
         evidence=tuple(f"{each.copy.real} ({each.copy.why}): its own package has {version}" for each, version in older),
-        mend=driver.how_to_unlist(machine, first.copy),
+        fix=driver.how_to_unlist(machine, first.copy),
     )

@@ -74,7 +74,7 @@ def _none(machine: Machine) -> Conclusion:
         reason = (
             "is set and empty" if not value.strip() else f"is {value}: {why_truncated(value, gpus) or 'it names none'}"
         )
-        verdict, evidence, mend = (
+        verdict, evidence, fix = (
             f"no GPU is visible: {_VARIABLE} {reason}",
             f"{_VARIABLE}={value}",
             f"unset {_VARIABLE}",
@@ -84,17 +84,17 @@ def _none(machine: Machine) -> Conclusion:
     elif machine.environ.get("NVIDIA_VISIBLE_DEVICES") in ("none", "void"):
         verdict = "no GPU is visible: this container was started without one"
         evidence = f"NVIDIA_VISIBLE_DEVICES={machine.environ['NVIDIA_VISIBLE_DEVICES']}"
-        mend = "docker run --gpus all …"
+        fix = "docker run --gpus all …"
     else:
         verdict, evidence = "no GPU is visible to CUDA", f"{_VARIABLE} is not set"
-        mend = "nvidia-smi -L (which GPUs the kernel module has); sudo dmesg | grep -i NVRM (why it has none)"
+        fix = "nvidia-smi -L (which GPUs the kernel module has); sudo dmesg | grep -i NVRM (why it has none)"
     return Conclusion(
         severity="error",
         cause="device-none-visible",
         verdict=verdict,
         looked_at=_LOOKED_AT,
         evidence=(evidence, answer, *listed),
-        mend=mend,
+        fix=fix,
     )
 
 
@@ -106,7 +106,7 @@ def _mig(gpus: tuple[Gpu, ...], answer: str) -> Conclusion:
         verdict=f"MIG mode is on and {'the GPU has' if len(empty) == 1 else 'the GPUs have'} no MIG devices",
         looked_at=_LOOKED_AT,
         evidence=(*(f"NVML: {gpu.name}, {gpu.uuid}: MIG mode on, no instances" for gpu in empty), answer),
-        mend="sudo nvidia-smi mig -cgi <profile> -C (nvidia-smi mig -lgip lists the profiles), or turn it off: sudo nvidia-smi -mig 0",
+        fix="sudo nvidia-smi mig -cgi <profile> -C (nvidia-smi mig -lgip lists the profiles), or turn it off: sudo nvidia-smi -mig 0",
     )
 
 
@@ -122,7 +122,7 @@ def _truncated(machine: Machine, wrong: str) -> Conclusion:
             *(f"visible: {each.name}, {each.uuid}" for each in machine.state.cuda.devices),
             *(f"NVML: {gpu.name}, {gpu.uuid}" for gpu in machine.state.nvml.gpus),
         ),
-        mend=f"name the GPUs as nvidia-smi -L does: export {_VARIABLE}="
+        fix=f"name the GPUs as nvidia-smi -L does: export {_VARIABLE}="
         + ",".join(gpu.uuid for gpu in machine.state.nvml.gpus),
     )
 
@@ -140,5 +140,5 @@ def _order(gpus: tuple[Gpu, ...]) -> Conclusion:
         verdict=f"the numbers in {_VARIABLE} count the fastest GPU first, those of nvidia-smi by PCI bus",
         looked_at=_LOOKED_AT,
         evidence=tuple(f"nvidia-smi {number}: {gpu.name}, {gpu.pci}" for number, gpu in enumerate(gpus)),
-        mend="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+        fix="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
     )

@@ -25,5 +25,5 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         verdict="this is WSL, where pinned host memory is limited: an out of memory error may mean the host's, though the GPU is free",
         looked_at=(_RELEASE,),
         evidence=(f"{_RELEASE}: {(machine.read_text(_RELEASE) or '').strip()}",),
-        mend="pin less (PyTorch: pin_memory=False), or give WSL more memory: memory= in %UserProfile%\\.wslconfig, then wsl --shutdown",
+        fix="pin less (PyTorch: pin_memory=False), or give WSL more memory: memory= in %UserProfile%\\.wslconfig, then wsl --shutdown",
     )

@@ -21,7 +21,7 @@ class CaptureInvalidated(Rule):
     why: The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on work on the
       streams in the capture, copying their attributes or asking for their priority, and `cuStreamEndCapture` return
       CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and there is no graph.
-    instead: Mend the call that is named as the cause. `cuStreamEndCapture` still has to be called: it takes the streams out of the
+    instead: Fix the call that is named as the cause. `cuStreamEndCapture` still has to be called: it takes the streams out of the
       capture.
     limits: The cause is not known if it was a call that was not seen. Calls that only ask about the stream are reported when they fail.
     """

@@ -33,7 +33,7 @@ class LibraryHandleCreationFailed(Rule):
       memory.
     why: The status names a symptom. Making a handle starts CUDA and allocates resources, and whatever of that fails, the library says the
       same few words.
-    instead: Mend the reason that is named. If no driver call failed, look at the library's files with `cuvet doctor`.
+    instead: Fix the reason that is named. If no driver call failed, look at the library's files with `cuvet doctor`.
     limits:
       A status that is about the call's own arguments is not explained. What fails inside a library that has the CUDA runtime linked in is
       seen as far as it comes to the driver.
@@ -43,7 +43,7 @@ class LibraryHandleCreationFailed(Rule):
     name = "library-handle-creation-failed"
     severity = "warning"
     summary = "a library could not make its handle or plan"
-    help = "mend the reason that is named; if no driver call failed, run cuvet doctor: it looks at the library's files"
+    help = "fix the reason that is named; if no driver call failed, run cuvet doctor: it looks at the library's files"
     libraries = True
     entry_points = frozenset()
     evidence = """

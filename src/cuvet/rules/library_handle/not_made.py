@@ -23,7 +23,7 @@ class LibraryHandleNotMade(Rule):
       library never made.
     why: The variable holds what it held before: NULL, or whatever was in that memory. NULL gives a status that hides the first
       one; for memory that is no handle cuDNN was measured to return CUDNN_STATUS_SUCCESS.
-    instead: Look at the status of the call that makes the handle, and stop there: its reason is the one to mend.
+    instead: Look at the status of the call that makes the handle, and stop there: its reason is the one to fix.
     limits: Once a handle of the same kind was made, nothing is said any more.
     """
 

@@ -55,7 +55,7 @@ class LibraryHandleSharedBetweenThreads(Rule):
     reported: the same cuFFT plan in two threads throws (https://github.com/NVIDIA/MatX/issues/1039)
     reported: convolutions of several threads with one cuDNN state crash at random
       (https://github.com/microsoft/onnxruntime/issues/3828)
-    reported: a race on one cuDNN handle, mended by a pool (https://github.com/pytorch/pytorch/pull/14861)
+    reported: a race on one cuDNN handle, fixed by a pool (https://github.com/pytorch/pytorch/pull/14861)
     """
     VALID = """
 ## one thread after the other

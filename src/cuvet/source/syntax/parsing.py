@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from cuvet import CuvetError
 from cuvet.source.ownership import arguments_of_releases
+from cuvet.source.syntax.corrections import corrected, with_whole_statements
 from cuvet.source.syntax.lexing import cpp_code
-from cuvet.source.syntax.mending import mended, with_whole_statements
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
@@ -125,7 +125,7 @@ _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M
 
 def parse(source: Source, grammar: str) -> Tree:
     """The tree of the source. What the grammar cannot read is blanked or completed where that changes no offset."""
-    text = mended(source.text, grammar)
+    text = corrected(source.text, grammar)
     tree = parser(grammar).parse(text)
     if tree.root_node.has_error and grammar in ("cuda", "cpp"):
         completed = with_whole_statements(text)

@@ -13,9 +13,9 @@ from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_on_device
 from cuvet.source.languages.cpp_text import is_launch
 from cuvet.source.sites import finding, frame, site
+from cuvet.source.syntax.corrections import NEVER
 from cuvet.source.syntax.hip import launches_with_hip
 from cuvet.source.syntax.lexing import cpp_code
-from cuvet.source.syntax.mending import NEVER
 from cuvet.source.syntax.parsing import Source, arguments_of, call_named_by, enclosing, text_of
 
 if TYPE_CHECKING:

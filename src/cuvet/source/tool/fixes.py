@@ -1,4 +1,4 @@
-"""Edits that mend a finding, in C and C++: where a rule says how (``Rule.fix``), and where nothing else can come of it."""
+"""Edits that fix a finding, in C and C++: where a rule says how (``Rule.fix``), and where nothing else can come of it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Edit:
 
 
 def fix(findings: Iterable[Finding], every: Iterable[Finding]) -> int:
-    """Edit the files of the findings that can be mended; how many findings were. ``every`` are all that there are, whether or not they
+    """Edit the files of the findings that can be fixed; how many findings were. ``every`` are all that there are, whether or not they
     are wanted: what is called wrong is not only to be checked. CuvetError if a file cannot be written."""
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -76,7 +76,7 @@ def _fix_file(path: Path, findings: Sequence[Finding], every: Sequence[Finding])
 
 
 def edits_for(finding: Finding, code: Code, checks: Checks) -> list[Edit]:
-    """How to mend a finding; nothing where that is not certain. ``checks`` are those of the file."""
+    """How to fix a finding; nothing where that is not certain. ``checks`` are those of the file."""
     rule = rule_called(finding.name)
     if rule is not None and rule.fix == "remove-call":
         return list(_remove_second(finding, code))

@@ -24,7 +24,7 @@ from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped,
 from cuvet.source.tool.workers import Checked, Job, check_files, check_linked, processors
 
 MOST_ROUNDS = 5
-"""An edit can let another finding be mended that the same lines hold."""
+"""An edit can let another finding be fixed that the same lines hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ _rule = cache(rule_called)
 
 
 def fix(todo: Plan, outcome: Outcome) -> tuple[Outcome, int]:
-    """Mend what can be mended of the findings that would be reported; what is found then, and how many were mended."""
+    """Fix what can be fixed of the findings that would be reported; what is found then, and how many were fixed."""
     from cuvet.source.tool import fixes
 
     total = 0

@@ -29,7 +29,7 @@ _SHORT_ARM = 400
 """Bytes."""
 
 
-def mended(text: bytes, grammar: str) -> bytes:
+def corrected(text: bytes, grammar: str) -> bytes:
     """Without macros and casts that no reading of the grammar allows."""
     if grammar in ("cuda", "cpp"):
         if b"RESTRICT" in text:
