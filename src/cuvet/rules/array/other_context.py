@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import named
 from cuvet.rules.ownership import belongs, living_context
 from cuvet.rules.rule import CRASH, Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class ArrayOtherContext(Rule):

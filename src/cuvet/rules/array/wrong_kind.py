@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView, Object
 from cuvet.model.naming import member
 from cuvet.rules.lifecycle import named, place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 _SPARSE, _DEFERRED = 0x40, 0x80
 """CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING"""

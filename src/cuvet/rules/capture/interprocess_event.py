@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.model.transitions.event import EXTERNAL
 from cuvet.rules.capturing import begun
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class CaptureInterprocessEvent(Rule):

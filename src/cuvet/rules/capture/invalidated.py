@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.capturing import ABOUT_CAPTURE, NOT_CAPTURABLE
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 
 class CaptureInvalidated(Rule):

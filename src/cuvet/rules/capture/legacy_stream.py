@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
+from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 
 class CaptureLegacyStream(Rule):

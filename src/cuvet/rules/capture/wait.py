@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 
 class CaptureWait(Rule):

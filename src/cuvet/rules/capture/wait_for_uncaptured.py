@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _WAIT_EXTERNAL = 1
 

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cuvet.model import Call, ModelView, Object
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 
 class ContextCurrentElsewhere(CurrentContextRule):

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
 from cuvet.rules.rule import Violation
 from cuvet.rules.unfinished import UnfinishedWork
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class ContextDestroyPending(UnfinishedWork):

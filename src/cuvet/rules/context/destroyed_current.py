@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cuvet.model import Call, ModelView, Object
 from cuvet.model.current import refuses_destroyed_context
 from cuvet.rules.current import CurrentContextRule
 from cuvet.rules.lifecycle import chain, ending
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 
 class ContextDestroyedCurrent(CurrentContextRule):

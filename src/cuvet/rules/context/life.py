@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
 from cuvet.rules.lifecycle import UseAfterDestroy
 from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
 from cuvet.rules.rule import CRASH, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class NotOfPrimary(UseAfterDestroy):

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView, Object
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 
 class ContextNoneCurrent(CurrentContextRule):

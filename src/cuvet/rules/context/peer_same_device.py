@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Call, ModelView
 from cuvet.rules.peers import peers
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class ContextPeerSameDevice(Rule):

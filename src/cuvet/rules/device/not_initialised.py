@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
 from cuvet.catalog.results import NOT_INITIALIZED
+from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class DeviceNotInitialised(Rule):

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
+from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
 from cuvet.rules.arguments import passed
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 _ORDINALS = {"cuDeviceGet": "ordinal"}
 _INVALID_DEVICE, _INVALID_VALUE = 101, 1

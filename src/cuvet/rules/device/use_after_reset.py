@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from cuvet.catalog.roles import ENDS, Kind, Verb
+from cuvet.catalog.roles import ENDS, Kind, Role, Verb
+from cuvet.model import Call, ModelView, Object
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import NAMES, by_reset, chain, ending
 from cuvet.rules.rule import CRASH, Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog.roles import Role
-    from cuvet.model import Call, ModelView, Object
 
 _OUTCOMES = {
     (Kind.STREAM, True): (400, 201, CRASH),

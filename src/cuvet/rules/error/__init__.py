@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cuvet.model import Call, ModelView, Outcome
 from cuvet.rules.rule import Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Outcome
 
 
 def explain_failure(call: Call, outcome: Outcome, model: ModelView) -> Violation | None:

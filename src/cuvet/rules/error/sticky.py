@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import Kind
-from cuvet.model import Context
+from cuvet.model import Call, Context, ModelView
 from cuvet.model.library import needs_cuda
 from cuvet.rules.launches import told
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _CAUSES = {
     226: "an error that the GPU contained",

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from cuvet.catalog import status_name
+from cuvet.catalog import EntryPoint, status_name
 from cuvet.catalog.roles import MAKES, Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import NAMES, place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 _MAKES = MAKES | {Verb.RETURNS, Verb.LOADS}
 

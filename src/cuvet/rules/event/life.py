@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import ParentGone
 from cuvet.rules.lives import (
     DESTROYED_TWICE,
@@ -16,9 +16,6 @@ from cuvet.rules.lives import (
     Mistake,
 )
 from cuvet.rules.rule import CRASH, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 CHECK_THE_POINTER = (
     "cuGraphAddEventRecordNode",

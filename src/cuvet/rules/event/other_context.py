@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, Context, ModelView, Object
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Context, ModelView, Object
 
 _RECORD_EXTERNAL = 1
 

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import OWNED
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.model import Allocation, HostMemory, MemoryPool, Stream
+from cuvet.model import Allocation, Call, HostMemory, MemoryPool, ModelView, Object, Stream
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 
 class LeakedAtExit(Rule):

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.model.nodes import refusal
 from cuvet.model.objects import GraphExec
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 
 class GraphExecNodeElsewhere(Rule):

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from cuvet.catalog import driver
+from cuvet.catalog import EntryPoint, driver
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.model.nodes import node_type, refusal, type_in_name, was_added
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
-
 
 _SWITCHED = frozenset({0, 1, 2})
 """CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY and CU_GRAPH_NODE_TYPE_MEMSET: what can be switched on and off."""

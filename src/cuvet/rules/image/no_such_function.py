@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.model.code import code_of
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (Kind.LIBRARY, "library")}
 """What has the function, and the parameter that names it."""

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Call, ModelView
 from cuvet.model.code import text_of
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class ImagePtxNotCompiled(Rule):

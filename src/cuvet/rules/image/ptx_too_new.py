@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.image.compatibility import driver_of_number, newest_ptx, version
 from cuvet.image.verdicts import ptx_too_new
+from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class ImagePtxTooNew(Rule):

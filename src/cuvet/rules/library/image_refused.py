@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.rules.images import image_of, verdict_on
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _REFUSALS = (0, 200, 209, 218, 222)
 """What the call may return where the image is not known: success, or a status that is about images."""

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import Threads
 from cuvet.catalog.roles import ENDS, Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.library import stream_named
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.lifecycle import named_among
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.UNLESS_CHANGED)
 

@@ -3,18 +3,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import status_name
 from cuvet.catalog.kinds import LIBRARY_HANDLES
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import returned
 from cuvet.rules.lifecycle import place
 from cuvet.rules.memory.exhausted import explain_exhausted
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _PLANS = "cufftMakePlan"
 _OF_ARGUMENTS = re.compile(r"BAD_PARAM|INVALID|TYPE_ERROR|OUT_OF_RANGE|Invalid|UNALIGNED")

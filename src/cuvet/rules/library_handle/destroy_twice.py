@@ -2,16 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.catalog.roles import ENDS, Kind
+from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import DestroyTwice, a
 from cuvet.rules.rule import ABORT, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class LibraryHandleDestroyTwice(DestroyTwice):

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import BY_NUMBER, NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import a, named_among
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _USES = frozenset({Verb.USES})
 _KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.stands_for)

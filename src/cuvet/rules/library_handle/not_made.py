@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.library_handles import is_null, returned
 from cuvet.rules.lifecycle import named, place, was_seen_made
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _USES = frozenset({Verb.USES})
 

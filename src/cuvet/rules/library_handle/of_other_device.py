@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, Context, ModelView
 from cuvet.model.library import owner
+from cuvet.model.objects import LibraryObject
 from cuvet.rules.library_handles import handles_used, is_of_one_context, works
+from cuvet.rules.lifecycle import Named
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Context, ModelView
-    from cuvet.model.objects import LibraryObject
-    from cuvet.rules.lifecycle import Named
 
 _TIED = frozenset(kind for kind in Kind if kind.row.tied)
 _KINDS = _TIED | {Kind.CUFFT_PLAN}

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.library_handles import is_of_one_context, works
 from cuvet.rules.lifecycle import chain, ending, named_among
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _KINDS = frozenset(
     {

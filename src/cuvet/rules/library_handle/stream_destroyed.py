@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class LibraryHandleStreamDestroyed(Rule):

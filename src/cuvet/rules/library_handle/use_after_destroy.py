@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
+from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import USES, UseAfterDestroy, a
 from cuvet.rules.rule import Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class LibraryHandleUseAfterDestroy(UseAfterDestroy):

@@ -2,17 +2,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import Kind, Role, Verb
+from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog.roles import Role
-    from cuvet.model import Allocation, Call, ModelView
 
 _WORKSPACE = "workspace"
 _SIZE = re.compile(r"size|lwork|bytes", re.IGNORECASE)

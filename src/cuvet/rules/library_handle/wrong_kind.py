@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.kinds import BY_NUMBER, NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import a, named_among, was_seen_made
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _USES = frozenset({Verb.USES})
 _POINTERS = NEEDED_BY_LIBRARIES - BY_NUMBER

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
+from cuvet.model import Allocation, Call, HostMemory, ModelView
+from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, HostMemory, ModelView
-    from cuvet.rules.accesses import Access
 
 _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 """Variants whose size is that of one allocation: mapped memory may go on in the next mapping."""

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.rule import CRASH, Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, ModelView
-
 
 _GLOBAL, _SINGLE = 1, 4
 """CU_MEM_ATTACH_GLOBAL and CU_MEM_ATTACH_SINGLE"""

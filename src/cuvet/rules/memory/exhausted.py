@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.ledger import HOST, MANAGED, Heap, Total, backing
 from cuvet.rules.rule import Rule, Violation
 from cuvet.sizes import binary_size
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _OUT_OF_MEMORY = 2
 _APART = {HOST: "pinned host memory", MANAGED: "managed memory"}

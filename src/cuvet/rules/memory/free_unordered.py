@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from cuvet.model import Allocation
+from cuvet.model import Allocation, Call, ModelView, Stream
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Stream
 
 
 class MemoryFreeUnordered(Rule):

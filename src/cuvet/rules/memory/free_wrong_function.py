@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.model import Allocation, HostMemory
+from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 _COUNTERPARTS = {
     "mapped": ("memory mapped by cuMemMap", "cuMemUnmap"),

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from cuvet.model import MORE_THAN_ANY_GPU
+from cuvet.model import MORE_THAN_ANY_GPU, Call, ModelView
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class MemoryLargerThanDevice(Rule):

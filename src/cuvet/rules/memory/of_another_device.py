@@ -1,16 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Allocation, Call, Context, ModelView, Stream
 from cuvet.model.naming import member
-from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, accesses
+from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, Access, accesses
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, Context, ModelView, Stream
-    from cuvet.rules.accesses import Access
-
 
 _BY_ACCESS = frozenset({"stream-ordered", "mapped"})
 """Variants of memory that no peer access opens."""

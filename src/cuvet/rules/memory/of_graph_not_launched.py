@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Allocation, Call, ModelView, Object
 from cuvet.model.objects import GraphExec
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import CRASH, Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, ModelView, Object
 
 _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 

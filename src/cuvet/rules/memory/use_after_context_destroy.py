@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Call, ModelView, Object
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
 from cuvet.rules.rule import CRASH, Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 
 class MemoryUseAfterContextDestroy(Rule):

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class MemoryUseAfterFree(Rule):

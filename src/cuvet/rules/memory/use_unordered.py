@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Verb
+from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Allocation, Call, ModelView
 
 
 class MemoryUseUnordered(Rule):

@@ -2,17 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
+from cuvet.model import Allocation, Call, ModelView
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.rules.lifecycle import chain, place
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, ModelView
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import LifeRule, named, place
 from cuvet.rules.rule import Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class MemoryHandleReleasedTwice(LifeRule):

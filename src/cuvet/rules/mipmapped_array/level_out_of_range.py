@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import MipmappedArray
 from cuvet.rules.arguments import passed
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 class MipmappedArrayLevelOutOfRange(Rule):

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView, Object, Stream
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.ownership import belongs
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object, Stream
 
 
 class StreamAttributesOtherContext(Rule):

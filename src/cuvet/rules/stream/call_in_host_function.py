@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_PERMITTED
+from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.rule import Rule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 _ANSWERED = frozenset({"cuEventQuery", "cuStreamQuery"})
 
