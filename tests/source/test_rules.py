@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from cuvet.rules import model_rules, rule_called, source_rules
 from cuvet.rules.examples import Source, invalid, sources, valid
 from cuvet.rules.rule import Rule
 from cuvet.source.paths.judging import seen_in_source
 
-every_rule = pytest.mark.parametrize("rule", source_rules(), ids=lambda rule: rule.name)
+from ..every import of_every
+
+every_rule = of_every(source_rules(), lambda rule: rule.name)
 
 
 @every_rule
@@ -27,7 +27,7 @@ def test_it_has_sources_of_both_sorts(rule: type[Rule]) -> None:
     assert all(isinstance(example, Source) for example in (*valid(rule), *invalid(rule)))
 
 
-@pytest.mark.parametrize("rule", model_rules(), ids=lambda rule: rule.name)
+@of_every(model_rules(), lambda rule: rule.name)
 def test_a_rule_of_the_model_has_sources_in_cpp_where_source_code_shows_it(rule: type[Rule]) -> None:
     for examples in (valid(rule), invalid(rule)):
         languages = {source.language for source in sources(examples)}
