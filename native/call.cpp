@@ -21,6 +21,7 @@ constexpr uint32_t SUCCESS = 0;
 constexpr int MOST_OBJECTS = 96;
 constexpr int MOST_OUTPUTS = 16;
 constexpr uint64_t MOST_ELEMENTS = 64;
+constexpr uint64_t MOST_HANDED_OUT = 1 << 20;  // in an array
 
 bool enqueues_work(const EntryPoint& entry_point) {
     if (entry_point.flags & (ORDER | ORDER_ON_SUCCESS)) return false;
@@ -78,15 +79,26 @@ bool gives_object(const Role& role) {
     return role.action == Action::CREATES || role.action == Action::RETURNS || role.action == Action::REGISTERS;
 }
 
+bool gives_array(const Role& role) { return role.action == Action::RETURNS && role.count != NO_PARAMETER; }
+
 uint64_t output_of(const Role& role, const uint64_t* words) {
     const uint64_t word = words[role.parameter];
     if (role.action == Action::REGISTERS) return word;
     return word ? load(reinterpret_cast<const char*>(word) + role.offset, role.bytes) : 0;
 }
 
-Object* parent_of(const Role& role, const uint64_t* words, uint64_t context) {
-    if (role.parent != NO_PARAMETER)
-        return words[role.parent] ? find_named(role.parent_kind, words[role.parent]) : nullptr;
+Object* named_parent(const EntryPoint& entry_point, const Role& role, const uint64_t* words) {
+    uint64_t handle = words[role.parent];
+    if (handle && entry_point.parameters[role.parent].out_bytes)
+        handle = load(reinterpret_cast<const char*>(handle), 8);
+    Object* object = handle ? find_named(role.parent_kind, handle) : nullptr;
+    // A node that another is asked for is of the same graph.
+    const bool is_sibling = object && role.kind == Kind::GRAPH_NODE && role.parent_kind == Kind::GRAPH_NODE;
+    return is_sibling ? object->parent.load(std::memory_order_relaxed) : object;
+}
+
+Object* parent_of(const EntryPoint& entry_point, const Role& role, const uint64_t* words, uint64_t context) {
+    if (role.parent != NO_PARAMETER) return named_parent(entry_point, role, words);
     if (!(role.flags & IN_CONTEXT) || !context || context == NOT_ASKED) return nullptr;
     Object* object = add_object(Kind::CONTEXT, context);
     // What lives in a context shows that it lives: its creation was not seen, or a reset has revived it.
@@ -169,7 +181,7 @@ void describe(Thread* thread, const EntryPoint& entry_point, const uint64_t* wor
 const Role* role_of_output(const EntryPoint& entry_point, uint8_t parameter) {
     for (int i = 0; i < entry_point.after_count; i++) {
         const Role& role = entry_point.roles[entry_point.before_count + i];
-        if (gives_object(role) && role.parameter == parameter) return &role;
+        if (gives_object(role) && !gives_array(role) && role.parameter == parameter) return &role;
     }
     return nullptr;
 }
@@ -471,27 +483,58 @@ void Call::adopt_unknown_handles() {
 void Call::follow_objects() {
     for (int i = 0; i < entry_point_.after_count; i++) {
         const Role& role = entry_point_.roles[entry_point_.before_count + i];
-        if (gives_object(role)) begin_life(role);
+        if (gives_array(role))
+            begin_lives(role);
+        else if (gives_object(role))
+            begin_life(role, output_of(role, words_));
         if (role.action == Action::RETAINS) remember_primary_context(role);
         if (role.action == Action::RELEASES) end_released_context(words_[role.parameter]);
     }
 }
 
-void Call::begin_life(const Role& role) {
-    const uint64_t handle = output_of(role, words_);
+// Of the array that the call has written.
+void Call::begin_lives(const Role& role) {
+    if (!words_[role.parameter] || !words_[role.count]) return;
+    const auto written = [&](int parameter, uint32_t bytes) {
+        return load(reinterpret_cast<const char*>(words_[parameter]), bytes);
+    };
+    if (role.when != NO_PARAMETER && (!words_[role.when] || written(role.when, 4) != role.value)) return;
+    const bool is_pointed_to = entry_point_.parameters[role.parameter].out_bytes;
+    const uint64_t address = is_pointed_to ? written(role.parameter, 8) : words_[role.parameter];
+    const uint64_t told = written(role.count, 8), count = told < MOST_HANDED_OUT ? told : MOST_HANDED_OUT;
+    if (!count || !is_readable(thread_, address, count * 8)) return;
+    const char* handles = reinterpret_cast<const char*>(address);
+    OutputField fields[64];
+    uint32_t born = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t handle = load(handles + 8 * i, 8);
+        if (begin_life(role, handle)) {
+            const uint64_t state = find_object(role.kind, handle)->state.load(std::memory_order_relaxed);
+            fields[born++] = {role.parameter, static_cast<uint8_t>(role.kind), 0, generation_of(state), handle};
+        }
+        if (born == sizeof fields / sizeof *fields || (born && i + 1 == count)) {
+            write_handed_out(thread_, fields, born, number_);
+            born = 0;
+        }
+    }
+}
+
+// False if the object is known, or is none.
+bool Call::begin_life(const Role& role, uint64_t handle) {
     const bool is_object = !is_null(role.kind, handle) && !is_builtin(role.kind, handle);
     Object* object = is_object ? add_object(role.kind, handle) : nullptr;
-    if (!object) return;
+    if (!object) return false;
     const uint64_t seen = object->state.load(std::memory_order_relaxed);
-    const bool may_be_known = role.action == Action::RETURNS;
-    if (may_be_known && (is_alive(object) || is_known_context(object, role, entry_point_))) return;
+    // The graph of a capture that ends may be there already.
+    const bool may_be_known = role.action == Action::RETURNS || entry_point_.flags & ENDS_CAPTURE;
+    if (may_be_known && (is_alive(object) || is_known_context(object, role, entry_point_))) return false;
     const bool of_library = is_of_library(role.kind);
     uint64_t context = 0;
     if (role.kind != Kind::CONTEXT)  // a library may have made the one that its object belongs to
         context = record_ && !of_library ? record_->context : current_context(thread_);
     const bool ordered = role.flags & STREAM_ORDERED;
     if (ordered) hot.stream_ordered_memory_exists.store(true, std::memory_order_relaxed);  // before others see a change
-    give_birth(object, seen, parent_of(role, words_, context), context,
+    give_birth(object, seen, parent_of(entry_point_, role, words_, context), context,
                (ordered ? ORDERED : 0) | (untold_ ? UNTOLD : 0));
     if (of_library) forget_settings(object);
     if (role.action == Action::REGISTERS) {
@@ -500,6 +543,7 @@ void Call::begin_life(const Role& role) {
     }
     if (ordered) object->last_stream.store(stream(), std::memory_order_relaxed);
     new_object_ = !untold_;
+    return true;
 }
 
 void Call::finish_record(uint32_t status, bool failed) {

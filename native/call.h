@@ -48,7 +48,8 @@ class Call {
     void finish_more(uint32_t status);
     void adopt_unknown_handles();
     void follow_objects();
-    void begin_life(const Role& role);
+    bool begin_life(const Role& role, uint64_t handle);
+    void begin_lives(const Role& role);
     void finish_record(uint32_t status, bool failed);
     void store_late(uint32_t status, bool failed);
     bool has_failed(uint32_t status) const;

@@ -61,11 +61,14 @@ struct Role {
     Kind kind;
     uint8_t parameter;
     uint8_t flags;
-    uint8_t count;   // position of the parameter that counts the handles of an array, or NO_PARAMETER
+    uint8_t count;   // position of the parameter that counts the handles of an array, or NO_PARAMETER; of an array that
+                     // is handed out, it points to the number, and an output parameter to a pointer to the array
     uint8_t parent;  // position of the parameter naming the object that the new one belongs to, or NO_PARAMETER
     Kind parent_kind;
     uint8_t bytes;  // width of the handle in memory (arrays, structs, outputs)
     uint16_t offset;
+    uint8_t when = NO_PARAMETER;  // position of the parameter through which `value` is written where the role holds
+    uint8_t value = 0;
 };
 
 constexpr uint16_t LIFECYCLE = 1;  // stored always, with a stack

@@ -545,6 +545,23 @@ void write_overlap(Thread* thread, const Overlap& overlap, uint64_t number) {
     publish(thread, record, sizeof(Record), RecordType::OVERLAP, 0);
 }
 
+void write_handed_out(Thread* thread, const OutputField* objects, uint32_t count, uint64_t number) {
+    struct Record {
+        RecordHeader header;
+        uint64_t number;
+        uint32_t thread;
+        uint32_t count;
+    };
+    const uint32_t bytes = count * sizeof(OutputField);
+    Record* record = static_cast<Record*>(reserve(thread, sizeof(Record) + bytes));
+    if (!record) return;
+    record->number = number;
+    record->thread = thread->id;
+    record->count = count;
+    memcpy(record + 1, objects, bytes);
+    publish(thread, record, sizeof(Record) + bytes, RecordType::HANDED_OUT, 0);
+}
+
 namespace {
 
 constexpr int MOST_RINGS = 64;

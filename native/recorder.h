@@ -35,6 +35,7 @@ enum class RecordType : uint16_t {
     OVERLAP,
     LAUNCH_PLACE,
     LAUNCHES,
+    HANDED_OUT,
 };
 
 enum class Note : uint32_t { DRIVER_PAST_SHIM = 1, LIMIT_REACHED, INHERITED_CONTEXT };
@@ -284,6 +285,8 @@ void write_launches(Thread* thread, uint64_t number);
 uint32_t library_call_of(uint32_t thread);
 
 void write_overlap(Thread* thread, const Overlap& overlap, uint64_t number);
+// New objects in arrays that call `number` has written.
+void write_handed_out(Thread* thread, const OutputField* objects, uint32_t count, uint64_t number);
 void write_note(Thread* thread, Note note, const char* text);
 // Path of the program.
 const char* executable();

@@ -164,12 +164,10 @@ def role_fields(catalog: Catalog, row: Row, role: Role, action: str) -> dict[str
         except KeyError:
             return None
         flags.append("IN_STRUCT")
-    count = index.get(role.count) if role.count else None
-    if role.count and (count is None or row.at[count] is None or row.entry_point.parameters[count].pointee):
-        return None
     creates = action in ("CREATES", "RETURNS", "REGISTERS")
     sets = action in ("SETS_STREAM", "SETS_WORKSPACE")
-    if creates and role.count:
+    count = index.get(role.count) if role.count else None
+    if role.count and (count is None or row.at[count] is None or not is_count(row, count, written=creates)):
         return None
     parent, parent_kind = parent_of(row, role) if creates or sets else (None, Kind.NONE)
     if sets and parent is None:
@@ -192,7 +190,14 @@ def role_fields(catalog: Catalog, row: Row, role: Role, action: str) -> dict[str
         "parent_kind": parent_kind,
         "bytes": min(width, 8),
         "offset": offset,
+        "only": f", {index[role.when]}, {role.values[0]}" if role.when in index else "",
     }
+
+
+def is_count(row: Row, position: int, written: bool) -> bool:
+    """Whether that parameter tells how many elements an array has: of one that the call writes, it points to the number."""
+    parameter = row.entry_point.parameters[position]
+    return parameter.out if written else not parameter.pointee
 
 
 def parent_of(row: Row, role: Role) -> tuple[int | None, Kind]:
@@ -392,7 +397,7 @@ def role_row(fields: dict[str, object]) -> str:
     assert isinstance(kind, Kind) and isinstance(parent_kind, Kind)
     return (
         f"{{Action::{fields['action']}, Kind::{kind.name}, {fields['parameter']}, {fields['flags']}, {fields['count']}, "
-        f"{fields['parent']}, Kind::{parent_kind.name}, {fields['bytes']}, {fields['offset']}}}"
+        f"{fields['parent']}, Kind::{parent_kind.name}, {fields['bytes']}, {fields['offset']}{fields['only']}}}"
     )
 
 
@@ -426,7 +431,7 @@ def entry_point_row(catalog: Catalog, row: Row, name: str, number: int, paramete
     created = {
         fields["parameter"]
         for fields in after
-        if fields["action"] in ("CREATES", "RETURNS") and fields["flags"] != "IN_STRUCT"
+        if fields["action"] in ("CREATES", "RETURNS") and fields["flags"] != "IN_STRUCT" and not is_array(fields)
     }
     created -= {fields["parameter"] for fields in after if "IN_STRUCT" in str(fields["flags"])}
     flags = library_flags(row, before, after) if catalog.api != "driver" else entry_flags(row, before)
@@ -471,9 +476,23 @@ def quiet_if(catalog: Catalog, row: Row, words: Sequence[str]) -> str:
     """C++ condition under which a call needs no closer look, empty if there is none: it ends and makes no object, and
     those that it names are alive. ``words`` are the C++ expressions of its words."""
     before, after = role_lists(catalog, row)
-    if not is_quiet_use(row, before) or after:
+    if not is_quiet_use(row, before) or not all(map(is_array, after)):
         return ""
-    return lives_all(before, words) or "true"
+    return all_of(lives_all(before, words), *arrays_absent(after, words))
+
+
+def is_array(fields: dict[str, object]) -> bool:
+    """Whether the call hands out an array of objects there."""
+    return fields["action"] == "RETURNS" and fields["count"] != "NO_PARAMETER"
+
+
+def arrays_absent(after: list[dict[str, object]], words: Sequence[str]) -> list[str]:
+    """C++ conditions under which no arrays are handed out: the program has no room for them."""
+    return [f"!{words[int(str(fields['parameter']))]}" for fields in after if is_array(fields)]
+
+
+def all_of(*conditions: str) -> str:
+    return " && ".join(filter(None, conditions)) or "true"
 
 
 def leaves_no_trace(catalog: Catalog, symbol: str, row: Row) -> bool:
@@ -485,14 +504,15 @@ def leaves_no_trace(catalog: Catalog, symbol: str, row: Row) -> bool:
 def quiet_answer_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str, str]:
     """The same for a call that hands out one object, perhaps a known one; and that object's kind, and where it is written."""
     before, after = role_lists(catalog, row)
-    if not is_quiet_use(row, before) or len(after) != 1:
+    single = [fields for fields in after if not is_array(fields)]
+    if not is_quiet_use(row, before) or len(single) != 1:
         return "", "", ""
-    fields = after[0]
+    fields = single[0]
     kind, parameter = fields["kind"], fields["parameter"]
     assert isinstance(kind, Kind) and isinstance(parameter, int)
     if fields["action"] != "RETURNS" or fields["bytes"] != 8 or not is_by_value(fields):
         return "", "", ""
-    return lives_all(before, words) or "true", kind.name, words[parameter]
+    return all_of(lives_all(before, words), *arrays_absent(after, words)), kind.name, words[parameter]
 
 
 def quiet_work_if(catalog: Catalog, row: Row, words: Sequence[str]) -> tuple[str, str]:

@@ -59,7 +59,8 @@ def handle_type(catalog: Catalog, entry: EntryPoint, role: Role) -> str:
     if role.field:
         return catalog.field(parameter.pointee or "", role.field)[2]
     if role.count or role.verb in MAKES:
-        return (parameter.pointee or "").replace("cudaGraphicsResource *", "cudaGraphicsResource_t")
+        pointee = (parameter.pointee or "").replace("cudaGraphicsResource *", "cudaGraphicsResource_t")
+        return pointee.removeprefix("const ").removesuffix(" *") if role.when in entry.index else pointee
     return parameter.type
 
 
@@ -90,7 +91,7 @@ def test_roles_name_parameters_and_members_that_exist(catalog: Catalog) -> None:
         for name in (role.parameter, role.size, role.count, role.parent):
             assert not name or name in entry.index, (entry, role)
         for member in (role.field, role.when):
-            if member:
+            if member and member not in entry.index:
                 catalog.field(entry.parameters[entry.index[role.parameter]].pointee or "", member)
         assert bool(role.when) == bool(role.values), (entry, role)
 
@@ -133,7 +134,10 @@ def test_sizes_and_counts_are_integers(catalog: Catalog) -> None:
 def test_a_parent_is_an_object_that_the_call_uses(catalog: Catalog) -> None:
     for entry, role in roles(catalog):
         if role.parent:
-            assert any(r.parameter == role.parent and r.verb is Verb.USES for r in entry.roles), (entry, role)
+            assert any(r.parameter == role.parent and r.verb in (Verb.USES, Verb.RETURNS) for r in entry.roles), (
+                entry,
+                role,
+            )
 
 
 @CATALOGS

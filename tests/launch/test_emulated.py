@@ -107,6 +107,15 @@ def test_captured_nodes_get_handles_of_nodes_that_ended(cuvet, runtime_program) 
     assert ran.rules == []
 
 
+def test_a_captured_node_is_an_object_of_its_own(cuvet, runtime_program) -> None:
+    ran = cuvet.run(EMULATED, [runtime_program("captured"), "stale"])
+    assert ran.rules == ["graph-node-use-after-graph-destroy"]
+    node, graph = ran.report.findings[0].objects
+    assert node.generation > 1
+    assert node.created.api == "cudaStreamGetCaptureInfo"
+    assert graph.destroyed.api == "cudaGraphDestroy"
+
+
 def test_an_answer_is_no_failure(cuvet, runtime_program) -> None:
     """There is no device 1: that is what the program wanted to know."""
     ran = cuvet.run((*EMULATED, "--record", "full"), [runtime_program("refusals"), "asked"])

@@ -58,12 +58,14 @@ class Drive:
         status: int | None = None,
         died: bool = False,
         gives: int | None = None,
+        hands_out: dict[str, list[int]] | None = None,
         pointers: tuple[int, ...] = (),
         context: int | None = None,
         per_thread: bool = False,
         **call_fields: Any,
     ) -> Any:
-        """``gives`` is the value that the driver writes first, e.g. a handle that it issues again."""
+        """``gives`` is the value that the driver writes first, e.g. a handle that it issues again; ``hands_out`` has, by parameter, the
+        handles in the arrays that it writes."""
         given = iter(words)
         args, inputs = [], {}
         for index, parameter in enumerate(entry_point.parameters):
@@ -90,7 +92,11 @@ class Drive:
         self.call, self.prediction = call, self.model.predict(call)
         self.status = self.prediction.statuses[0] if status is None else status
         outputs = self._outputs(call, gives) if self.status == 0 and not died else {}
-        self.model.observe(call, Outcome(None if died else self.status, outputs))
+        arrays = {
+            entry_point.index[name]: tuple((handle, 0) for handle in handles)
+            for name, handles in (hands_out or {}).items()
+        }
+        self.model.observe(call, Outcome(None if died else self.status, outputs, handed_out=arrays))
         values = [outputs.get(index, 0) for index, parameter in enumerate(entry_point.parameters) if parameter.out]
         return None if not values else values[0] if len(values) == 1 else tuple(values)
 

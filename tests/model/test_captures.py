@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
 from cuvet.conformance.world import struct
-from cuvet.model import Event, Graph, Stream
+from cuvet.model import Call, Event, Graph, Outcome, Stream
+from cuvet.model.objects import GraphNode
 from cuvet.rules.rule import CRASH
 
 from .driving import Drive, drive
@@ -397,3 +399,48 @@ def test_a_launch_that_names_its_stream_in_a_struct_sees_the_broken_capture() ->
     cu.cuStreamSynchronize(stream)
     cu.cuLaunchKernelEx(struct("CUlaunchConfig", gridDimX=1, hStream=stream), function, 0, 0)
     assert cu.status == 901
+
+
+def hand_out(cu: Drive, stream: int, graph: int, *nodes: int) -> list[GraphNode]:
+    """The nodes that the capture hands out, and its graph if that is not 0."""
+    entry_point = driver()["cuStreamGetCaptureInfo"]
+    written = {entry_point.index["graph_out"]: graph} if graph else {}
+    arrays = {entry_point.index["dependencies_out"]: tuple((node, 0) for node in nodes)}
+    cu.model.observe(Call(entry_point, (stream, *[1] * 6), thread=1), Outcome(0, written, handed_out=arrays))
+    found = [cu.model.find(Kind.GRAPH_NODE, node) for node in nodes]
+    return [node for node in found if isinstance(node, GraphNode)]
+
+
+@pytest.mark.parametrize("told", [0, 0x300])
+def test_nodes_that_a_capture_hands_out_end_with_its_graph(cu: Drive, told: int) -> None:
+    """Also if the program does not ask for the graph while it is made."""
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamBeginCapture(stream, 0)
+    nodes = hand_out(cu, stream, told, 0x100, 0x200)
+    assert hand_out(cu, stream, told, 0x100, 0x200) == nodes
+    graph = cu.cuStreamEndCapture(stream, gives=0x300)
+    assert [node.alive for node in nodes] == [True, True]
+    cu.cuGraphDestroy(graph)
+    assert [node.alive for node in nodes] == [False, False]
+
+
+@pytest.mark.parametrize("told", [0, 0x300])
+def test_nodes_of_a_capture_that_fails_end_with_it(cu: Drive, told: int) -> None:
+    stream = cu.cuStreamCreate(0)
+    cu.cuStreamBeginCapture(stream, 0)
+    (node,) = hand_out(cu, stream, told, 0x100)
+    cu.cuStreamEndCapture(stream, status=901)
+    assert not node.alive
+
+
+@pytest.mark.parametrize("name", ["cuGraphGetNodes", "cuGraphNodeGetDependencies"])
+def test_a_node_of_a_dead_ones_handle_that_is_handed_out_is_another(cu: Drive, name: str) -> None:
+    plain, graph = cu.cuGraphCreate(0), cu.cuGraphCreate(0)
+    node, other = cu.cuGraphAddEmptyNode(plain), cu.cuGraphAddEmptyNode(graph)
+    cu.cuGraphDestroy(plain)
+    array = "nodes" if name == "cuGraphGetNodes" else "dependencies"
+    getattr(cu, name)(graph if array == "nodes" else other, 1, hands_out={array: [node, other]})
+    found = cu.model.find(Kind.GRAPH_NODE, node)
+    assert found is not None
+    assert (found.generation, found.alive, found.parent) == (2, True, cu.model.find(Kind.GRAPH, graph))
+    assert found.created_by is cu.call

@@ -49,6 +49,15 @@ uint32_t cuMemsetD16_v2(handle address, uint16_t value, size_t count);
 uint32_t cuMemsetD2D8Async(handle address, size_t pitch, uint8_t value, size_t width, size_t height, handle stream);
 uint32_t cuDeviceGetName(char *name, int32_t length, int32_t device);
 uint32_t cuMemAllocManaged(handle *address, size_t bytes, uint32_t flags);
+uint32_t cuGraphCreate(handle *graph, uint32_t flags);
+uint32_t cuGraphDestroy(handle graph);
+uint32_t cuGraphAddEmptyNode(handle *node, handle graph, const handle *dependencies, size_t count);
+uint32_t cuGraphGetNodes(handle graph, handle *nodes, size_t *count);
+uint32_t cuGraphNodeGetType(handle node, uint32_t *type);
+uint32_t cuStreamBeginCapture_v2(handle stream, uint32_t mode);
+uint32_t cuStreamEndCapture(handle stream, handle *graph);
+uint32_t cuStreamGetCaptureInfo_v3(handle stream, uint32_t *status, uint64_t *id, handle *graph, const handle **dependencies,
+                                   const void **edges, size_t *count);
 uint32_t cuGetProcAddress_v2(const char *name, void **function, int32_t version, uint64_t flags, uint32_t *found);
 
 #define CHECK(condition) \

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.native.conftest import Bench
 
-from cuvet.recording.records import Image
+from cuvet.catalog import Kind
+from cuvet.recording.records import Image, Output
 from cuvet.rules.mappings import first_hole, mappings
 
 LIFECYCLE, SUSPECT, FAILED, ORDER, STREAM_ORDERED, PER_THREAD = 1, 2, 4, 8, 16, 32
@@ -340,7 +341,7 @@ def test_what_orders_work_is_stored_while_a_capture_is_under_way_and_once_work_i
         static handle s, e;
         static void all(void) { cuEventRecord(e, s); cuStreamWaitEvent(s, e, 0); cuEventQuery(e); cuStreamQuery(s); }
         int main(void) {
-            handle graph;
+            handle graph = 0;
             start();
             cuStreamCreate(&s, 1);
             cuEventCreate(&e, 0);
@@ -783,3 +784,46 @@ def test_order_is_stored_from_the_first_stored_work_on(bench: Bench) -> None:
         }""")
     assert run.trace.one("cuLaunchKernel").flags == SUSPECT
     assert run.trace.one("cuStreamSynchronize").number == 6
+
+
+CAPTURE = """
+int main(void) {
+    handle stream, plain, node, graph = 0x9990, nodes[3] = {0, 0x7770, 0};
+    const handle *array = nodes, *elsewhere = (handle *)0x10;
+    uint32_t type, status = 0;
+    size_t count = 3, wild = 1ul << 60;
+    start();
+    cuStreamCreate(&stream, 1);
+    cuGraphCreate(&plain, 0);
+    cuGraphAddEmptyNode(&node, plain, 0, 0);
+    cuGraphDestroy(plain);
+    nodes[0] = node;
+    cuStreamBeginCapture_v2(stream, 0);
+    cuStreamGetCaptureInfo_v3(stream, &status, 0, 0, &array, 0, &count);  // is not capturing: nothing was written
+    status = 1;
+    cuStreamGetCaptureInfo_v3(stream, &status, 0, 0, &elsewhere, 0, &wild);
+    cuStreamGetCaptureInfo_v3(stream, &status, 0, &graph, &array, 0, &count);
+    cuStreamGetCaptureInfo_v3(stream, &status, 0, &graph, &array, 0, &count);
+    cuStreamEndCapture(stream, &graph);
+    cuGraphNodeGetType(node, &type);
+    nodes[1] = 0x8880;
+    cuGraphGetNodes(graph, nodes, &count);
+    cuGraphDestroy(graph);
+    cuGraphNodeGetType(node, &type);
+    return 0;
+}
+"""
+
+
+def test_nodes_that_are_handed_out_are_new_objects_of_their_graph(bench: Bench) -> None:
+    trace = bench.run(CAPTURE).trace
+    plain = trace.one("cuGraphAddEmptyNode").outputs[0].value
+    asked, listed = trace.one("cuStreamGetCaptureInfo"), trace.one("cuGraphGetNodes")
+    assert trace.recording.handed_out == {
+        (asked.thread, asked.number): [Output(4, Kind.GRAPH_NODE, 2, plain), Output(4, Kind.GRAPH_NODE, 1, 0x7770)],
+        (listed.thread, listed.number): [Output(1, Kind.GRAPH_NODE, 1, 0x8880)],
+    }
+    assert asked.flags & LIFECYCLE and asked.stack
+    assert trace.one("cuStreamEndCapture").outputs == (Output(1, Kind.GRAPH, 1, 0x9990),)
+    stale = trace.one("cuGraphNodeGetType")
+    assert [(seen.generation, seen.alive) for seen in stale.objects] == [(2, False)]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from cuvet.catalog import Kind, driver
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w
 from test_analysis import STREAM, Thread, report, rules
 
-GRAPH, NODE = 0x6000, 0x6100
+GRAPH, NODE, CAPTURED = 0x6000, 0x6100, 0x6200
 ALIVE, DEAD = 3, 2
 
 
@@ -22,9 +24,9 @@ def graph_with_node(t: Thread, generation: int = 1) -> bytes:
     return records + t.call("cuGraphDestroy", GRAPH, objects=[(0, Kind.GRAPH, ALIVE, generation, GRAPH, 0)])
 
 
-def asked(t: Thread, flags: int, status: int) -> bytes:
+def asked(t: Thread, flags: int, status: int, generation: int = 1) -> bytes:
     """The type of the node is asked for."""
-    seen = [(0, Kind.GRAPH_NODE, flags, 1, NODE, 0)]
+    seen = [(0, Kind.GRAPH_NODE, flags, generation, NODE, 0)]
     return t.call("cuGraphNodeGetType", NODE, 1, status=status, flags=w.SUSPECT | w.FAILED, objects=seen)
 
 
@@ -81,20 +83,38 @@ def test_a_node_of_a_destroyed_graph_that_the_driver_refuses_is_told(tmp_path: P
     assert rules(found) == ["graph-node-use-after-graph-destroy"]
 
 
-def test_after_a_capture_began_the_handle_of_a_dead_node_may_be_a_captured_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_capture_that_hands_out_no_node_gives_a_dead_one_no_life(tmp_path: Path, dies: bool) -> None:
     t = Thread()
-    found = report(tmp_path, t.setup() + t.create() + graph_with_node(t) + begin(t) + depends(t, 1))
+    records = t.setup() + t.create() + graph_with_node(t) + begin(t) + depends(t, w.PENDING if dies else 1)
+    records += w.fault(11, 1, ticks=t.at + 5) if dies else b""
+    assert rules(report(tmp_path, records, end=0)) == ["graph-node-use-after-graph-destroy"]
+
+
+def hand_out(t: Thread, generation: int) -> bytes:
+    """The capture's graph, and the node that it makes next follows: one with the handle of the destroyed one."""
+    node = w.handed_out(t.calls + 1, t.number, [(4, Kind.GRAPH_NODE, generation, NODE)])
+    outputs = [(1, Kind.NONE, 0, 1), (3, Kind.GRAPH, 1, CAPTURED), (4, Kind.NONE, 0, 0x9000), (6, Kind.NONE, 0, 1)]
+    return node + t.call("cuStreamGetCaptureInfo", STREAM, 1, 0, 1, 1, 0, 1, outputs=outputs)
+
+
+def test_a_captured_node_that_was_handed_out_is_another_node(tmp_path: Path) -> None:
+    t = Thread()
+    records = t.setup() + t.create() + graph_with_node(t) + begin(t) + hand_out(t, generation=2)
+    found = report(tmp_path, records + depends(t, 1) + asked(t, ALIVE, 1, generation=2))
     assert rules(found) == []
-    (meanwhile := tmp_path / "meanwhile").mkdir()
+    assert "contradicted" not in found.stats
+
+
+def test_a_captured_node_ends_with_its_graph(tmp_path: Path) -> None:
     t = Thread()
-    found = report(meanwhile, t.setup() + t.create() + begin(t) + graph_with_node(t) + depends(t, 1))
-    assert rules(found) == []
-    (died := tmp_path / "died").mkdir()
-    t = Thread()
-    records = t.setup() + t.create() + graph_with_node(t) + begin(t) + depends(t, w.PENDING)
-    assert rules(report(died, records + w.fault(11, 1, ticks=t.at + 5), end=0)) == [
-        "graph-node-use-after-graph-destroy"
-    ]
+    records = t.setup() + t.create() + graph_with_node(t) + begin(t) + hand_out(t, generation=2)
+    records += t.call("cuStreamEndCapture", STREAM, 1, outputs=[(1, Kind.GRAPH, 1, CAPTURED)])
+    records += t.call("cuGraphDestroy", CAPTURED, objects=[(0, Kind.GRAPH, ALIVE, 1, CAPTURED, 0)])
+    found = report(tmp_path, records + asked(t, DEAD, 1, generation=2))
+    assert rules(found) == ["graph-node-use-after-graph-destroy"]
+    node, graph = found.findings[0].objects
+    assert (node.generation, node.created.api, graph.handle) == (2, "cuStreamGetCaptureInfo", hex(CAPTURED))
 
 
 def test_every_call_of_the_driver_can_be_accepted(tmp_path: Path) -> None:

@@ -112,6 +112,12 @@ def overlap(number: int, thread: int, other: int, inside: str, parameter: int = 
     return record(12, struct.pack("<QIIII", number, thread, other, entry_point.id, parameter))
 
 
+def handed_out(number: int, thread: int, objects: Sequence[tuple[int, Kind, int, int]]) -> bytes:
+    """HANDED_OUT. ``objects`` are (parameter, kind, generation, value)."""
+    fields = (struct.pack("<BBHIQ", parameter, kind, 0, *rest) for parameter, kind, *rest in objects)
+    return record(15, struct.pack("<QII", number, thread, len(objects)) + b"".join(fields))
+
+
 def note(code: int, text: str) -> bytes:
     return record(10, struct.pack("<II", code, len(text)) + text.encode())
 

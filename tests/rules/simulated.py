@@ -52,6 +52,7 @@ class SimulatedDriver(programs.Driver):
         self.findings: set[Finding] = set()
         self.violations: list[tuple[Call, Violation]] = []
         self._pointers: tuple[int, ...] = ()
+        self._arrays: dict[str, list[int]] = {}
         self._lines: dict[int, int] = {}
         self._numbers = count(1)
         self._threads = count(2)
@@ -106,6 +107,13 @@ class SimulatedDriver(programs.Driver):
 
         return call
 
+    def captured_nodes(self, stream: int) -> list[int]:
+        """One, with the handle of a node that has ended, if there is one."""
+        ended = (node.handle for node in self.model.objects(Kind.GRAPH_NODE, alive=False) if not node.alive)
+        self._arrays = {"dependencies_out": [next(ended, next(self._fresh))]}
+        self.cuStreamGetCaptureInfo(stream)
+        return self._arrays.pop("dependencies_out")
+
     def _make(self, call: Call) -> dict[int, int]:
         self._lines[call.number] = self._line()
         prediction = self.model.predict(call)
@@ -119,7 +127,9 @@ class SimulatedDriver(programs.Driver):
             raise Crashed
         self.status = status
         outputs = {} if status else self._outputs(call, prediction.outputs)
-        self.model.observe(call, Outcome(status, outputs))
+        index = call.entry_point.index
+        arrays = {index[name]: tuple((word, 0) for word in words) for name, words in self._arrays.items()}
+        self.model.observe(call, Outcome(status, outputs, handed_out=arrays))
         if status == 0:
             for role in call.entry_point.roles:
                 if role.verb is Verb.DESTROYS and role.parameter:
@@ -128,7 +138,8 @@ class SimulatedDriver(programs.Driver):
 
     def _outputs(self, call: Call, known: dict[int, int]) -> dict[int, int]:
         outputs = {}
-        roles = {role.parameter: role for role in call.entry_point.roles if role.verb in _MADE and not role.field}
+        made = (role for role in call.entry_point.roles if role.verb in _MADE)
+        roles = {role.parameter: role for role in made if not (role.field or role.count)}
         for index, parameter in enumerate(call.entry_point.parameters):
             if not parameter.out:
                 continue

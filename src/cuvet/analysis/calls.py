@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from cuvet.recording import Recording
 from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED
 from cuvet.recording.ordering import EntryPoints
-from cuvet.recording.records import CallRecord, Image, Overlap, SeenObject
+from cuvet.recording.records import CallRecord, Image, Output, Overlap, SeenObject
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle, parameter_types
 
@@ -117,7 +118,7 @@ class Calls:
             per_thread=record.per_thread,
             in_host_function=record.status == NOT_PERMITTED and self._sites.is_called_by_driver(record.stack),
             sites=self._sites,
-            outcome=_outcome(record),
+            outcome=_outcome(record, self._recording.handed_out.get(key, ())),
             stack=self._sites.first(record.stack),
             maps=tuple(self._recording.maps.get(key, "").splitlines()),
             image=image.data,
@@ -160,14 +161,19 @@ class Calls:
         return fault.signal
 
 
-def _outcome(record: CallRecord) -> Outcome:
+def _outcome(record: CallRecord, in_arrays: Sequence[Output]) -> Outcome:
+    """``in_arrays``: the new objects in the arrays that the call wrote."""
     if record.status:
         return Outcome(record.status)
     outputs = record.outputs[::-1] if record.status == 0 else ()
+    handed_out: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for each in in_arrays:
+        handed_out[each.parameter].append((each.value, each.generation))
     return Outcome(
         record.status,
         {output.parameter: output.value for output in outputs},
         generations={output.parameter: output.generation for output in outputs if output.generation},
+        handed_out={parameter: tuple(objects) for parameter, objects in handed_out.items()},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,12 +67,14 @@ def path_of(call: Invocation, parameter: str) -> Path:
 
 @dataclass(slots=True, eq=False)
 class Invocation:
-    """``outputs`` are the words to write through the parameters of these positions when the call succeeds. Of a launch ``arguments``
+    """``outputs`` are the words to write through the parameters of these positions when the call succeeds, ``handed_out`` the handles in
+    arrays that it wrote, as ``Outcome`` has them. Of a launch ``arguments``
     are the kernel's, and ``fault`` is the error that its work ends with."""
 
     call: Call
     thread: Thread
     outputs: dict[int, int] = field(default_factory=dict)
+    handed_out: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     arguments: tuple[bytes, ...] = ()
     fault: int = 0
 
@@ -117,6 +120,10 @@ class Invocation:
         """Write the value through the parameter when the call succeeds; a NULL pointer takes nothing."""
         if self[parameter]:
             self.outputs[self.entry_point.index[parameter]] = value
+
+    def hand_out(self, parameter: str, handles: Iterable[int]) -> None:
+        """Tell the model what stands in the array that the call wrote for the parameter."""
+        self.handed_out[self.entry_point.index[parameter]] = tuple((handle, 0) for handle in handles)
 
     def issue(self, parameter: str, kind: Kind) -> int:
         """Give a new handle through the parameter."""

@@ -122,9 +122,12 @@ class Outcome:
 
     ``outputs`` maps a parameter's index to the word the driver wrote through it (only if status is 0);
     ``generations`` maps it to the generation that the shim gave to a new object (absent: one more than the handle's last).
+    ``handed_out`` maps it to the handles in the array that the driver wrote, each with its generation (0: not told); those that name
+    known objects may be left out.
     """
 
     status: int | None
     outputs: dict[int, int] = field(default_factory=dict)
     signal: int | None = None
     generations: dict[int, int] = field(default_factory=dict)
+    handed_out: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)

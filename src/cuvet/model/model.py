@@ -20,7 +20,6 @@ from cuvet.model.objects import (
     Capture,
     Context,
     Graph,
-    GraphNode,
     HostMemory,
     MemoryPool,
     Object,
@@ -159,7 +158,7 @@ class Model(ModelView):
 
     def accept(self, call: Call, violation: Violation) -> None:
         """The driver took a call that ``violation`` speaks against. If that is about an object which had ended, its handle
-        names another one by now, which no call showed: captured work makes nodes, and libraries make objects past the shim."""
+        names another one by now, which no call showed: libraries make objects past the shim."""
         dead = violation.objects[0] if violation.objects else None
         if dead is None or dead.alive or isinstance(dead, (Allocation, HostMemory)):
             return
@@ -174,12 +173,6 @@ class Model(ModelView):
         found = self.table.add(type(dead), dead.kind, dead.handle, 0, scope)
         found.context = dead.context if dead.context is not None and dead.context.alive else self.current_context(call)
         found.device = dead.device
-
-    def doubt_nodes(self) -> None:
-        """Graph nodes are made that no call shows: the handle of one that has ended may name one of them."""
-        for node in self.table.dead(Kind.GRAPH_NODE):
-            if isinstance(node, GraphNode):
-                node.may_be_reissued = True
 
     def shutdown(self) -> None:
         """The process is exiting and the driver has shut down: later calls are answered CUDA_ERROR_DEINITIALIZED."""
@@ -204,7 +197,15 @@ class Model(ModelView):
     # For transitions.
 
     def create(
-        self, cls: type[T], kind: Kind, handle: int, call: Call, outcome: Outcome, parameter: str, parent: Object | None
+        self,
+        cls: type[T],
+        kind: Kind,
+        handle: int,
+        call: Call,
+        outcome: Outcome,
+        parameter: str,
+        parent: Object | None,
+        generation: int = 0,
     ) -> T:
         """A new object, made by ``call`` through ``parameter``, in the context that is current."""
         context = self.current_context(call)
@@ -213,16 +214,20 @@ class Model(ModelView):
         previous = self.table.find(kind, handle, 0, scope)
         if previous is not None:
             self.lose(previous)
-        created = self.table.add(cls, kind, handle, outcome.generations.get(index, 0), scope)
+        created = self.table.add(cls, kind, handle, generation or outcome.generations.get(index, 0), scope)
         created.created_by = call
         created.context = context
         created.device = None if context is None else context.device
-        created.parent = parent
-        if parent is not None and parent.alive:
-            parent.children[created] = None
+        self.belong(created, parent)
         if call.name in BACKED:
             self.ledger.begin(created, call)
         return created
+
+    def belong(self, object: Object, parent: Object | None) -> None:
+        """``object`` ends with ``parent`` from now on."""
+        object.parent = parent
+        if parent is not None and parent.alive:
+            parent.children[object] = None
 
     def end(self, object: Object, call: Call, killed_by: Object | None = None) -> None:
         """``call`` ended ``object``, and with it all that belongs to it."""
@@ -309,8 +314,6 @@ class Model(ModelView):
             self.freed_twice_in.discard(object)
         elif isinstance(object, Graph):
             object.original = None
-        elif isinstance(object, GraphNode):
-            object.may_be_reissued = bool(self.live_captures)
 
     def _all_alive(self, call: Call, judged: Judged) -> bool:
         """Whether every object that the call names is known and alive."""

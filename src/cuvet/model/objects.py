@@ -116,6 +116,8 @@ class Capture:
     invalidated_by: Call | None = None
     ended_by: Call | None = None
     graph: Graph | None = None
+    nodes: list[Object] = field(default_factory=list)
+    """Nodes that were handed out while ``graph`` was not known."""
     works: dict[Stream, int] = field(default_factory=dict)
     """How much work was captured on each stream."""
     reached: dict[Stream, dict[Stream, int]] = field(default_factory=dict)
@@ -236,9 +238,9 @@ class Graph(Object):
     original: Graph | None = None
     """What it is a clone of, as long as it lives."""
     unnamed_events: list[Event] = field(default_factory=list)
-    """Events of nodes of which the handles are not known: captured, or cloned."""
+    """Events of nodes that no call added: captured, or cloned."""
     captured: bool = False
-    """A capture added nodes to it, of which the handles are not known."""
+    """A capture added nodes to it, of which no call need have handed out the handles."""
     captured_unfreed: bool = False
     """These allocate memory that they do not free."""
     frees: dict[int, Call] = field(default_factory=dict)
@@ -270,8 +272,6 @@ class GraphNode(Object):
     original: Object | None = None
     waits_for: set[Object] = field(default_factory=set)
     events: tuple[Event, ...] = ()
-    may_be_reissued: bool = False
-    """It has ended, and its handle may name a node by now that no call showed."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -83,7 +83,3 @@ class ObjectTable:
             oldest = next(iter(self._dead[kind]))
             del self._dead[kind][oldest], self._newest[kind][oldest]
             self._older[kind].pop(oldest, None)
-
-    def dead(self, kind: Kind) -> Iterator[Object]:
-        """The newest objects of handles that name nothing any more, as far as they are remembered."""
-        return (self._newest[kind][key] for key in self._dead[kind])

@@ -52,6 +52,7 @@ class RecordType(IntEnum):
     OVERLAP = 12
     LAUNCH_PLACE = 13
     LAUNCHES = 14
+    HANDED_OUT = 15
 
 
 class CallFlag(IntFlag):
@@ -132,3 +133,4 @@ IMAGE = struct.Struct("<QIIq")
 OVERLAP = struct.Struct("<QIIII")
 LAUNCH_PLACE = struct.Struct("<IIQQI")
 LAUNCHES = struct.Struct("<QII")
+HANDED_OUT = struct.Struct("<QII")

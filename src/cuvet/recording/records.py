@@ -162,12 +162,7 @@ def decode(record: bytes) -> CallRecord:
         )
     )
     place += 24 * objects
-    written = tuple(
-        Output(parameter, kind, generation, value)
-        for parameter, kind, _, generation, value in layout.CALL_OUTPUT.iter_unpack(
-            record[place : place + 16 * outputs]
-        )
-    )
+    written = _outputs(record[place : place + 16 * outputs])
     place += 16 * outputs
     named = struct.unpack_from(f"<{pointers}Q", record, place)
     place += 8 * pointers
@@ -175,6 +170,11 @@ def decode(record: bytes) -> CallRecord:
         flags, entry_point, None if status == layout.PENDING else status, entered, returned, thread, stack, number, context,
         args, seen, written, named, _inputs(record[place : place + input_bytes]) if input_bytes else {},
     )  # fmt: skip
+
+
+def _outputs(data: bytes) -> tuple[Output, ...]:
+    unpacked = layout.CALL_OUTPUT.iter_unpack(data)
+    return tuple(Output(parameter, kind, generation, value) for parameter, kind, _, generation, value in unpacked)
 
 
 def _inputs(data: bytes) -> dict[int, bytes]:
@@ -192,8 +192,8 @@ def _inputs(data: bytes) -> dict[int, bytes]:
 
 @dataclass
 class SideTables:
-    """Everything in a recording that is not a call. ``maps``, ``images``, ``overlaps`` and ``launches`` have keys (thread, call number);
-    ``notes`` is an ordered set."""
+    """Everything in a recording that is not a call. ``maps``, ``images``, ``overlaps``, ``launches`` and ``handed_out`` have keys
+    (thread, call number); ``notes`` is an ordered set."""
 
     stacks: dict[int, Stack] = field(default_factory=dict)
     codes: dict[int, PythonCode] = field(default_factory=dict)
@@ -204,6 +204,7 @@ class SideTables:
     overlaps: dict[tuple[int, int], Overlap] = field(default_factory=dict)
     places: dict[int, LaunchPlace] = field(default_factory=dict)
     launches: dict[tuple[int, int], list[Ring]] = field(default_factory=dict)
+    handed_out: dict[tuple[int, int], list[Output]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     forks: list[Fork] = field(default_factory=list)
     notes: dict[Note, None] = field(default_factory=dict)
@@ -318,6 +319,12 @@ def _launches(into: SideTables, flags: int, data: bytes) -> None:
         into.launches.setdefault((thread, number), []).append(Ring(launching, ring))
 
 
+def _handed_out(into: SideTables, flags: int, data: bytes) -> None:
+    number, thread, count = _take(layout.HANDED_OUT, data, "HANDED_OUT")
+    objects = _rest(data, layout.HANDED_OUT.size, layout.CALL_OUTPUT.size * count, "HANDED_OUT")
+    into.handed_out.setdefault((thread, number), []).extend(_outputs(objects))
+
+
 _PARSERS = {
     RecordType.STACK: _stack,
     RecordType.PYTHON_CODE: _python_code,
@@ -331,4 +338,5 @@ _PARSERS = {
     RecordType.OVERLAP: _overlap,
     RecordType.LAUNCH_PLACE: _launch_place,
     RecordType.LAUNCHES: _launches,
+    RecordType.HANDED_OUT: _handed_out,
 }

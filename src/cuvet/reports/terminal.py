@@ -43,7 +43,13 @@ _LABELS = {
     "help": "bold green",
 }
 _ENDS = (("Unregister", "unregistered"), ("Unload", "unloaded"), ("Free", "freed"))
-_MAKES = (("Register", "registered"), ("Alloc", "allocated"), ("Malloc", "allocated"), ("Load", "loaded"))
+_MAKES = (
+    ("Register", "registered"),
+    ("Alloc", "allocated"),
+    ("Malloc", "allocated"),
+    ("Load", "loaded"),
+    ("Get", "handed out"),
+)
 _CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
 """What compilers append to the names of the pieces that they split from a function."""
 _COUNTED = ("context", "stream", "event", "thread", "process")

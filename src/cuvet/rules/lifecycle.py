@@ -12,14 +12,12 @@ A handle that names no object is zero (``NullHandle``) or was never handed out (
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cuvet.catalog.results import SUCCESS
 from cuvet.catalog.roles import ENDS, INTRODUCES, Kind, Role, Verb
-from cuvet.model.objects import GraphNode
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import Rule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, ModelView, Object
@@ -124,14 +122,6 @@ def chain(dead: Object) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def doubted(violation: Violation) -> Violation:
-    """What is said of a dead object. If its handle may name another one by now, nothing, unless the process dies in the call."""
-    dead = violation.objects[0]
-    if isinstance(dead, GraphNode) and dead.may_be_reissued:
-        return replace(violation, outcomes=(CRASH, SUCCESS), undefined=False, only_if_failed=True)
-    return violation
-
-
 class LifeRule(Rule):
     """A rule about objects of one kind. ``outcomes``, ``undefined`` and ``only_if_failed`` are those of its violations."""
 
@@ -182,7 +172,7 @@ class UseAfterDestroy(LifeRule):
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), USES):
-            yield doubted(cls.violation(call, use, f"{dead.name} was {how} before this call"))
+            yield cls.violation(call, use, f"{dead.name} was {how} before this call")
 
 
 class DestroyTwice(LifeRule):
@@ -194,7 +184,7 @@ class DestroyTwice(LifeRule):
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for use, dead, how in _ended_by_calls(call, model, cls.kinds or (), ENDS):
-            yield doubted(cls.violation(call, use, f"{dead.name} was already {how}"))
+            yield cls.violation(call, use, f"{dead.name} was already {how}")
 
 
 class ParentGone(LifeRule):
@@ -217,7 +207,7 @@ class ParentGone(LifeRule):
             first = root(dead)
             if first.kind in cls.roots:
                 message = f"{dead.name} ended when {first.name} was {ending(dead.destroyed_by)}"
-                yield doubted(cls.violation(call, use, message, first))
+                yield cls.violation(call, use, message, first)
 
 
 class NullHandle(LifeRule):

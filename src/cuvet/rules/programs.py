@@ -157,6 +157,11 @@ class Driver:
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(values) + 8 * i for i in range(len(values))))
         return int(self.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, ctypes.addressof(pointers), 0))
 
+    def captured_nodes(self, stream: int) -> list[int]:
+        """The nodes (CUgraphNode) that what is captured next on the stream follows."""
+        array, _, count = self.cuStreamGetCaptureInfo(stream)[-3:]
+        return list((ctypes.c_uint64 * count).from_address(array))
+
     def host(self, size: int) -> int:
         """Address of ``size`` bytes of ordinary host memory, zeroed, kept until the program ends."""
         buffer = ctypes.create_string_buffer(size)

@@ -2,8 +2,10 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 
-// Rounds of a plain graph, destroyed, and a captured one whose nodes get the plain one's handles.
-int main() {
+// Rounds of a plain graph, destroyed, and a captured one whose nodes get the plain one's handles. With an argument, then
+// the last captured node is named after its graph has ended.
+int main(int argc, char**) {
+    cudaGraphNode_t stale = nullptr;
     cudaStream_t stream;
     char* memory;
     int wrong = 0, reissued = 0;
@@ -23,10 +25,12 @@ int main() {
             cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) || cudaMemsetAsync(memory, 0, 4096, stream);
         wrong += !!cudaStreamGetCaptureInfo(stream, &status, nullptr, &into, &last, &edges, &count);
         reissued += last[0] == node;
+        stale = last[0];
         wrong += cudaGraphNodeGetType(last[0], &type) || cudaGraphAddEmptyNode(&extra, into, last, count);
         wrong += !!cuStreamUpdateCaptureDependencies(stream, &extra, nullptr, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
         wrong += cudaStreamEndCapture(stream, &captured) || cudaGraphDestroy(captured);
     }
+    if (argc > 1) wrong += !!cudaGraphDestroyNode(stale);
     printf("%d wrong, %d reissued\n", wrong, reissued);
     return wrong;
 }

@@ -1,6 +1,6 @@
 """Graphs, their nodes, executable graphs and user objects.
 
-Nodes of a captured graph are seen only when cuGraphGetNodes lists them, and body graphs of conditional nodes come
+Nodes that a capture, a clone or a child graph makes are seen when a call hands them out, and body graphs of conditional nodes come
 back inside a struct: a graph or node that was never seen created may well be valid.
 """
 
@@ -66,9 +66,16 @@ ROLES: Roles = {
     "cuGraphDestroy": (destroys(GRAPH, "hGraph"),),
     "cuGraphDebugDotPrint": (uses(GRAPH, "hGraph"),),
     "cuGraphGetId": (uses(GRAPH, "hGraph"),),
-    "cuGraphGetNodes": (uses(GRAPH, "hGraph"),),
-    "cuGraphGetRootNodes": (uses(GRAPH, "hGraph"),),
-    "cuGraphGetEdges": (uses(GRAPH, "hGraph"),),
+    "cuGraphGetNodes": (uses(GRAPH, "hGraph"), returns(GRAPH_NODE, "nodes", count="numNodes", parent="hGraph")),
+    "cuGraphGetRootNodes": (
+        uses(GRAPH, "hGraph"),
+        returns(GRAPH_NODE, "rootNodes", count="numRootNodes", parent="hGraph"),
+    ),
+    "cuGraphGetEdges": (
+        uses(GRAPH, "hGraph"),
+        returns(GRAPH_NODE, "from", count="numEdges", parent="hGraph"),
+        returns(GRAPH_NODE, "to", count="numEdges", parent="hGraph"),
+    ),
     "cuGraphAddDependencies": (
         uses(GRAPH, "hGraph"),
         uses(GRAPH_NODE, "from", count="numDependencies"),
@@ -108,8 +115,15 @@ ROLES: Roles = {
         returns(GRAPH_NODE, "phNode", parent="hClonedGraph"),
     ),
     "cuGraphNodeGetContainingGraph": (_NODE, returns(GRAPH, "phGraph")),
-    "cuGraphNodeGetDependencies": (_NODE,),
-    "cuGraphNodeGetDependentNodes": (_NODE,),
+    # What it waits for, or what waits for it, is of the same graph.
+    "cuGraphNodeGetDependencies": (
+        _NODE,
+        returns(GRAPH_NODE, "dependencies", count="numDependencies", parent="hNode"),
+    ),
+    "cuGraphNodeGetDependentNodes": (
+        _NODE,
+        returns(GRAPH_NODE, "dependentNodes", count="numDependentNodes", parent="hNode"),
+    ),
     "cuGraphNodeGetLocalId": (_NODE,),
     "cuGraphNodeGetParams": (_NODE,),
     "cuGraphNodeGetToolsId": (_NODE,),

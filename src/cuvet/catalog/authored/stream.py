@@ -26,6 +26,9 @@ from cuvet.catalog.authored.words import (
     writes,
 )
 
+_CAPTURE_ACTIVE = 1
+"""CU_STREAM_CAPTURE_STATUS_ACTIVE"""
+
 ROLES: Roles = {
     "cuStreamCreate": (creates(STREAM, "phStream"),),
     "cuStreamCreateWithPriority": (creates(STREAM, "phStream"),),
@@ -67,7 +70,18 @@ ROLES: Roles = {
     "cuStreamEndCapture": (ends_capture("hStream"), creates(GRAPH, "phGraph")),
     "cuStreamEndCaptureToCig": (ends_capture("hStream"),),
     # The graph of a capture in progress belongs to the capture.
-    "cuStreamGetCaptureInfo": (uses(STREAM, "hStream", null=True), returns(GRAPH, "graph_out", variant="capture")),
+    "cuStreamGetCaptureInfo": (
+        uses(STREAM, "hStream", null=True),
+        returns(GRAPH, "graph_out", variant="capture"),
+        returns(
+            GRAPH_NODE,
+            "dependencies_out",
+            count="numDependencies_out",
+            parent="graph_out",
+            when="captureStatus_out",
+            values=(_CAPTURE_ACTIVE,),
+        ),
+    ),
     "cuStreamUpdateCaptureDependencies": (
         uses(STREAM, "hStream", null=True),
         uses(GRAPH_NODE, "dependencies", count="numDependencies"),

@@ -50,10 +50,28 @@ def creates(kind: Kind, parameter: str, *, parent: str = "", count: str = "", va
 
 
 def returns(
-    kind: Kind, parameter: str, *, parent: str = "", count: str = "", size: str = "", variant: str = ""
+    kind: Kind,
+    parameter: str,
+    *,
+    parent: str = "",
+    count: str = "",
+    size: str = "",
+    variant: str = "",
+    when: str = "",
+    values: tuple[int, ...] = (),
 ) -> Role:
     """An object that may be known already; a new one belongs to ``parent``."""
-    return Role(Verb.RETURNS, parameter, kind, parent=parent, count=count, size=size, variant=variant)
+    return Role(
+        Verb.RETURNS,
+        parameter,
+        kind,
+        size=size,
+        count=count,
+        parent=parent,
+        variant=variant,
+        when=when,
+        values=values,
+    )
 
 
 def destroys(kind: Kind, parameter: str, *, field: str = "", null: bool = False) -> Role:

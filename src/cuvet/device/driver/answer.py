@@ -115,8 +115,10 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
         result = yield from _perform(invocation, handler)
     if result == status.OUT_OF_MEMORY:
         yield from _say_full(invocation)
-    model.observe(call, Outcome(result, invocation.outputs if result == status.SUCCESS else {}))
-    if result == status.SUCCESS:
+    if result != status.SUCCESS:
+        model.observe(call, Outcome(result))
+    else:
+        model.observe(call, Outcome(result, invocation.outputs, handed_out=invocation.handed_out))
         yield from _clean_up(invocation)
         fault.keep(invocation)
         result = fault.shown(invocation)
@@ -174,14 +176,16 @@ def _write_outputs(invocation: Invocation) -> Steps[None]:
 
 
 def _clean_up(invocation: Invocation) -> Steps[None]:
-    """Let handle values and memory of objects that the call ended be given out again."""
+    """Let handle values and memory of objects that the call ended be given out again. Those of graph nodes, of which the model need not
+    know, are with the graph's end."""
     process, entry_point = invocation.process, invocation.entry_point
     for role in entry_point.roles:
-        if role.verb is Verb.DESTROYS and role.parameter and not role.field:
+        if role.verb is Verb.DESTROYS and role.parameter and not role.field and role.kind is not Kind.GRAPH_NODE:
             _retire(invocation, role.kind, invocation[role.parameter])
     if entry_point.name in _ENDS_MANY:
         for kind, handle in process.handles.live():
-            _retire(invocation, kind, handle)
+            if kind is not Kind.GRAPH_NODE:
+                _retire(invocation, kind, handle)
         yield from memory.free_ended(invocation)
 
 
@@ -194,7 +198,7 @@ def _retire(invocation: Invocation, kind: Kind, handle: int) -> None:
 def _read_inputs(call: Call) -> Steps[None]:
     """Strings, arrays of handles and structs that parameters point to: what rules and handlers look at."""
     entry_point = call.entry_point
-    counts = {role.parameter: role.count for role in entry_point.roles if role.count}
+    counts = {role.parameter: role.count for role in entry_point.roles if role.count and role.verb is not Verb.RETURNS}
     for position, parameter in enumerate(entry_point.parameters):
         address = call.args[position] if position < len(call.args) else 0
         if not address or parameter.abi != "word" or not parameter.pointee or parameter.out:

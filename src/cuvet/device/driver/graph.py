@@ -244,7 +244,6 @@ def cuGraphDestroyNode(call: Invocation) -> Steps[int]:
         for body in call.process.graphs.values()
     ):
         return status.NOT_SUPPORTED
-    del call.process.nodes[call["hNode"]]
     for body in call.process.graphs.values():
         if node in body.nodes:
             body.nodes.remove(node)
@@ -309,6 +308,7 @@ def _list(call: Invocation, array: str, count: str, nodes: list[Node]) -> Steps[
         yield from write_word(call[array] + 8 * position, node.handle)
     for position in range(len(nodes), room):
         yield from write_word(call[array] + 8 * position, 0)
+    call.hand_out(array, [node.handle for node in nodes[:room]])
     if "edgeData" in call.entry_point.index and call["edgeData"]:
         yield from write(call["edgeData"], bytes(8 * min(room, len(nodes))))
     call.give(count, len(nodes))
@@ -329,6 +329,8 @@ def cuGraphGetEdges(call: Invocation) -> Steps[int]:
     for position, (before, node) in enumerate(edges[:room]):
         yield from write_word(call["from"] + 8 * position, before.handle)
         yield from write_word(call["to"] + 8 * position, node.handle)
+    for end, nodes in (("from", [before for before, _ in edges]), ("to", [node for _, node in edges])):
+        call.hand_out(end, [node.handle for node in nodes[:room]])
     if call["edgeData"]:
         yield from write(call["edgeData"], bytes(8 * min(room, len(edges))))
     call.give("numEdges", len(edges))

@@ -185,9 +185,10 @@ def cuStreamGetCaptureInfo(call: Invocation) -> Steps[int]:
     call.give("edgeData_out", (yield from call.constant(bytes(8 * len(tips)))) if tips else 0)
     call.give("numDependencies_out", len(tips))
     if call["dependencies_out"]:
-        call.give(
-            "dependencies_out", (yield from call.constant(b"".join(tip.handle.to_bytes(8, "little") for tip in tips)))
-        )
+        handles = [tip.handle for tip in tips]
+        array = b"".join(handle.to_bytes(8, "little") for handle in handles)
+        call.give("dependencies_out", (yield from call.constant(array)))
+        call.hand_out("dependencies_out", handles)
     return status.SUCCESS
 
 

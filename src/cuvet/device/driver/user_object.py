@@ -69,8 +69,13 @@ def shared(call: Invocation, body: GraphBody) -> GraphBody:
 
 
 def dropped(call: Invocation, body: GraphBody | None) -> Steps[None]:
-    """The graph is gone, and with it what its nodes own."""
+    """The graph is gone, and with it what its nodes own. Values of its nodes can be issued again; nodes of an executable graph only have
+    the values of those that it was made from."""
     for each in _owned(call, body):
+        for node in each.nodes:
+            if call.process.nodes.get(node.handle) is node:
+                del call.process.nodes[node.handle]
+                call.process.handles.retire(Kind.GRAPH_NODE, node.handle)
         for handle, count in each.user_objects.items():
             yield from _refer(call, handle, -count)
 

@@ -28,6 +28,14 @@ def stream_context(model: ModelView, call: Call) -> dict[int, int]:
     return {1: stream.context.handle} if stream is not None and known and stream.context is not None else {}
 
 
+@written_by("cuStreamEndCapture")
+def captured_graph(model: ModelView, call: Call) -> dict[int, int]:
+    """The one that the capture was begun into, or that was told while it went on."""
+    stream = model.stream_of(call, 0)
+    graph = None if stream is None or stream.capture is None else stream.capture.graph
+    return {} if graph is None else {1: graph.handle}
+
+
 @written_by("cuStreamIsCapturing", "cuStreamGetCaptureInfo")
 def capture_status(model: ModelView, call: Call) -> dict[int, int]:
     """CU_STREAM_CAPTURE_STATUS_NONE, _ACTIVE or _INVALIDATED."""

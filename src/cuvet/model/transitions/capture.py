@@ -37,7 +37,6 @@ def begin(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     capture = Capture(origin=stream, mode=mode, thread=call.thread, begun_by=call, streams=[stream])
     stream.capture = stream.begun = capture
     model.live_captures.append(capture)
-    model.doubt_nodes()
 
 
 @after_roles("cuStreamBeginCaptureToGraph")
@@ -47,15 +46,30 @@ def begin_to_graph(model: Model, call: Call, outcome: Outcome) -> None:
 
 @after_roles("cuStreamGetCaptureInfo")
 def tell_graph(model: Model, call: Call, outcome: Outcome) -> None:
+    """What nodes are handed out belongs to the capture's graph, which the program need not ask for."""
+    stream = _stream(model, call)
+    if stream is not None and stream.capture is not None:
+        handles = outcome.handed_out.get(call.entry_point.index["dependencies_out"], ())
+        found = [model.find(Kind.GRAPH_NODE, handle) for handle, _ in handles]
+        stream.capture.nodes += [node for node in found if node is not None and node.parent is None]
     _into(model, call, output(call, outcome, "graph_out") or 0)
 
 
 def _into(model: Model, call: Call, handle: int) -> None:
-    """The capture of the call's stream adds its nodes to the graph of that handle."""
+    """The capture of the call's stream adds its nodes to the graph of that handle; if it is 0, to the one that is known."""
     stream, graph = _stream(model, call), model.find(Kind.GRAPH, handle)
-    if stream is not None and stream.capture is not None and isinstance(graph, Graph):
-        stream.capture.graph = graph
-        graph.captured = True
+    if stream is not None and stream.capture is not None:
+        graph = graph or stream.capture.graph
+        if isinstance(graph, Graph):
+            adds_to(model, stream.capture, graph)
+
+
+def adds_to(model: Model, capture: Capture, graph: Graph) -> None:
+    """``capture`` adds its nodes to ``graph``."""
+    capture.graph, graph.captured = graph, True
+    for node in capture.nodes:
+        model.belong(node, graph)
+    capture.nodes.clear()
 
 
 @for_role(Verb.ENDS_CAPTURE)
@@ -129,10 +143,11 @@ def observe_failure(model: Model, call: Call, status: int) -> None:
         if stream is None or stream.capture is None:
             return
         if status != UNMATCHED:
-            graph = stream.capture.graph
-            finish(model, call, stream.capture)
-            if graph is not None:
-                model.end(graph, call)
+            capture = stream.capture
+            finish(model, call, capture)
+            for made in (*capture.nodes, capture.graph):
+                if made is not None:
+                    model.end(made, call)
         elif stream.capture.invalidated_by is None:
             stream.capture.invalidated_by = call
 

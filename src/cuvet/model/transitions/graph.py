@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.nodes import (
-    CHILD_GRAPH,
     CONDITIONAL,
     MEM_ALLOC,
     MEM_FREE,
@@ -19,6 +18,7 @@ from cuvet.model.nodes import (
     type_added,
 )
 from cuvet.model.objects import Capture, Event, Graph, GraphExec, GraphNode, Object
+from cuvet.model.transitions.capture import adds_to
 from cuvet.model.transitions.object import create, output, parameter
 from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
 
@@ -42,8 +42,6 @@ def add_node(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         return
     graph.allocates |= node_type in (MEM_ALLOC, MEM_FREE)
     graph.conditional |= node_type == CONDITIONAL
-    if node_type in (CHILD_GRAPH, None):
-        model.doubt_nodes()
     if call.name == "cuGraphAddMemFreeNode":
         graph.frees[call.arg("dptr")] = call
     if isinstance(node, GraphNode):
@@ -100,7 +98,6 @@ def clone(model: Model, call: Call, outcome: Outcome) -> None:
         made.original = original
         made.unnamed_events = list(original.events)
         made.allocates, made.conditional = original.allocates, original.conditional
-        model.doubt_nodes()
 
 
 @after_roles("cuGraphNodeFindInClone")
@@ -120,7 +117,7 @@ def create_graph(model: Model, call: Call, outcome: Outcome, role: Role) -> None
         create(model, call, outcome, role)
         graph = model.find(Kind.GRAPH, handle)
     if capture is not None and isinstance(graph, Graph):
-        graph.captured, capture.graph = True, graph
+        adds_to(model, capture, graph)
         graph.unnamed_events += capture.events
         model.graphs_allocate |= capture.allocates
         graph.allocates |= capture.allocates

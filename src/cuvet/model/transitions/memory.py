@@ -31,7 +31,7 @@ def allocate(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     stream = model.stream_on(call)
     captured = stream is not None and stream.capture is not None
     variant = GRAPH if captured else role.variant
-    parent = owner(model, call, role) if variant not in _OUTLIVES_CONTEXT else None
+    parent = owner(model, call, outcome, role) if variant not in _OUTLIVES_CONTEXT else None
     allocation = add(model, call, outcome, address, _size(call, outcome, role), variant, parent, role.parameter)
     if stream is not None and stream.capture is not None:
         allocation.capture = stream.capture

@@ -31,14 +31,20 @@ def text(call: Call, name: str) -> str:
     return data.split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
-def owner(model: Model, call: Call, role: Role) -> Object | None:
-    """The object that the role's new object belongs to: ``role.parent``, else the current context if it dies with that."""
+def owner(model: Model, call: Call, outcome: Outcome, role: Role) -> Object | None:
+    """The object that the role's new object belongs to: ``role.parent``, else the current context if it dies with that. A node that
+    another is asked for is of the same graph."""
     index = call.entry_point.index.get(role.parent)
     if index is None:
         green = model.green_context(call) if role.kind is Kind.STREAM else None
         return None if role.kind in OUTLIVES_CONTEXT else green.parent if green else model.living_context(call)
     kind = next((other.kind for other in call.entry_point.roles if other.parameter == role.parent), Kind.NONE)
-    return model.object_of(call, index, kind) if kind not in (Kind.NONE, Kind.DEVICE) else None
+    if kind in (Kind.NONE, Kind.DEVICE):
+        return None
+    if call.entry_point.parameters[index].out:
+        return model.find(kind, outcome.outputs.get(index, 0))
+    named = model.object_of(call, index, kind)
+    return named.parent if named is not None and kind is role.kind is Kind.GRAPH_NODE else named
 
 
 @for_role(Verb.CREATES)
@@ -51,12 +57,17 @@ def create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 
 @for_role(Verb.RETURNS)
 def hand_out(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
-    handle = output(call, outcome, role.parameter)
-    if not handle or role.kind in (Kind.NONE, Kind.DEVICE) or role.kind in ALLOCATIONS:
+    """What is handed out lives: a handle that names nothing, or something that has ended, is of a new object."""
+    if role.kind in (Kind.NONE, Kind.DEVICE) or role.kind in ALLOCATIONS:
         return
-    known = model.table.find(role.kind, handle)
-    if known is None or not known.alive:
-        make(model, call, outcome, role, handle)
+    if role.count:
+        handles = outcome.handed_out.get(call.entry_point.index[role.parameter], ())
+    else:
+        handles = ((output(call, outcome, role.parameter) or 0, 0),)
+    for handle, generation in handles:
+        known = model.table.find(role.kind, handle)
+        if handle and (known is None or not known.alive):
+            make(model, call, outcome, role, handle, generation)
 
 
 @for_role(Verb.DESTROYS)
@@ -71,10 +82,11 @@ def destroy(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
         model.end(found, call)
 
 
-def make(model: Model, call: Call, outcome: Outcome, role: Role, handle: int) -> Object:
-    """A new object of the role's kind."""
+def make(model: Model, call: Call, outcome: Outcome, role: Role, handle: int, generation: int = 0) -> Object:
+    """A new object of the role's kind. ``generation``: if the shim has told it elsewhere than for the parameter."""
     cls = CLASSES.get(role.kind, Object)
-    made = model.create(cls, role.kind, handle, call, outcome, role.parameter, owner(model, call, role))
+    parent = owner(model, call, outcome, role)
+    made = model.create(cls, role.kind, handle, call, outcome, role.parameter, parent, generation)
     if role.kind in WITHOUT_CONTEXT:
         made.context = None
     if isinstance(made, (Stream, Event)):

@@ -51,6 +51,21 @@ graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
 
+## captured meanwhile
+note: the captured node can have the handle of the destroyed one
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+graph = cu.cuGraphCreate(0)
+cu.cuGraphDestroyNode(cu.cuGraphAddEmptyNode(graph, 0, 0))
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+captured = cu.captured_nodes(stream)
+recorded = cu.cuStreamEndCapture(stream)
+for node in captured:
+    cu.cuGraphDestroyNode(node)
+cu.cuGraphDestroy(recorded)
+cu.cuGraphDestroy(graph)
+
 ## C++: left to the graph [cuda]
 void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
     cudaGraphNode_t node;
@@ -62,6 +77,17 @@ void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool sma
 }
 
 # graph-node-destroy-twice: wrong
+
+## a captured node, destroyed twice
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+(node,) = cu.captured_nodes(stream)
+graph = cu.cuStreamEndCapture(stream)
+cu.cuGraphDestroyNode(node)
+cu.cuGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
+cu.cuGraphDestroy(graph)
 
 ## C++: in a branch and at the end [cuda]
 void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {

@@ -11,8 +11,8 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
     why: Destroying a graph destroys its nodes. The call was measured to die of SIGSEGV inside the driver, with no error code.
     instead: Forget the nodes together with their graph. Nodes of an executable graph are named by the node of the graph it was made from:
       keep that graph as long as they are updated.
-    limits: Nodes that were captured, and not added one by one, are not known, and they can get the handles of nodes that ended: a call that
-      succeeds is not reported, and of a node that had ended when a capture began only one in which the process dies.
+    limits: A node that was captured or cloned is known once a call hands it out (`cuStreamGetCaptureInfo`, `cuGraphGetNodes` and their
+      like), and such a node can have the handle of one that ended. A call that succeeds is not reported: its handle is of another node.
     """
 
     code = "CV742"
@@ -43,6 +43,19 @@ graph = cu.cuGraphCreate(0)
 cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
 
+## captured meanwhile
+note: the captured node can have the handle of the one that ended
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+graph = cu.cuGraphCreate(0)
+cu.cuGraphAddEmptyNode(graph, 0, 0)
+cu.cuGraphDestroy(graph)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+(node,) = cu.captured_nodes(stream)
+cu.cuGraphNodeGetType(node)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+
 ## C++: the graph is kept as long as its nodes are named [cuda]
 void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKernelNodeParams *second) {
     cudaGraph_t graph;
@@ -63,6 +76,15 @@ void update(cudaStream_t stream, const cudaKernelNodeParams *first, const cudaKe
 graph = cu.cuGraphCreate(0)
 node = cu.cuGraphAddEmptyNode(graph, 0, 0)
 cu.cuGraphDestroy(graph)
+cu.cuGraphDestroyNode(node)  # error: [graph-node-use-after-graph-destroy]
+
+## a captured node, destroyed after its graph
+stream = cu.cuStreamCreate(1)
+memory = cu.cuMemAlloc(4096)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuMemsetD8Async(memory, 0, 4096, stream)
+(node,) = cu.captured_nodes(stream)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
 cu.cuGraphDestroyNode(node)  # error: [graph-node-use-after-graph-destroy]
 
 ## C++: updated after its graph was destroyed [cuda]

@@ -42,4 +42,5 @@ def _renamed(role: Role, names: Mapping[str, str]) -> Role:
         size=names[role.size],
         count=names[role.count],
         parent=names[role.parent],
+        when=names.get(role.when, role.when),
     )
