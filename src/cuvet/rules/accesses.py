@@ -116,12 +116,13 @@ def rows(call: Call) -> Iterator[Rows]:
 
 
 def accesses(call: Call) -> Iterator[Access]:
-    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, unless it touches no bytes."""
+    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, or the copy that it adds to a graph, unless these are no
+    bytes."""
     if call.name in WRITES:
         found: Iterator[Access] = _write(call)
     elif call.name in SETS:
         found = _set(call)
-    elif "pCopy" in call.entry_point.index:
+    elif _description(call) is not None:
         found = _pitched_copy(call)
     else:
         found = _copy(call)
@@ -171,8 +172,8 @@ def _copy(call: Call) -> Iterator[Access]:
 
 
 def _pitched_copy(call: Call) -> Iterator[Access]:
-    argument, members = call.entry_point.index["pCopy"], _pitched(call)
-    if not members:
+    argument, members = _description(call), _pitched(call)
+    if argument is None or not members:
         return
     row, rows, depth = members["WidthInBytes"], members["Height"], members.get("Depth", 1)
     for end in ("src", "dst"):
@@ -188,9 +189,15 @@ def _pitched_copy(call: Call) -> Iterator[Access]:
         yield Access(argument, start, size, side, end == "dst", "copy", shape)
 
 
+def _description(call: Call) -> int | None:
+    """Position of the struct that describes a pitched copy; None if there is none."""
+    index = call.entry_point.index
+    return index.get("pCopy", index.get("copyParams"))
+
+
 def _pitched(call: Call) -> dict[str, int]:
     """The members of the struct that describes a pitched copy; empty if there is none, or it is not known."""
-    argument = call.entry_point.index.get("pCopy")
+    argument = _description(call)
     pointee = None if argument is None else call.entry_point.parameters[argument].pointee
     if argument is None or pointee is None:
         return {}

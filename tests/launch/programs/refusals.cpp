@@ -33,6 +33,7 @@ int main(int, char** argv) {
     cudaMalloc(&memory, 4096);
     if (!strcmp(argv[1], "moved")) grow();
     if (!strcmp(argv[1], "pitch")) cudaMemset2D(memory, 16, 0, 64, 8);
+    if (!strcmp(argv[1], "empty")) cudaMemcpy(memory, std::vector<char>().data(), 4096, cudaMemcpyHostToDevice);
     if (!strcmp(argv[1], "large")) cudaHostRegister(memory, size_t{4} << 40, 0);
     if (!strcmp(argv[1], "asked")) asked();
 }
