@@ -779,6 +779,41 @@ static void graph_edges() {
     CHECK(cuGraphDebugDotPrint(graph, nullptr, 0) == CUDA_ERROR_INVALID_VALUE);
 }
 
+static void event_nodes() {
+    cudaEvent_t first, second, found;
+    cudaStream_t stream;
+    OK(cudaEventCreate(&first));
+    OK(cudaEventCreate(&second));
+    OK(cudaStreamCreate(&stream));
+    cudaGraph_t graph;
+    cudaGraphNode_t records, waits, empty, either;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddEventRecordNode(&records, graph, nullptr, 0, first));
+    OK(cudaGraphAddEventWaitNode(&waits, graph, &records, 1, first));
+    OK(cudaGraphAddEmptyNode(&empty, graph, nullptr, 0));
+    OK(cudaGraphEventRecordNodeGetEvent(records, &found));
+    CHECK(found == first);
+    OK(cudaGraphEventWaitNodeSetEvent(waits, second));
+    OK(cudaGraphEventWaitNodeGetEvent(waits, &found));
+    CHECK(found == second);
+    CHECK(cudaGraphEventWaitNodeGetEvent(records, &found) == cudaErrorInvalidValue);
+    CHECK(cudaGraphEventRecordNodeSetEvent(empty, first) == cudaErrorInvalidValue);
+    CUgraphNodeParams described = {};
+    described.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+    described.eventRecord.event = second;
+    OK(cuGraphAddNode(&either, graph, nullptr, nullptr, 0, &described));
+    OK(cudaGraphEventRecordNodeGetEvent(either, &found));
+    CHECK(found == second);
+    cudaGraphExec_t executable;
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphExecEventRecordNodeSetEvent(executable, records, second));
+    OK(cudaGraphExecEventWaitNodeSetEvent(executable, waits, first));
+    OK(cudaGraphEventRecordNodeGetEvent(records, &found));
+    CHECK(found == first);  // the executable graph has nodes of its own
+    OK(cudaGraphLaunch(executable, stream));
+    OK(cudaStreamSynchronize(stream));
+}
+
 static CUcontext current_context() {
     CUcontext context;
     OK(cudaFree(nullptr));
@@ -1237,7 +1272,7 @@ static const struct { const char* name; void (*run)(); } programs[] = {
     PROGRAM(graphs), PROGRAM(built_graph), PROGRAM(two_devices), PROGRAM(many_threads), PROGRAM(fork_after_use),
     PROGRAM(fork_before_use), PROGRAM(waiting_does_not_block_others), PROGRAM(driver_pitfalls), PROGRAM(not_emulated),
     PROGRAM(properties), PROGRAM(captured_fork_and_join), PROGRAM(objects_outlive_their_thread), PROGRAM(exec_begins_anew),
-    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(node_parameters), PROGRAM(updates), PROGRAM(mipmap_levels), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
+    PROGRAM(function_attributes), PROGRAM(small_questions), PROGRAM(graph_edges), PROGRAM(event_nodes), PROGRAM(conditional_nodes), PROGRAM(nested_conditions), PROGRAM(node_parameters), PROGRAM(updates), PROGRAM(mipmap_levels), PROGRAM(captured_edges), PROGRAM(managed_ranges), PROGRAM(user_objects), PROGRAM(handles_that_come_of_captures), PROGRAM(graph_memory), PROGRAM(pool_statistics), PROGRAM(large_fills), PROGRAM(little_memory), PROGRAM(memory_of_two_devices),
 };
 
 int main(int argc, char** argv) {

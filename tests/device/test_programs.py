@@ -15,7 +15,7 @@ ONE_DEVICE = """
     callbacks_in_order graphs built_graph many_threads fork_after_use fork_before_use waiting_does_not_block_others
     driver_pitfalls objects_outlive_their_thread exec_begins_anew captured_fork_and_join large_fills
     function_attributes small_questions graph_memory pool_statistics
-    graph_edges conditional_nodes captured_edges user_objects
+    graph_edges event_nodes conditional_nodes captured_edges user_objects
     handles_that_come_of_captures managed_ranges nested_conditions
     node_parameters updates mipmap_levels
 """.split()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
@@ -104,12 +106,16 @@ def cuGraphAddChildGraphNode(call: Invocation) -> int:
     return add_node(call, _child(call, call["childGraph"]))
 
 
+def _event_node(kind: str, event: int) -> Node:
+    return Node(f"{_PREFIX}{kind}", parameters=event.to_bytes(8, "little"))
+
+
 def cuGraphAddEventRecordNode(call: Invocation) -> int:
-    return add_node(call, Node(f"{_PREFIX}EVENT_RECORD"))
+    return add_node(call, _event_node("EVENT_RECORD", call["event"]))
 
 
 def cuGraphAddEventWaitNode(call: Invocation) -> int:
-    return add_node(call, Node(f"{_PREFIX}WAIT_EVENT"))
+    return add_node(call, _event_node("WAIT_EVENT", call["event"]))
 
 
 _DESCRIBED = {
@@ -118,7 +124,8 @@ _DESCRIBED = {
     "MEMSET": (_set, "memset."),
     "HOST": (_host, "host."),
 }
-_BARE = {"EMPTY", "WAIT_EVENT", "EVENT_RECORD"}
+_EVENTS = {"WAIT_EVENT": "eventWait.event", "EVENT_RECORD": "eventRecord.event"}
+"""Where CUgraphNodeParams holds the event of a node of that type."""
 
 
 def cuGraphAddNode(call: Invocation) -> Steps[int]:
@@ -130,8 +137,10 @@ def cuGraphAddNode(call: Invocation) -> Steps[int]:
         return _add(call, _child(call, call.member("nodeParams", "graph.graph")))
     if kind == "CONDITIONAL":
         return (yield from conditional_node(call))
-    if kind in _BARE:
-        return _add(call, Node(_PREFIX + kind))
+    if kind in _EVENTS:
+        return add_node(call, _event_node(kind, call.member("nodeParams", _EVENTS[kind])))
+    if kind == "EMPTY":
+        return cuGraphAddEmptyNode(call)
     yield from tell(call.process, f"cuGraphAddNode of type {kind or 'unknown'} is not emulated")
     return status.NOT_SUPPORTED
 
@@ -154,9 +163,14 @@ cuGraphMemsetNodeGetParams = _parameters
 cuGraphHostNodeGetParams = _parameters
 
 
+def _named(call: Invocation) -> Node | None:
+    """The node ``hNode`` of the graph, or of the executable graph if the call names one."""
+    return _in_exec(call) if "hGraphExec" in call.entry_point.index else call.process.nodes.get(call["hNode"])
+
+
 def _change(call: Invocation, changed: Node | None) -> int:
-    """Give the node of the graph, or of the executable graph if the call names one, the work of ``changed``."""
-    node = _in_exec(call) if "hGraphExec" in call.entry_point.index else call.process.nodes.get(call["hNode"])
+    """Give the node the work of ``changed``."""
+    node = _named(call)
     if node is None or changed is None or node.type != changed.type:
         return status.INVALID_VALUE
     node.action, node.host = changed.action, changed.host
@@ -227,3 +241,28 @@ def cuGraphExecMemsetNodeSetParams(call: Invocation) -> int:
 
 def cuGraphExecHostNodeSetParams(call: Invocation) -> int:
     return _change(call, _host(call, "nodeParams"))
+
+
+# Their events.
+
+
+def _event_of(call: Invocation, kind: str) -> int:
+    node = _named(call)
+    if node is None or node.type != f"{_PREFIX}{kind}" or not call["event_out"]:
+        return status.INVALID_VALUE
+    call.give("event_out", int.from_bytes(node.parameters, "little"))
+    return status.SUCCESS
+
+
+def _set_event(call: Invocation, kind: str) -> int:
+    node = _named(call)
+    if node is None or node.type != f"{_PREFIX}{kind}":
+        return status.INVALID_VALUE
+    node.parameters = call["event"].to_bytes(8, "little")
+    return status.SUCCESS
+
+
+cuGraphEventRecordNodeGetEvent = partial(_event_of, kind="EVENT_RECORD")
+cuGraphEventWaitNodeGetEvent = partial(_event_of, kind="WAIT_EVENT")
+cuGraphEventRecordNodeSetEvent = cuGraphExecEventRecordNodeSetEvent = partial(_set_event, kind="EVENT_RECORD")
+cuGraphEventWaitNodeSetEvent = cuGraphExecEventWaitNodeSetEvent = partial(_set_event, kind="WAIT_EVENT")

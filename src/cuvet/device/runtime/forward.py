@@ -19,6 +19,8 @@ _SAME_NAME = """
     GraphGetNodes GraphGetRootNodes GraphLaunch GraphNodeGetDependencies GraphNodeGetDependentNodes GraphNodeGetType
     GraphReleaseUserObject GraphRemoveDependencies GraphRetainUserObject GraphUpload GraphInstantiateWithParams
     GraphHostNodeGetParams GraphExecHostNodeSetParams GraphHostNodeSetParams GraphAddMemAllocNode GraphAddMemFreeNode
+    GraphEventRecordNodeGetEvent GraphEventRecordNodeSetEvent GraphExecEventRecordNodeSetEvent GraphEventWaitNodeGetEvent
+    GraphEventWaitNodeSetEvent GraphExecEventWaitNodeSetEvent
     MemcpyBatchAsync IpcGetMemHandle IpcGetEventHandle UserObjectCreate UserObjectRelease UserObjectRetain LibraryGetKernelCount
     LibraryGetGlobal LibraryGetManaged LibraryGetKernel LibraryEnumerateKernels LibraryLoadData LibraryLoadFromFile LibraryUnload
 """.split()
