@@ -1,8 +1,9 @@
 """What a probe is, and running them all.
 
 A probe is a module in ``probes/`` with ``NAME`` (its slug), ``TITLE`` (what it looks for, one line), ``GROUP`` (its place in the
-report) and ``probe(machine)``, which yields at least one ``Conclusion``. It looks at the machine only through ``Machine``, changes
-nothing, and lets ``OSError`` through: that it could not look then becomes its conclusion.
+report), ``LOOKED_AT`` (paths, variables and functions, for conclusions that name no others) and ``probe(machine)``, which yields at least
+one ``Conclusion``. It looks at the machine only through ``Machine``, changes nothing, and lets ``OSError`` through: that it could not look
+then becomes its conclusion.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Probe(Protocol):
     NAME: str
     TITLE: str
     GROUP: Group
+    LOOKED_AT: tuple[str, ...]
 
     def probe(self, machine: Machine) -> Iterator[Conclusion]: ...
 
@@ -88,19 +90,20 @@ def ask(probe: Probe, machine: Machine) -> tuple[Conclusion, ...]:
     found: list[Conclusion] = []
     try:
         for conclusion in probe.probe(machine):
-            found.append(_readable(conclusion))
+            found.append(_readable(conclusion, probe.LOOKED_AT))
     except OSError as error:
         reason = f"cannot look: {error.filename or probe.TITLE}: {error.strerror or error}"
         found.append(_readable(unknown(reason)))
     return tuple(found)
 
 
-def _readable(conclusion: Conclusion) -> Conclusion:
-    """Its texts in characters that JSON has: bytes of names and variables that are no UTF-8 as ``\\udcff``."""
+def _readable(conclusion: Conclusion, looked_at: tuple[str, ...] = ()) -> Conclusion:
+    """With where it looked, which is ``looked_at`` unless it says so itself, and its texts in characters that JSON has: bytes of names and
+    variables that are no UTF-8 as ``\\udcff``."""
     return msgspec.structs.replace(
         conclusion,
         verdict=readable(conclusion.verdict),
-        looked_at=tuple(map(readable, conclusion.looked_at)),
+        looked_at=tuple(map(readable, conclusion.looked_at or looked_at)),
         evidence=tuple(map(readable, conclusion.evidence)),
         fix=readable(conclusion.fix),
     )

@@ -19,7 +19,7 @@ GROUP: Group = "memory"
 
 GIB = 1 << 30
 _CGROUP = "/proc/self/cgroup"
-_LOOKED_AT = (_CGROUP, "memory.max", "memory.current", "memory.stat", "/proc/meminfo")
+LOOKED_AT = (_CGROUP, "memory.max", "memory.current", "memory.stat", "/proc/meminfo")
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Limit:
 def probe(machine: Machine) -> Iterator[Conclusion]:
     total = re.search(r"^MemTotal:\s+(\d+) kB", machine.read_text("/proc/meminfo") or "", re.MULTILINE)
     if machine.read_text(_CGROUP) is None or not total:
-        yield unknown(f"{_CGROUP if total else '/proc/meminfo'} cannot be read", *_LOOKED_AT)
+        yield unknown(f"{_CGROUP if total else '/proc/meminfo'} cannot be read")
         return
     total_bytes = int(total[1]) << 10
     limit = min(limits(machine), key=lambda each: each.headroom_bytes, default=None)
     if limit is None or limit.limit_bytes >= total_bytes:
-        yield healthy("no limit below the machine's memory", *_LOOKED_AT)
+        yield healthy("no limit below the machine's memory")
         return
     left, allowed = _gib(limit.headroom_bytes), _gib(limit.limit_bytes)
     little = limit.headroom_bytes < min(GIB, limit.limit_bytes // 4)
@@ -49,7 +49,6 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         verdict=f"the cgroup leaves {left} of its {allowed}: pinning more gets the program killed"
         if little
         else f"pinned memory counts against the cgroup's {allowed}, not the {_gib(total_bytes)} of /proc/meminfo",
-        looked_at=_LOOKED_AT,
         evidence=(
             f"{limit.path}: {limit.limit_bytes} bytes, {limit.headroom_bytes} of them free or page cache",
             f"/proc/meminfo: MemTotal {total_bytes} bytes",

@@ -13,15 +13,15 @@ NAME = "compute-mode"
 TITLE = "compute mode"
 GROUP: Group = "devices"
 
-_LOOKED_AT = ("nvmlDeviceGetComputeMode", "nvmlDeviceGetComputeRunningProcesses")
+LOOKED_AT = ("nvmlDeviceGetComputeMode", "nvmlDeviceGetComputeRunningProcesses")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     gpus = driver.visible_gpus(machine)
     if not gpus:
-        yield unknown("NVML lists no GPU", *_LOOKED_AT)
+        yield unknown("NVML lists no GPU")
     elif all(gpu.compute_mode == "default" for gpu in gpus):
-        yield healthy("every GPU may be shared", *_LOOKED_AT)
+        yield healthy("every GPU may be shared")
     for gpu in gpus:
         if gpu.compute_mode != "default":
             yield _restricted(machine, gpu, alone=len(gpus) == 1)
@@ -37,7 +37,6 @@ def _restricted(machine: Machine, gpu: Gpu, alone: bool) -> Conclusion:
         severity=("error" if alone else "warning") if prohibited or taken else "note",
         cause="device-compute-mode",
         verdict=f"{gpu.name} {verdict}",
-        looked_at=_LOOKED_AT,
         evidence=(
             f"{gpu.uuid}: {gpu.compute_mode}",
             *(f"process {driver.holder_name(machine, holder)} has it" for holder in gpu.holders),

@@ -14,7 +14,7 @@ TITLE = "copies of libcudart"
 GROUP: Group = "libraries"
 
 _SONAMES = ("libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13")
-_LOOKED_AT = ("libraries that the program needs", "LD_LIBRARY_PATH, /etc/ld.so.cache, Python packages")
+LOOKED_AT = ("libraries that the program needs", "LD_LIBRARY_PATH, /etc/ld.so.cache, Python packages")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
@@ -27,7 +27,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield _several(copies)
     if not several:
         found = tuple(f"{copy.path} ({copy.why})" for soname in _SONAMES for copy in _copies(machine, soname))
-        yield healthy(f"{len(found) or 'no'} libcudart on the path", *_LOOKED_AT, evidence=found)
+        yield healthy(f"{len(found) or 'no'} libcudart on the path", evidence=found)
 
 
 def _copies(machine: Machine, soname: str) -> tuple[Copy, ...]:
@@ -41,7 +41,6 @@ def _two_in_one_program(loaded: tuple[Loaded, ...]) -> Conclusion:
         severity="warning",
         cause="cudart-several-copies",
         verdict=f"the program loads {len(loaded)} CUDA runtimes: each has its own streams' and events' bookkeeping and its own last error",
-        looked_at=_LOOKED_AT,
         evidence=tuple(f"{each.needed_by} needs {each.soname}: {each.copy.path} ({each.copy.why})" for each in loaded),
         fix="build all of the program's libraries with the same CUDA major version",
     )
@@ -52,7 +51,6 @@ def _several(copies: tuple[Copy, ...]) -> Conclusion:
         severity="note",
         cause="cudart-several-copies",
         verdict=f"there are {len(copies)} copies of libcudart with one name; {copies[0].path} comes first",
-        looked_at=_LOOKED_AT,
         evidence=tuple(f"{number}. {copy.path} ({copy.why})" for number, copy in enumerate(copies, 1)),
         fix="if a handle of one library is invalid in another: grep libcudart /proc/PID/maps shows whether both are loaded",
     )

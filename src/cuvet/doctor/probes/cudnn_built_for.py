@@ -15,7 +15,7 @@ NAME = "cudnn-built-for"
 TITLE = "cuDNN built for and loaded"
 GROUP: Group = "frameworks"
 
-_LOOKED_AT = ("Requires-Dist of the installed frameworks", "libcudnn.so.* that the loader takes for them")
+LOOKED_AT = ("Requires-Dist of the installed frameworks", "libcudnn.so.* that the loader takes for them")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
@@ -23,7 +23,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     for user in users:
         yield _conclusion(machine, user)
     if not users:
-        yield healthy("no framework here uses cuDNN", *_LOOKED_AT)
+        yield healthy("no framework here uses cuDNN")
 
 
 def _conclusion(machine: Machine, user: User) -> Conclusion:
@@ -31,12 +31,11 @@ def _conclusion(machine: Machine, user: User) -> Conclusion:
     loaded = cudnn.loaded_set(machine, user)
     version = cudnn.version_of(machine, loaded.shim.real) if loaded else None
     if loaded is None or required is None or required.at_least is None or version is None:
-        return healthy(f"{user.name}: its package names no cuDNN version to compare with", *_LOOKED_AT)
+        return healthy(f"{user.name}: its package names no cuDNN version to compare with")
     if version[0] == required.at_least[0] and version[:2] < required.at_least[:2]:
         return _older(machine, user, required, version, loaded.shim)
     return healthy(
         f"{user.name} asks for cuDNN {frameworks.text(required.at_least)} and gets {frameworks.text(version)}",
-        *_LOOKED_AT,
         evidence=(cudnn.describe(machine, loaded.shim),),
     )
 
@@ -48,7 +47,6 @@ def _older(machine: Machine, user: User, required: Requirement, version: tuple[i
         severity="error",
         cause="cudnn-older-than-built-for",
         verdict=f"{user.name} was built for cuDNN {built_for} and gets the older {frameworks.text(version)}",
-        looked_at=_LOOKED_AT,
         evidence=(f"{user.name} requires {required.text}", cudnn.describe(machine, shim)),
         fix=cudnn.pip(machine, f"install '{required.text.replace(' ', '')}'")
         if own_package

@@ -18,7 +18,7 @@ NAME = "cudnn-dependencies"
 TITLE = "what cuDNN itself needs"
 GROUP: Group = "libraries"
 
-_LOOKED_AT = ("DT_NEEDED of libcudnn*.so", "libcublasLt.so and libnvrtc.so on the loader's path and in Python packages")
+LOOKED_AT = ("DT_NEEDED of libcudnn*.so", "libcublasLt.so and libnvrtc.so on the loader's path and in Python packages")
 _NVRTC_SONAMES = {11: "libnvrtc.so.11.2", 12: "libnvrtc.so.12", 13: "libnvrtc.so.13"}
 
 
@@ -31,7 +31,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     problems = [problem for each in sets.values() for problem in _problems(machine, each)]
     yield from problems
     if not problems:
-        yield healthy("cuDNN finds what it needs" if sets else "nothing here loads cuDNN", *_LOOKED_AT)
+        yield healthy("cuDNN finds what it needs" if sets else "nothing here loads cuDNN")
 
 
 def _problems(machine: Machine, loaded: Set) -> Iterator[Conclusion]:
@@ -112,7 +112,6 @@ def _conclusion(machine: Machine, loaded: Set, severity: Severity, soname: str, 
         severity=severity,
         cause="cudnn-dependency-missing",
         verdict=f"the cuDNN of {loaded.user.name} needs {soname}, which the loader does not find",
-        looked_at=_LOOKED_AT,
         evidence=(cudnn.describe(machine, loaded.shim), f"{soname}: {reason}"),
         fix=fix,
     )

@@ -13,6 +13,7 @@ from cuvet.doctor.python import Distribution
 NAME = "cudnn-files"
 TITLE = "files of the cuDNN packages"
 GROUP: Group = "libraries"
+LOOKED_AT: tuple[str, ...] = ()
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:

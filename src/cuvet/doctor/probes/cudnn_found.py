@@ -15,7 +15,7 @@ NAME = "cudnn-found"
 TITLE = "cuDNN for each framework"
 GROUP: Group = "libraries"
 
-_LOOKED_AT = (
+LOOKED_AT = (
     "libcudnn.so.* that the installed frameworks or the program need",
     "loader's path, Python packages, toolkits",
 )
@@ -29,18 +29,16 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         loaded = cudnn.loaded_set(machine, user)
         if loaded and (loaded.found() or not loaded.parts):
             found = loaded.found()[0] if user.bundles_shim else loaded.shim
-            yield healthy(
-                f"{user.name} finds cuDNN {user.major}", *_LOOKED_AT, evidence=(cudnn.describe(machine, found),)
-            )
+            yield healthy(f"{user.name} finds cuDNN {user.major}", evidence=(cudnn.describe(machine, found),))
         elif any(
             frameworks.numbers(each.version)[:1] == (user.major,) and _is_damaged(machine, each)
             for each in cudnn.packages(machine)
         ):
-            yield unknown(f"the package with the cuDNN of {user.name} has lost its libcudnn.so", *_LOOKED_AT)
+            yield unknown(f"the package with the cuDNN of {user.name} has lost its libcudnn.so")
         else:
             yield _not_found(machine, user)
     if not users:
-        yield healthy("nothing here needs cuDNN", *_LOOKED_AT)
+        yield healthy("nothing here needs cuDNN")
 
 
 def _is_damaged(machine: Machine, package: Distribution) -> bool:
@@ -89,7 +87,6 @@ def _not_on_path(machine: Machine, user: User, directories: tuple[str, ...]) -> 
         severity=_weaker(_severity(machine, user)) if helpers else _severity(machine, user),
         cause="cudnn-not-on-loader-path",
         verdict=f"{user.name} does not find cuDNN {user.major}, which is in {directories[0]}{unless}",
-        looked_at=_LOOKED_AT,
         evidence=(_needs(machine, user), *(f"{directory}: has cuDNN {user.major}" for directory in directories)),
         fix=fix,
     )
@@ -102,7 +99,6 @@ def _other_major(machine: Machine, user: User, others: dict[int, tuple[str, ...]
         severity=_severity(machine, user),
         cause="cudnn-two-majors",
         verdict=f"{user.name} needs cuDNN {user.major}, and only cuDNN {present} is installed",
-        looked_at=_LOOKED_AT,
         evidence=(
             _needs(machine, user),
             *(f"{path}: has cuDNN {major}" for major, directories in others.items() for path in directories),
@@ -130,7 +126,6 @@ def _not_installed(machine: Machine, user: User) -> Conclusion:
         severity=_severity(machine, user),
         cause="cudnn-not-installed",
         verdict=f"{user.name} needs cuDNN {user.major}, and there is none",
-        looked_at=_LOOKED_AT,
         evidence=(_needs(machine, user), "no libcudnn.so.* in Python packages, toolkits and default directories"),
         fix=_how_to_install(machine, user),
     )

@@ -16,22 +16,20 @@ NAME = "cudnn-set"
 TITLE = "the libcudnn_* set"
 GROUP: Group = "libraries"
 
-_LOOKED_AT = ("libcudnn*.so that the loader takes for each installed framework or the program",)
+LOOKED_AT = ("libcudnn*.so that the loader takes for each installed framework or the program",)
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     sets = {each.shim.real: each for user in cudnn.users(machine) if (each := cudnn.loaded_set(machine, user))}
     whole = [each for each in sets.values() if each.found() or not each.parts]
     if not whole:
-        yield healthy("nothing here loads cuDNN", *_LOOKED_AT)
+        yield healthy("nothing here loads cuDNN")
     for each in whole:
         problems = list(_problems(machine, each))
         yield from problems
         if not problems:
             evidence = tuple(cudnn.describe(machine, copy) for copy in (each.shim, *each.found()))
-            yield healthy(
-                f"{each.user.name} gets a complete cuDNN{_version(machine, each.shim)}", *_LOOKED_AT, evidence=evidence
-            )
+            yield healthy(f"{each.user.name} gets a complete cuDNN{_version(machine, each.shim)}", evidence=evidence)
 
 
 def _problems(machine: Machine, loaded: Set) -> Iterator[Conclusion]:
@@ -77,7 +75,6 @@ def _missing(machine: Machine, loaded: Set, missing: list[str]) -> Conclusion:
         severity="error" if certain else "note",
         cause="cudnn-sublibrary-missing",
         verdict=f"cuDNN{_version(machine, loaded.shim)} lacks {', '.join(names)}, which {loaded.user.name} will need",
-        looked_at=_LOOKED_AT,
         evidence=(
             cudnn.describe(machine, loaded.shim),
             *(f"{name}: not in {os.path.dirname(loaded.shim.path)} and not on the loader's path" for name in names),
@@ -97,7 +94,6 @@ def _mixed(machine: Machine, loaded: Set, part: str, copy: Copy) -> Conclusion:
         severity=_severity(machine, copy, anchor),
         cause="cudnn-mixed-versions",
         verdict=f"{loaded.user.name} gets libcudnn of{_version(machine, anchor)} and libcudnn_{part} of{_version(machine, copy)}",
-        looked_at=_LOOKED_AT,
         evidence=(
             cudnn.describe(machine, anchor),
             *(cudnn.describe(machine, each) for each in loaded.found() if each is not anchor),
@@ -117,7 +113,6 @@ def _from_elsewhere(machine: Machine, loaded: Set, part: str, copy: Copy) -> Con
         cause="cudnn-sublibrary-from-elsewhere",
         verdict=f"the cuDNN{_version(machine, loaded.shim)} of {loaded.user.name} has no libcudnn_{part}, "
         f"so the loader takes that of another cuDNN,{_version(machine, copy)}",
-        looked_at=_LOOKED_AT,
         evidence=(
             cudnn.describe(machine, loaded.shim),
             f"libcudnn_{part}: not in {os.path.dirname(loaded.shim.path)}",

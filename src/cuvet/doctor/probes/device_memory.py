@@ -16,17 +16,17 @@ GROUP: Group = "memory"
 GIB = 1 << 30
 _LITTLE = GIB
 """Less than this is warned of: contexts and cuDNN handles already need some hundred MiB. Of a small GPU, less than a quarter."""
-_LOOKED_AT = ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetComputeRunningProcesses")
+LOOKED_AT = ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetComputeRunningProcesses")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     gpus = [gpu for gpu in driver.visible_gpus(machine) if gpu.memory_bytes and not gpu.mig]
     full = [gpu for gpu in gpus if gpu.memory_free_bytes < min(_LITTLE, gpu.memory_bytes // 4)]
     if not gpus:
-        yield unknown("NVML tells no GPU's memory", *_LOOKED_AT)
+        yield unknown("NVML tells no GPU's memory")
     elif not full:
         evidence = tuple(f"{gpu.name}, {gpu.uuid}: {_free(gpu)} free" for gpu in gpus)
-        yield healthy("every visible GPU has free memory", *_LOOKED_AT, evidence=evidence)
+        yield healthy("every visible GPU has free memory", evidence=evidence)
     for gpu in full:
         yield _held(machine, gpu)
 
@@ -42,7 +42,6 @@ def _held(machine: Machine, gpu: Gpu) -> Conclusion:
         severity="warning",
         cause="device-memory-held",
         verdict=f"{gpu.name} has {_free(gpu)} of memory free",
-        looked_at=_LOOKED_AT,
         evidence=(f"{gpu.uuid}: {_free(gpu)} free", *(named or ("NVML names no process that holds it",))),
         fix=f"end process {holders[0].pid}, let it hold less, or use another GPU (CUDA_VISIBLE_DEVICES)"
         if holders

@@ -14,7 +14,7 @@ NAME = "device-nodes"
 TITLE = "device nodes"
 GROUP: Group = "devices"
 
-_LOOKED_AT = (*driver.CONTROL_NODES, "/dev/nvidia0, /dev/nvidia1, …")
+LOOKED_AT = (*driver.CONTROL_NODES, "/dev/nvidia0, /dev/nvidia1, …")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
@@ -29,7 +29,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     absent = [path for path, error in closed.items() if error == errno.ENOENT]
     hidden = machine.state.cuda.status == driver.NO_DEVICE and bool(machine.state.nvml.gpus)  # NVML opened its nodes
     if machine.state.cuda.status == 0 or not (refused or (absent and not hidden)):
-        yield healthy("the device nodes that CUDA needs can be opened", *_LOOKED_AT)
+        yield healthy("the device nodes that CUDA needs can be opened")
     elif refused:
         yield _refused(machine, refused)
     else:
@@ -46,7 +46,6 @@ def _refused(machine: Machine, refused: list[str]) -> Conclusion:
         severity="error",
         cause="device-node-permission",
         verdict=f"user {machine.uid} may not open {', '.join(refused)}",
-        looked_at=_LOOKED_AT,
         evidence=tuple(f"{path}: mode {mode:04o}, owner {machine.stat(path).st_uid}" for path, mode in modes.items()),
         fix=by_container
         if open_to_all
@@ -59,7 +58,6 @@ def _absent(machine: Machine, absent: list[str]) -> Conclusion:
         severity="error",
         cause="device-node-missing",
         verdict=f"the kernel module is loaded, but {', '.join(absent)} is missing",
-        looked_at=_LOOKED_AT,
         evidence=tuple(f"{path}: missing" for path in absent),
         fix="docker run --gpus all … (this container was started without the GPUs' nodes)"
         if driver.is_container(machine)

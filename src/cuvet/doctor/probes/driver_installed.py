@@ -12,7 +12,7 @@ NAME = "driver-installed"
 TITLE = "NVIDIA GPU and driver"
 GROUP: Group = "driver"
 
-_LOOKED_AT = (
+LOOKED_AT = (
     "/sys/bus/pci/devices/*/vendor",
     driver.PROC_VERSION,
     driver.MODULE_VERSION,
@@ -27,13 +27,11 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     if driver.is_wsl(machine):
         yield healthy("WSL: the driver is that of Windows", "/proc/sys/kernel/osrelease")
     elif machine.state.cuda.status == 0:
-        yield healthy(f"driver {kernel or 'of unknown version'}", *_LOOKED_AT, evidence=(str(machine.state.cuda.path),))
+        yield healthy(f"driver {kernel or 'of unknown version'}", evidence=(str(machine.state.cuda.path),))
     elif kernel and libcudas:
-        yield healthy(
-            f"driver {kernel} is loaded", *_LOOKED_AT, evidence=(f"{libcudas[0].path} ({libcudas[0].why}): found",)
-        )
+        yield healthy(f"driver {kernel} is loaded", evidence=(f"{libcudas[0].path} ({libcudas[0].why}): found",))
     elif kernel and copies:
-        yield unknown(f"driver {kernel} is loaded, but the only libcuda.so.1 is a stub", *_LOOKED_AT)
+        yield unknown(f"driver {kernel} is loaded, but the only libcuda.so.1 is a stub")
     elif kernel:
         yield _without_libcuda(machine, kernel)
     elif driver.pci_gpus(machine):
@@ -45,7 +43,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     elif machine.is_directory("/sys/bus/pci/devices"):
         yield _no_gpu(machine)
     else:
-        yield unknown("no NVIDIA driver is loaded, and there is no PCI bus to look for a GPU on", *_LOOKED_AT)
+        yield unknown("no NVIDIA driver is loaded, and there is no PCI bus to look for a GPU on")
 
 
 def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
@@ -56,7 +54,7 @@ def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
             severity="error",
             cause="container-without-driver",
             verdict=f"the host has driver {kernel}, but this container was started without its libcuda",
-            looked_at=(*_LOOKED_AT, *names),
+            looked_at=(*LOOKED_AT, *names),
             evidence=(*evidence, *(f"{name}={machine.environ.get(name, ' is not set')}" for name in names)),
             fix="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility … (with the NVIDIA Container Toolkit)",
         )
@@ -64,7 +62,6 @@ def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
         severity="error",
         cause="driver-not-installed",
         verdict=f"the kernel module of driver {kernel} is loaded, but its libcuda.so.1 is not on the loader's path",
-        looked_at=_LOOKED_AT,
         evidence=evidence,
         fix=f"install the compute libraries of driver {kernel} (Debian, Ubuntu: libnvidia-compute-{kernel.split('.')[0]}), "
         "then: sudo ldconfig",
@@ -80,18 +77,16 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
             severity="error",
             cause="driver-nouveau",
             verdict="the GPU is driven by nouveau, which CUDA cannot use",
-            looked_at=_LOOKED_AT,
             evidence=evidence,
             fix="install the NVIDIA driver, which keeps nouveau from loading, and reboot (Ubuntu: sudo ubuntu-drivers install)",
         )
     if any(bound == "vfio-pci" for _, bound in gpus) and not libcudas:
-        return unknown("every GPU is reserved for virtual machines (vfio-pci)", *_LOOKED_AT)
+        return unknown("every GPU is reserved for virtual machines (vfio-pci)")
     installed = "libcuda is installed, but the kernel module nvidia is not loaded"
     return Conclusion(
         severity="error",
         cause="driver-not-installed",
         verdict=installed if libcudas else "there is an NVIDIA GPU, but no NVIDIA driver",
-        looked_at=_LOOKED_AT,
         evidence=evidence,
         fix="sudo modprobe nvidia (if that fails, dmesg says why: not built for this kernel, or not signed for Secure Boot)"
         if libcudas
@@ -104,7 +99,6 @@ def _no_gpu(machine: Machine) -> Conclusion:
         severity="error",
         cause="device-not-present",
         verdict="this machine has no NVIDIA GPU",
-        looked_at=_LOOKED_AT,
         evidence=("/sys/bus/pci/devices: no display controller of vendor 0x10de", f"{driver.PROC_VERSION}: missing"),
         fix="run on a machine with a GPU; without one, cuvet run --device emulated -- PROGRAM checks a program's calls",
     )

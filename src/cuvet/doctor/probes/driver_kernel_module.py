@@ -12,7 +12,7 @@ NAME = "driver-kernel-module"
 TITLE = "kernel module and libcuda"
 GROUP: Group = "driver"
 
-_LOOKED_AT = (driver.PROC_VERSION, driver.MODULE_VERSION, "name of the libcuda.so.1 that the loader takes")
+LOOKED_AT = (driver.PROC_VERSION, driver.MODULE_VERSION, "name of the libcuda.so.1 that the loader takes")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
@@ -20,18 +20,17 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     libcuda = next((c for c in driver.libcudas(machine) if not driver.is_stub(c) and not driver.is_compat(c)), None)
     version = driver.version_of(libcuda) if libcuda else None
     if kernel is None or libcuda is None:
-        yield unknown("no kernel module is loaded" if kernel is None else "there is no libcuda.so.1", *_LOOKED_AT)
+        yield unknown("no kernel module is loaded" if kernel is None else "there is no libcuda.so.1")
     elif version is None:
-        yield unknown(f"{libcuda.real} does not carry the driver's version in its name", *_LOOKED_AT)
+        yield unknown(f"{libcuda.real} does not carry the driver's version in its name")
     elif version == kernel or driver.starts(machine):
-        yield healthy(f"kernel module {kernel}, libcuda {version}", *_LOOKED_AT, evidence=(libcuda.real,))
+        yield healthy(f"kernel module {kernel}, libcuda {version}", evidence=(libcuda.real,))
     else:
         host = driver.is_container(machine)
         yield Conclusion(
             severity="error",
             cause="driver-kernel-module-mismatch",
             verdict=f"the loaded kernel module is of driver {kernel}, libcuda of driver {version}",
-            looked_at=_LOOKED_AT,
             evidence=(
                 f"{driver.PROC_VERSION}: {kernel}",
                 f"{libcuda.real} ({libcuda.why}): {version}",

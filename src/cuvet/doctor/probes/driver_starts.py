@@ -12,6 +12,7 @@ from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
 NAME = "driver-starts"
 TITLE = "cuInit"
 GROUP: Group = "driver"
+LOOKED_AT: tuple[str, ...] = ()
 
 SYSTEM_NOT_READY = 802
 _EXPLAINED = (driver.STUB_LIBRARY, driver.NO_DEVICE, driver.SYSTEM_DRIVER_MISMATCH, driver.COMPAT_NOT_SUPPORTED)

@@ -13,14 +13,14 @@ NAME = "driver-stub"
 TITLE = "stub of libcuda"
 GROUP: Group = "driver"
 
-_LOOKED_AT = ("libcuda.so.1 and libcuda.so in every directory of the loader's path", "cuInit")
+LOOKED_AT = ("libcuda.so.1 and libcuda.so in every directory of the loader's path", "cuInit")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     copies, cuda = driver.libcudas(machine), machine.state.cuda
     refused = cuda.path is not None and cuda.status == driver.STUB_LIBRARY
     if not copies:
-        yield unknown("there is no libcuda.so.1 on the loader's path", *_LOOKED_AT)
+        yield unknown("there is no libcuda.so.1 on the loader's path")
     elif driver.is_stub(copies[0]) or (refused and machine.realpath(cuda.path or "") == copies[0].real):
         yield _in_front(machine, copies, refused)
     elif stub := _under_unversioned_name(machine):
@@ -28,7 +28,6 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             severity="warning",
             cause="driver-stub-in-front",
             verdict="programs that open libcuda.so, without .1, get the toolkit's stub",
-            looked_at=_LOOKED_AT,
             evidence=(
                 f"{stub.path} ({stub.why}): a stub",
                 f"{copies[0].path} ({copies[0].why}): libcuda.so.1 is the driver's",
@@ -37,7 +36,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         )
     else:
         evidence = tuple(f"{copy.path} ({copy.why})" for copy in copies)
-        yield healthy(f"the loader takes {copies[0].path}", *_LOOKED_AT, evidence=evidence)
+        yield healthy(f"the loader takes {copies[0].path}", evidence=evidence)
 
 
 def _under_unversioned_name(machine: Machine) -> Copy | None:
@@ -53,7 +52,6 @@ def _in_front(machine: Machine, copies: tuple[Copy, ...], refused: bool) -> Conc
         cause="driver-stub-in-front",
         verdict="the loader takes the toolkit's stub of libcuda, "
         + ("not the driver's" if real else "and finds no other libcuda.so.1"),
-        looked_at=_LOOKED_AT,
         evidence=(
             f"{stub.path} ({stub.why}): a stub" + (f", {stub.real}" if stub.real != stub.path else ""),
             f"{real.path} ({real.why}): the driver's, comes later" if real else "no other libcuda.so.1",

@@ -13,13 +13,13 @@ NAME = "driver-version"
 TITLE = "driver and CUDA versions"
 GROUP: Group = "driver"
 
-_LOOKED_AT = ("cuDriverGetVersion", "libcudart of the program", "CUDA version of the installed frameworks")
+LOOKED_AT = ("cuDriverGetVersion", "libcudart of the program", "CUDA version of the installed frameworks")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     supported, found = driver.supported_cuda(machine), runtimes.find(machine)
     if supported is None:
-        yield unknown("the driver does not say which CUDA it supports", *_LOOKED_AT)
+        yield unknown("the driver does not say which CUDA it supports")
         return
     too_new = [runtime for runtime in found if runtime.cuda[0] > supported[0]]
     newer = [runtime for runtime in found if runtime.cuda[0] == supported[0] and (runtime.cuda[1] or 0) > supported[1]]
@@ -29,7 +29,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield _newer_minor(machine, runtime, supported)
     if not too_new and not newer:
         evidence = tuple(f"{runtime.who} {runtime.evidence}" for runtime in found)
-        yield healthy(f"the driver supports CUDA {_text(supported)}", *_LOOKED_AT, evidence=evidence)
+        yield healthy(f"the driver supports CUDA {_text(supported)}", evidence=evidence)
 
 
 def _text(version: tuple[int, int | None]) -> str:
@@ -49,7 +49,6 @@ def _too_old(machine: Machine, runtime: Runtime, supported: tuple[int, int]) -> 
         severity="error",
         cause="driver-too-old",
         verdict=f"the driver supports CUDA {_text(supported)}, {runtime.who} needs CUDA {_text(runtime.cuda)}",
-        looked_at=_LOOKED_AT,
         evidence=_evidence(machine, runtime, supported),
         fix=f"install {newer}, or a build of {runtime.who.split()[0]} for CUDA {supported[0]}",
     )
@@ -61,7 +60,6 @@ def _newer_minor(machine: Machine, runtime: Runtime, supported: tuple[int, int])
         severity="note",
         cause="image-ptx-too-new",
         verdict=f"{runtime.who} is of CUDA {_text(runtime.cuda)}, the driver of {_text(supported)}: it runs, but not PTX made by that CUDA",
-        looked_at=_LOOKED_AT,
         evidence=_evidence(machine, runtime, supported),
         fix=f"only if loading a kernel fails with 222: install a driver for CUDA {_text(runtime.cuda)}",
     )

@@ -13,17 +13,15 @@ TITLE = "libcuda under WSL"
 GROUP: Group = "driver"
 
 _NAMES = ("libcuda.so.1", "libcuda.so")
-_LOOKED_AT = ("/proc/sys/kernel/osrelease", driver.WSL_LIBRARIES, *_NAMES)
+LOOKED_AT = ("/proc/sys/kernel/osrelease", driver.WSL_LIBRARIES, *_NAMES)
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     if not driver.is_wsl(machine):
-        yield healthy("not WSL", _LOOKED_AT[0])
+        yield healthy("not WSL", LOOKED_AT[0])
         return
     if not machine.is_directory(driver.WSL_LIBRARIES):
-        yield unknown(
-            f"WSL without {driver.WSL_LIBRARIES}: the Windows driver does not offer its libcuda here", *_LOOKED_AT
-        )
+        yield unknown(f"WSL without {driver.WSL_LIBRARIES}: the Windows driver does not offer its libcuda here")
         return
     found = {name: loader.first(machine, name, driver.requesters(machine)) for name in _NAMES}
     evidence = tuple(
@@ -35,7 +33,6 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             severity="error",
             cause="driver-wsl-not-found",
             verdict="the loader takes a Linux driver's libcuda, not that of the Windows driver",
-            looked_at=_LOOKED_AT,
             evidence=(*evidence, f"{driver.WSL_LIBRARIES}/libcuda.so.1: the Windows driver's"),
             fix=f"remove the Linux driver's package that owns {foreign.real} (dpkg -S {foreign.real}); WSL needs none",
         )
@@ -45,12 +42,11 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             severity="error" if found["libcuda.so.1"] is None else "warning",
             cause="driver-wsl-not-found",
             verdict=f"the loader does not find {missing}, which WSL keeps in {driver.WSL_LIBRARIES}",
-            looked_at=_LOOKED_AT,
             evidence=(*evidence, f"{driver.WSL_LIBRARIES}: {', '.join(_libcudas(machine)) or 'no libcuda'}"),
             fix=f"export LD_LIBRARY_PATH={driver.WSL_LIBRARIES}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
         )
     else:
-        yield healthy("the Windows driver's libcuda is found under both names", *_LOOKED_AT, evidence=evidence)
+        yield healthy("the Windows driver's libcuda is found under both names", evidence=evidence)
 
 
 def _libcudas(machine: Machine) -> list[str]:

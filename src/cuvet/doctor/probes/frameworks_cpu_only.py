@@ -12,7 +12,7 @@ NAME = "frameworks-cpu-only"
 TITLE = "builds without CUDA"
 GROUP: Group = "frameworks"
 
-_LOOKED_AT = ("torch/version.py", "tensorflow/python/platform/build_info.py", "jaxlib and its plugins")
+LOOKED_AT = ("torch/version.py", "tensorflow/python/platform/build_info.py", "jaxlib and its plugins")
 _MENDS = {
     "torch": "install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu{cuda}",
     "tensorflow": "install 'tensorflow[and-cuda]'",
@@ -23,10 +23,10 @@ _MENDS = {
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     if python.interpreter(machine) is None:
-        yield healthy("not a Python program", *_LOOKED_AT)
+        yield healthy("not a Python program")
         return
     if not machine.state.nvml.gpus:
-        yield unknown("the driver shows no GPU: a build without CUDA may be meant", *_LOOKED_AT)
+        yield unknown("the driver shows no GPU: a build without CUDA may be meant")
         return
     found = list(_cpu_only(machine))
     for name, title, evidence in found:
@@ -34,13 +34,12 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             severity="note",
             cause="framework-cpu-only",
             verdict=f"{title} was built without CUDA and does not use the GPU",
-            looked_at=_LOOKED_AT,
             evidence=(evidence,),
             fix=_mend(machine, name),
         )
     if not found:
         titles = ", ".join(each.title for each in frameworks.installed(machine))
-        yield healthy(f"with CUDA: {titles}" if titles else "no framework here that uses CUDA", *_LOOKED_AT)
+        yield healthy(f"with CUDA: {titles}" if titles else "no framework here that uses CUDA")
 
 
 def _cpu_only(machine: Machine) -> Iterator[tuple[str, str, str]]:

@@ -17,14 +17,14 @@ GROUP: Group = "frameworks"
 
 _COMPILES_ITSELF = "JAX"
 """Its kernels are compiled when it runs; those in its files are not all that it needs."""
-_LOOKED_AT = ("device code in the frameworks' libraries, or in the program", "compute capability of the visible GPUs")
+LOOKED_AT = ("device code in the frameworks' libraries, or in the program", "compute capability of the visible GPUs")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     devices = {each.compute_capability: each.name for each in machine.state.cuda.devices if each.compute_capability}
     owners = [(who, path, entries) for who, path in _files(machine) if (entries := _entries(machine, path))]
     if not devices:
-        yield unknown("no GPU is visible", *_LOOKED_AT)
+        yield unknown("no GPU is visible")
         return
     found = [
         (who, path, name, entries, _verdict(machine, entries, capability))
@@ -36,7 +36,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             yield _unsupported(machine, who, path, name, entries, judged)
     if all(judged.outcome != "fails" for *_, judged in found):
         evidence = tuple(f"{path}: {judged.text}" for _, path, _, _, judged in found)
-        yield healthy(f"{len(owners)} files with device code, none lacks a GPU's", *_LOOKED_AT, evidence=evidence)
+        yield healthy(f"{len(owners)} files with device code, none lacks a GPU's", evidence=evidence)
 
 
 def _files(machine: Machine) -> Iterator[tuple[str, str]]:
@@ -66,7 +66,6 @@ def _unsupported(machine: Machine, who: str, path: str, gpu: str, entries: list[
         severity="error",
         cause="gpu-not-supported-by-framework",
         verdict=f"{who} has no code for {gpu}: {judged.text}",
-        looked_at=_LOOKED_AT,
         evidence=(f"{path}: {held}", *judged.because),
         fix=options if who == machine.program else f"install a build of {who.split()[0]} that has code for this GPU",
     )

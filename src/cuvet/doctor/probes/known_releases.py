@@ -19,7 +19,7 @@ NAME = "known-releases"
 TITLE = "releases known to be broken"
 GROUP: Group = "frameworks"
 
-_LOOKED_AT = ("versions of the installed packages", "knowledge/known_releases.json")
+LOOKED_AT = ("versions of the installed packages", "knowledge/known_releases.json")
 
 
 class Fixed(msgspec.Struct):
@@ -58,12 +58,11 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             severity=release.severity,
             cause="framework-known-bad-release",
             verdict=release.problem,
-            looked_at=_LOOKED_AT,
             evidence=(f"{distribution.dist_info}: {distribution.name} {distribution.version}", release.source),
             fix=cudnn.pip(machine, release.fix.format(cuda=(_cuda(machine, release) or (12,))[0])),
         )
     if not found:
-        yield healthy(f"none of the {len(releases())} on the list", *_LOOKED_AT)
+        yield healthy(f"none of the {len(releases())} on the list")
 
 
 def _is_installed(machine: Machine, release: Release, installed: dict[str, Distribution]) -> bool:

@@ -12,6 +12,7 @@ from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
 NAME = "memlock"
 TITLE = "limit on locked memory"
 GROUP: Group = "memory"
+LOOKED_AT: tuple[str, ...] = ()
 
 _LIMITS = "/proc/self/limits"
 _RDMA = "/sys/class/infiniband"

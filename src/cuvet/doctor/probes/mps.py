@@ -10,6 +10,7 @@ from cuvet.doctor.probe import Conclusion, Group, healthy
 NAME = "mps"
 TITLE = "Multi-Process Service"
 GROUP: Group = "devices"
+LOOKED_AT: tuple[str, ...] = ()
 
 _VARIABLE = "CUDA_MPS_PIPE_DIRECTORY"
 _DEFAULT = "/tmp/nvidia-mps"

@@ -17,7 +17,7 @@ NAME = "nvjitlink-order"
 TITLE = "libnvJitLink for cuSPARSE and cuSOLVER"
 GROUP: Group = "libraries"
 
-_LOOKED_AT = (
+LOOKED_AT = (
     "libraries that need libnvJitLink.so",
     "libnvJitLink.so.* that the loader takes for them",
     "their dynamic symbols",
@@ -37,7 +37,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         verdict = (
             "libnvJitLink has what its users call" if needing else "nothing here needs libnvJitLink when it is loaded"
         )
-        yield healthy(verdict, *_LOOKED_AT, evidence=evidence)
+        yield healthy(verdict, evidence=evidence)
 
 
 def _roots(machine: Machine) -> tuple[str, ...]:
@@ -54,7 +54,6 @@ def _problem(machine: Machine, loaded: Loaded) -> Conclusion | None:
         severity="error",
         cause="nvjitlink-older-in-front",
         verdict=f"{loaded.needed_by} calls {lacking[0]}, which the {loaded.soname} that the loader takes does not have",
-        looked_at=_LOOKED_AT,
         evidence=(
             f"{loaded.copy.path} ({loaded.copy.why}): without {', '.join(lacking[:3])}",
             *(f"{copy.path} ({copy.why}): has it, comes later" for copy in newer),

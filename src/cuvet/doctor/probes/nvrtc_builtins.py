@@ -23,7 +23,7 @@ TITLE = "NVRTC and its builtins"
 GROUP: Group = "libraries"
 
 _SONAMES = ("libnvrtc.so.11.2", "libnvrtc.so.12", "libnvrtc.so.13")
-_LOOKED_AT = ("libnvrtc.so.* in Python packages and on the loader's path", "libnvrtc-builtins.so.*")
+LOOKED_AT = ("libnvrtc.so.* in Python packages and on the loader's path", "libnvrtc-builtins.so.*")
 _NAME = re.compile(rb"libnvrtc-builtins\.so\.\d+\.\d+")
 
 
@@ -32,7 +32,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     for copy in found:
         yield _conclusion(machine, copy)
     if not found:
-        yield healthy("no libnvrtc", *_LOOKED_AT)
+        yield healthy("no libnvrtc")
 
 
 def _libraries(machine: Machine) -> Iterator[Copy | None]:
@@ -49,18 +49,17 @@ def _libraries(machine: Machine) -> Iterator[Copy | None]:
 def _conclusion(machine: Machine, library: Copy) -> Conclusion:
     name = builtins_name(machine, library.real)
     if name is None:
-        return healthy(f"{library.path} does not name its builtins", *_LOOKED_AT)
+        return healthy(f"{library.path} does not name its builtins")
     beside = os.path.join(os.path.dirname(library.real), name)
     copy = loader.first(machine, name, (library.path, *_askers(machine)))
     preloaded = python.interpreter(machine) is not None and machine.is_file(beside)
     if copy or preloaded:
-        return healthy(f"{library.path} has its {name}", *_LOOKED_AT, evidence=(copy.path if copy else beside,))
+        return healthy(f"{library.path} has its {name}", evidence=(copy.path if copy else beside,))
     others = machine.glob(os.path.join(os.path.dirname(library.real), "libnvrtc-builtins.so.*"))
     return Conclusion(
         severity="error",
         cause="nvrtc-builtins-missing",
         verdict=f"{library.path} does not find {name}: whatever it compiles fails",
-        looked_at=_LOOKED_AT,
         evidence=(
             f"{library.path} ({library.why}): opens {name}",
             *(f"{path}: of another version" for path in others if path != beside),

@@ -17,7 +17,7 @@ NAME = "toolkit-packages"
 TITLE = "CUDA packages of one toolkit"
 GROUP: Group = "libraries"
 
-_LOOKED_AT = (
+LOOKED_AT = (
     "RECORD of every nvidia-* package",
     "Requires-Dist of the installed frameworks",
     "CUDA libraries that the loader takes for them",
@@ -29,9 +29,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     problems = [*_overwritten(machine), *_in_front(machine)]
     yield from problems
     if not problems:
-        yield healthy(
-            "NVIDIA's Python packages do not overlap, and no older toolkit comes in front of them", *_LOOKED_AT
-        )
+        yield healthy("NVIDIA's Python packages do not overlap, and no older toolkit comes in front of them")
 
 
 def _overwritten(machine: Machine) -> Iterator[Conclusion]:
@@ -71,7 +69,6 @@ def _overlap(machine: Machine, packages: list[Distribution], shared: tuple[str, 
         severity="error" if len(required) > 1 or _files_of(machine, wanted, shared) is False else "warning",
         cause="toolkit-mixed-packages",
         verdict=f"{names} own the same {len(shared)} libraries: the one installed last has overwritten the other's",
-        looked_at=_LOOKED_AT,
         evidence=(
             *(f"{path}: in the RECORD of both" for path in shared[:2]),
             *(f"{title} requires {name}" for name, title in required.items()),
@@ -131,7 +128,6 @@ def _toolkit_in_front(machine: Machine, framework: Framework, older: list[tuple[
         severity="warning",
         cause="toolkit-mixed-packages",
         verdict=f"{framework.title} gets {first.soname} of an older toolkit, {first.copy.path}, in place of its own packages' {own}",
-        looked_at=_LOOKED_AT,
         evidence=tuple(f"{each.copy.real} ({each.copy.why}): its own package has {version}" for each, version in older),
         fix=driver.how_to_unlist(machine, first.copy),
     )

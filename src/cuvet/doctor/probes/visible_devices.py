@@ -17,16 +17,16 @@ TITLE = "visible devices"
 GROUP: Group = "devices"
 
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
-_LOOKED_AT = (_VARIABLE, "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "cuDeviceGetCount", "NVML")
+LOOKED_AT = (_VARIABLE, "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "cuDeviceGetCount", "NVML")
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
     cuda, gpus = machine.state.cuda, machine.state.nvml.gpus
     if cuda.status not in (0, driver.NO_DEVICE) or not driver.is_present(machine):
-        yield unknown("the driver does not start, so that no device can be seen", *_LOOKED_AT)
+        yield unknown("the driver does not start, so that no device can be seen")
         return
     if cuda.status and not gpus and not driver.is_wsl(machine) and driver.closed_nodes(machine):
-        yield unknown("the device nodes cannot be opened", *_LOOKED_AT)
+        yield unknown("the device nodes cannot be opened")
         return
     if cuda.status == driver.NO_DEVICE or not cuda.devices:
         yield _none(machine)
@@ -39,9 +39,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield _order(gpus)
     else:
         names = tuple(f"{each.name}, {each.uuid}" for each in cuda.devices)
-        yield healthy(
-            f"{len(cuda.devices)} of {len(gpus) or len(cuda.devices)} GPUs visible", *_LOOKED_AT, evidence=names
-        )
+        yield healthy(f"{len(cuda.devices)} of {len(gpus) or len(cuda.devices)} GPUs visible", evidence=names)
 
 
 def why_truncated(value: str, gpus: tuple[Gpu, ...]) -> str | None:
@@ -92,7 +90,6 @@ def _none(machine: Machine) -> Conclusion:
         severity="error",
         cause="device-none-visible",
         verdict=verdict,
-        looked_at=_LOOKED_AT,
         evidence=(evidence, answer, *listed),
         fix=fix,
     )
@@ -104,7 +101,6 @@ def _mig(gpus: tuple[Gpu, ...], answer: str) -> Conclusion:
         severity="error",
         cause="device-mig-without-instances",
         verdict=f"MIG mode is on and {'the GPU has' if len(empty) == 1 else 'the GPUs have'} no MIG devices",
-        looked_at=_LOOKED_AT,
         evidence=(*(f"NVML: {gpu.name}, {gpu.uuid}: MIG mode on, no instances" for gpu in empty), answer),
         fix="sudo nvidia-smi mig -cgi <profile> -C (nvidia-smi mig -lgip lists the profiles), or turn it off: sudo nvidia-smi -mig 0",
     )
@@ -116,7 +112,6 @@ def _truncated(machine: Machine, wrong: str) -> Conclusion:
         severity="warning",
         cause="device-list-truncated",
         verdict=f"only {count} of the listed GPUs {'is' if count == 1 else 'are'} visible: in {_VARIABLE}, {wrong}",
-        looked_at=_LOOKED_AT,
         evidence=(
             f"{_VARIABLE}={machine.environ[_VARIABLE]}: what follows the first wrong entry is ignored",
             *(f"visible: {each.name}, {each.uuid}" for each in machine.state.cuda.devices),
@@ -138,7 +133,6 @@ def _order(gpus: tuple[Gpu, ...]) -> Conclusion:
         severity="note",
         cause="device-order-differs",
         verdict=f"the numbers in {_VARIABLE} count the fastest GPU first, those of nvidia-smi by PCI bus",
-        looked_at=_LOOKED_AT,
         evidence=tuple(f"nvidia-smi {number}: {gpu.name}, {gpu.pci}" for number, gpu in enumerate(gpus)),
         fix="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
     )

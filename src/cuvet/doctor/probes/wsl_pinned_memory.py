@@ -11,6 +11,7 @@ from cuvet.doctor.probe import Conclusion, Group, healthy
 NAME = "wsl-pinned-memory"
 TITLE = "pinned memory under WSL"
 GROUP: Group = "memory"
+LOOKED_AT: tuple[str, ...] = ()
 
 _RELEASE = "/proc/sys/kernel/osrelease"
 
