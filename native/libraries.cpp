@@ -19,10 +19,6 @@ constexpr uint64_t WATCHED = uint64_t{1} << 63;
 constexpr int MOST_WATCHED = 64;
 constexpr int MOST_DEFINITIONS = 16;
 
-// The libraries' own files: what they call of one another is no call of the program.
-const char* const NVIDIAS[] = {"libcudnn",  "libcublas", "libcufft",     "libcusparse", "libcusolver",
-                               "libcurand", "libnvrtc",  "libnvJitLink", "libnccl"};
-
 Table<CallSite> call_sites;
 std::atomic<void*> asked_functions[LIBRARY_SYMBOL_COUNT];
 std::atomic<uint64_t> watched_files[MOST_WATCHED];  // load bias + 1; 0 free
@@ -35,9 +31,10 @@ bool may_be_ours(const char* name) {
     return strncmp(name, "nv", 2) == 0 || strncmp(name, "nccl", 4) == 0 || strncmp(name, "__nv", 4) == 0;
 }
 
+// What the libraries call of one another is no call of the program.
 bool is_nvidias(const File& file) {
     const char* name = base_name(file.path);
-    for (const char* prefix : NVIDIAS)
+    for (const char* prefix : LIBRARY_FILES)
         if (strncmp(name, prefix, strlen(prefix)) == 0) return true;
     return false;
 }

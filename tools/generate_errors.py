@@ -3,7 +3,7 @@
 The driver's and the runtime's come from the headers that ``generate_catalog.py`` keeps in ``.cache/headers``. The other
 libraries' come from ``library_wheels.py`` on request.
 
-Usage: ``python tools/generate_errors.py [--libraries]``. Without the option the rows of the libraries stay as they are.
+Usage: ``python tools/generate_errors.py [LIBRARY ...]``. The rows of libraries that are not named stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import library_wheels
+from cuvet.catalog.apis import LIBRARIES
+from cuvet.knowledge import APIS as KNOWN
 from generate_catalog import CACHE, ROOT, WHEELS
 from library_wheels import fetched
 
@@ -25,15 +26,7 @@ OUTPUT = ROOT / "src" / "cuvet" / "knowledge" / "generated" / "errors.json"
 APIS = {
     "driver": ("CUresult", "CUDA driver"),
     "runtime": ("cudaError_t", "CUDA runtime"),
-    "cudnn": ("cudnnStatus_t", "cuDNN"),
-    "cublas": ("cublasStatus_t", "cuBLAS"),
-    "nvrtc": ("nvrtcResult", "NVRTC"),
-    "nvjitlink": ("nvJitLinkResult", "nvJitLink"),
-    "nccl": ("ncclResult_t", "NCCL"),
-    "cufft": ("cufftResult", "cuFFT"),
-    "cusparse": ("cusparseStatus_t", "cuSPARSE"),
-    "cusolver": ("cusolverStatus_t", "cuSOLVER"),
-    "curand": ("curandStatus_t", "cuRAND"),
+    **{api: (LIBRARIES[api].status_type, LIBRARIES[api].title) for api in KNOWN[2:]},
 }
 LOCAL = ("driver", "runtime")
 TAGS = {"cudaError_t": "cudaError", "curandStatus_t": "curandStatus"}
@@ -76,7 +69,7 @@ def table(api: str) -> Row:
         sources = {release: wheels[0] for release, wheels in WHEELS.items()}
         found = {release: read(CACHE / release, type_name) for release in sources}
     else:
-        sources = library_wheels.WHEELS[api]
+        sources = {wheel.release: wheel.requirement for wheel in LIBRARIES[api].wheels}
         found = {release: read(fetched(wheel), type_name) for release, wheel in sources.items()}
     newest = list(found.values())[-1]
     names = {name: None for members in found.values() for name in members}
@@ -107,10 +100,10 @@ def write(tables: dict[str, Row]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--libraries", action="store_true", help="read the libraries' wheels too (4 GB)")
-    libraries = parser.parse_args().libraries
+    parser.add_argument("library", nargs="*", choices=[*APIS, []], metavar="LIBRARY", help="whose wheels are read, too")
+    named = {*LOCAL, *parser.parse_args().library}
     kept = json.loads(OUTPUT.read_text(encoding="utf-8")) if OUTPUT.exists() else {}
-    write({api: table(api) if libraries or api in LOCAL else kept[api] for api in APIS})
+    write({api: table(api) if api in named else kept[api] for api in APIS})
 
 
 if __name__ == "__main__":

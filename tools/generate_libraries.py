@@ -15,14 +15,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clang.cindex import Index, TranslationUnit
 
+from cuvet.catalog.apis import LIBRARIES, Library
 from generate_catalog import CACHE, NEWEST, OUTPUT, STUBS, prototypes, share_names, write
-from library_wheels import WHEELS, exports, fetched, is_fetched
+from library_wheels import exports, fetched, is_fetched, versions
 
 # Headers that the libraries' headers include, reduced to the types that these mention.
 LIBRARY_STUBS = {
@@ -38,42 +38,6 @@ LIBRARY_STUBS = {
 }
 
 
-@dataclass(frozen=True)
-class Library:
-    """``entry_points`` and ``shared_objects`` are patterns of what their names begin with, ``wheels`` is the key of the library's wheels;
-    ``needs`` are those of the libraries whose headers it includes."""
-
-    title: str
-    status_type: str
-    wheels: str
-    headers: tuple[str, ...]
-    entry_points: str
-    shared_objects: str
-    needs: tuple[str, ...] = ()
-
-
-LIBRARIES = {
-    "cudnn": Library("cuDNN", "cudnnStatus_t", "cudnn", ("cudnn.h",), "cudnn", "libcudnn"),
-    "cublas": Library("cuBLAS", "cublasStatus_t", "cublas", ("cublas_v2.h", "cublasXt.h"), "cublas(?!Lt)", "libcublas"),
-    "cublaslt": Library("cuBLASLt", "cublasStatus_t", "cublas", ("cublasLt.h",), "cublasLt", "libcublasLt"),
-    "cufft": Library("cuFFT", "cufftResult", "cufft", ("cufft.h", "cufftXt.h"), "cufft", "libcufft"),
-    "cusparse": Library("cuSPARSE", "cusparseStatus_t", "cusparse", ("cusparse.h",), "cusparse", "libcusparse"),
-    "cusolver": Library(
-        "cuSOLVER",
-        "cusolverStatus_t",
-        "cusolver",
-        ("cusolverDn.h", "cusolverSp.h", "cusolverSp_LOWLEVEL_PREVIEW.h", "cusolverRf.h", "cusolverMg.h"),
-        "cusolver",
-        "libcusolver(Mg)?",
-        needs=("cublas", "cusparse"),
-    ),
-    "curand": Library("cuRAND", "curandStatus_t", "curand", ("curand.h",), "curand", "libcurand"),
-    "nvrtc": Library("NVRTC", "nvrtcResult", "nvrtc", ("nvrtc.h",), "nvrtc", "libnvrtc"),
-    "nvjitlink": Library(
-        "nvJitLink", "nvJitLinkResult", "nvjitlink", ("nvJitLink.h",), "(__)?nvJitLink", "libnvJitLink"
-    ),
-    "nccl": Library("NCCL", "ncclResult_t", "nccl", ("nccl.h",), "nccl", "libnccl"),
-}
 Prototype = dict[str, Any]
 NAMING = ("name", "type", "scalar")
 
@@ -122,9 +86,10 @@ def parse(folders: list[Path], headers: tuple[str, ...]) -> TranslationUnit:
 
 def released(described: Library) -> Iterator[tuple[dict[str, Prototype], dict[str, list[str]]]]:
     """For each release, oldest first: symbol to prototype, and shared object to the symbols that it exports."""
-    for requirements in zip(*(WHEELS[wheels].values() for wheels in (described.wheels, *described.needs)), strict=True):
-        folders = [fetched(requirement) for requirement in requirements]
-        found = prototypes(parse(folders, described.headers), re.compile(rf"{described.entry_points}[A-Z]\w*$"))
+    needed = (LIBRARIES[library] for library in described.needs)
+    for wheels in zip(described.wheels, *(each.wheels for each in needed), strict=True):
+        folders = [fetched(wheel.requirement) for wheel in wheels]
+        found = prototypes(parse(folders, described.headers), re.compile(rf"(__)?{described.prefix}[A-Z]\w*$"))
         plain_types(found)
         versioned = {canonical_name(symbol): row for symbol, row in found.items() if symbol.startswith("__nvJitLink")}
         file_name = re.compile(rf"{described.shared_objects}\.so\.\d+$")
@@ -185,6 +150,21 @@ def types(rows: dict[tuple[str, str], Prototype]) -> dict[str, Prototype]:
     }
 
 
+def definitions(described: Library, soname: str) -> dict[str, Any]:
+    """Of a library with one shared object whose symbols have versions of their own: version to names, and the names that are data."""
+    found = versions(fetched(described.wheels[-1].requirement), soname)
+    if not found:
+        return {}
+    names: dict[str, list[str]] = {}
+    for symbol, (version, _) in sorted(found.items()):
+        names.setdefault(version, []).append(symbol)
+    data = [symbol for symbol, (_, is_data) in sorted(found.items()) if is_data]
+    return {
+        "versions": {version: " ".join(symbols) for version, symbols in sorted(names.items())},
+        "data": " ".join(data),
+    }
+
+
 def generate(api: str) -> None:
     described = LIBRARIES[api]
     sonames, rows = merged(described)
@@ -192,9 +172,8 @@ def generate(api: str) -> None:
     for (symbol, soname), row in rows.items():
         grouped.setdefault(canonical_name(symbol), []).append((symbol, soname, row))
     tables = {
-        "title": described.title,
-        "status_type": described.status_type,
         "sonames": sonames,
+        **definitions(described, sonames[-1]),
         "entry_points": [entry_point(described, name, grouped[name], sonames) for name in sorted(grouped)],
         "types": types(rows),
     }
@@ -204,8 +183,8 @@ def generate(api: str) -> None:
 
 if __name__ == "__main__":
     for selected in sys.argv[1:] or LIBRARIES:
-        needed = (LIBRARIES[selected].wheels, *LIBRARIES[selected].needs)
-        if sys.argv[1:] or all(is_fetched(wheel) for wheels in needed for wheel in WHEELS[wheels].values()):
+        needed = (LIBRARIES[selected], *(LIBRARIES[library] for library in LIBRARIES[selected].needs))
+        if sys.argv[1:] or all(is_fetched(wheel.requirement) for each in needed for wheel in each.wheels):
             generate(selected)
         else:
             print(f"{selected}: kept as it is; tools/generate_libraries.py {selected} downloads its wheels")

@@ -21,6 +21,7 @@ from cuvet.catalog import (
     libraries,
 )
 from cuvet.catalog.answers import ANSWERS, EVERY
+from cuvet.catalog.apis import LIBRARIES, SHARED_OBJECTS
 from cuvet.catalog.hot import FOLLOWED
 from cuvet.catalog.kinds import FUNCTIONS, LIBRARY_DESCRIPTORS, LIBRARY_HANDLES, NOT_SHARED_BETWEEN_THREADS, OF_CONTEXT
 from cuvet.device import protocol
@@ -102,9 +103,6 @@ AFTER = {
 # Of several roles of one handle the shim keeps the one that says most.
 RANK = ("DESTROYS", "RESETS", "STREAM", "RECORDS", "LAUNCHES", "TOUCHES", "USES")
 OF_DEVICES = {"RETAINS", "RELEASES", "RESETS"}
-
-# The emulated device has none of these; they work without a GPU.
-NOT_EMULATED = {"nvrtc", "nvjitlink"}
 
 MOST_INPUT_BYTES = 512
 PER_THREAD = ("_ptds", "_ptsz")
@@ -302,7 +300,7 @@ def library_flags(row: Row, before: list[dict[str, object]], after: list[dict[st
         flags.append("LIFECYCLE")
     if entry_point.name in PROBING:
         flags.append("PROBING")
-    if entry_point.api not in NOT_EMULATED:
+    if LIBRARIES[entry_point.api].emulated:
         flags.append("EMULATED")
     if any(fields["action"] == "CREATES" and fields["kind"] in LIBRARY_DESCRIPTORS for fields in after):
         flags.append("MAKES_TRANSIENT")
@@ -692,7 +690,9 @@ def write_libraries() -> None:
         ],
     )
     write("library_entrances.inc", [f"ENTRANCE({symbol})" for symbol, _, _ in symbols])
-    lines = [*parameters.lines(), *roles.lines(), "const LibraryShape library_shapes[] = {", *shapes, "};"]
+    files = ", ".join(f'"{name}"' for name in SHARED_OBJECTS)
+    lines = [f"const char* const LIBRARY_FILES[] = {{{files}}};", *parameters.lines(), *roles.lines()]
+    lines += ["const LibraryShape library_shapes[] = {", *shapes, "};"]
     lines += ["const char library_names[] =", *(f'    "{symbol}\\0"' for symbol, _, _ in symbols), ";"]
     lines += ["const LibrarySymbol library_symbols[] = {"]
     place = 0

@@ -14,12 +14,13 @@ import re
 import sys
 from collections.abc import Iterator
 
+from cuvet.catalog.apis import LIBRARIES
 from generate_catalog import CACHE, OUTPUT, VERSIONS, download
-from library_wheels import WHEELS, fetched, is_fetched
+from library_wheels import fetched, is_fetched
 
 FOLDERS = ("cooperative_groups", "crt", "cub", "cuda", "nv", "thrust")
 """Of headers that are included by their folder. None of them declares a type that is spelt like those below outside a namespace."""
-LIBRARIES = [requirement for releases in WHEELS.values() for requirement in releases.values()]
+WHEELS = list(dict.fromkeys(wheel.requirement for library in LIBRARIES.values() for wheel in library.wheels))
 NAME = re.compile(r"cu[a-z]{0,10}[A-Z]\w*|CU[a-z]\w*")
 _NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\\\n]|\\.)*", re.M | re.S)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.M)
@@ -63,7 +64,7 @@ def _of_typedef(statement: str) -> Iterator[str]:
 
 def generate() -> None:
     download()
-    folders = [CACHE / version for version in VERSIONS] + [fetched(library) for library in LIBRARIES]
+    folders = [CACHE / version for version in VERSIONS] + [fetched(wheel) for wheel in WHEELS]
     paths = sorted(path for folder in folders for path in folder.rglob("*.h*") if path.suffix in (".h", ".hpp"))
     texts = [path.read_text(errors="replace") for path in paths]
     types = {name for text in texts for name in declared(text)}
@@ -79,7 +80,7 @@ def generate() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] or all(map(is_fetched, LIBRARIES)):
+    if sys.argv[1:] or all(map(is_fetched, WHEELS)):
         generate()
     else:
         print("types: kept as they are; tools/generate_types.py download fetches the wheels of all libraries")

@@ -13,22 +13,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from elftools.elf.elffile import ELFFile
+
 from cuvet.image import dynamic
 from cuvet.image.source import opened
 from generate_catalog import CACHE
-
-# For each library and release, oldest first, the wheel.
-WHEELS: dict[str, dict[str, str]] = {
-    "cudnn": {"8.9": "nvidia-cudnn-cu12==8.9.7.29", "9.28": "nvidia-cudnn-cu13==9.28.0.42"},
-    "cublas": {"12.9": "nvidia-cublas-cu12==12.9.3.13", "13.10": "nvidia-cublas==13.10.0.20"},
-    "nvrtc": {"12.9": "nvidia-cuda-nvrtc-cu12==12.9.86", "13.5": "nvidia-cuda-nvrtc==13.5.37"},
-    "nvjitlink": {"12.9": "nvidia-nvjitlink-cu12==12.9.86", "13.5": "nvidia-nvjitlink==13.5.37"},
-    "nccl": {"2.32": "nvidia-nccl-cu13==2.32.3"},
-    "cufft": {"11.4": "nvidia-cufft-cu12==11.4.1.4", "12.5": "nvidia-cufft==12.5.0.14"},
-    "curand": {"10.3": "nvidia-curand-cu12==10.3.10.19", "10.4": "nvidia-curand==10.4.5.25"},
-    "cusparse": {"12.5": "nvidia-cusparse-cu12==12.5.10.65", "12.9": "nvidia-cusparse==12.9.4.2"},
-    "cusolver": {"11.7": "nvidia-cusolver-cu12==11.7.5.82", "12.4": "nvidia-cusolver==12.4.1.2"},
-}
 
 
 def is_fetched(requirement: str) -> bool:
@@ -39,6 +28,13 @@ def exports(folder: Path) -> dict[str, list[str]]:
     """Shared object to the functions that it exports."""
     found: dict[str, list[str]] = json.loads((folder / "exports.json").read_text())
     return found
+
+
+def versions(folder: Path, soname: str) -> dict[str, tuple[str, bool]]:
+    """Symbol to its version, and whether it is data, of a shared object that gives symbols versions of their own; else empty."""
+    file = folder / "versions.json"
+    found: dict[str, dict[str, tuple[str, bool]]] = json.loads(file.read_text()) if file.exists() else {}
+    return found.get(soname, {})
 
 
 def fetched(requirement: str) -> Path:
@@ -65,10 +61,12 @@ def fetched(requirement: str) -> Path:
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
             archive.extractall(folder, [name for name in names if name.endswith(".h")])
-            found = {}
-            for name in names:
-                if ".so" in Path(name).name:
-                    found[Path(name).name] = exported(Path(archive.extract(name, scratch)))
+            files = {
+                Path(name).name: Path(archive.extract(name, scratch)) for name in names if ".so" in Path(name).name
+            }
+            versioned = {name: own_versions(file) for name, file in files.items()}
+            found = {name: exported(file) for name, file in files.items()}
+    (folder / "versions.json").write_text(json.dumps(versioned))
     (folder / "exports.json").write_text(json.dumps(found))
     return folder
 
@@ -78,3 +76,19 @@ def exported(library: Path) -> list[str]:
     with opened(library) as source:
         functions = {symbol.name for symbol in dynamic.symbols(source) if symbol.defined and symbol.type in (2, 10)}
     return sorted(name for name in functions if not name.startswith("_Z"))
+
+
+def own_versions(library: Path) -> dict[str, tuple[str, bool]]:
+    """As ``versions``; empty if all that the file defines has one version, or none."""
+    with library.open("rb") as stream:
+        file = ELFFile(stream)
+        table, numbers, names = map(file.get_section_by_name, (".dynsym", ".gnu.version", ".gnu.version_d"))
+        if names is None or names.num_versions() < 3:
+            return {}
+        texts = {version["vd_ndx"]: next(iter(words)).name for version, words in names.iter_versions()}
+        found = {}
+        for symbol, number in zip(table.iter_symbols(), numbers.iter_symbols(), strict=True):
+            version = texts.get(int(number["ndx"]) & 0x7FFF if isinstance(number["ndx"], int) else 0)
+            if version and symbol["st_shndx"] not in ("SHN_UNDEF", "SHN_ABS"):
+                found[symbol.name] = (version, symbol["st_info"]["type"] == "STT_OBJECT")
+    return found

@@ -22,16 +22,19 @@ foreach(major 12 13)
   endif()
 endforeach()
 
-# cuDNN, cuBLAS, …: one small library for each file name of NVIDIA's. NCCL's symbols have no version, those of the others the name of
-# the file.
+# cuDNN, cuBLAS, …: one small library for each file name of NVIDIA's. NCCL's symbols have no version, cuTENSOR's those of its map, those
+# of the others the name of the file.
 file(GLOB library_lists CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/generated/lib*.inc)
 foreach(list ${library_lists})
   get_filename_component(soname ${list} NAME)
   string(REGEX REPLACE "\\.inc$" "" soname ${soname})
   set(target emulated_${soname})
-  set(map ${CMAKE_BINARY_DIR}/${soname}.map)
-  string(REGEX REPLACE "^libnccl.*" "" version ${soname})
-  file(WRITE ${map} "${version} { global: *; };\n")
+  set(map ${CMAKE_CURRENT_LIST_DIR}/generated/${soname}.map)
+  if(NOT EXISTS ${map})
+    set(map ${CMAKE_BINARY_DIR}/${soname}.map)
+    string(REGEX REPLACE "^libnccl.*" "" version ${soname})
+    file(WRITE ${map} "${version} { global: *; };\n")
+  endif()
   add_library(${target} SHARED ${CMAKE_CURRENT_LIST_DIR}/library.cpp)
   string(REGEX MATCH "^lib(.*)(\\.so\\.[0-9]+)$" whole ${soname})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${CMAKE_MATCH_1} SUFFIX ${CMAKE_MATCH_2} NO_SONAME ON)

@@ -31,6 +31,7 @@ constexpr uint32_t NOT_FOUND = 1;  // an error to every library
 #define RUNTIME_NUMBER(name)
 #define VERSION_AT(name)
 #define VERSION_NUMBER(name)
+#define DATA(name)
 #include LIBRARY
 
 #undef VERSION
@@ -82,7 +83,10 @@ __attribute__((constructor)) static void find_targets() {
 #undef RUNTIME_NUMBER
 #undef VERSION_AT
 #undef VERSION_NUMBER
+#undef DATA
 #define FORWARD(name)
+// A constant that calls are given: where it stands tells which it is.
+#define DATA(name) LIBRARY_API const void* name = &name;
 #define NOTHING(name) \
     LIBRARY_API uint64_t name() { return 0; }
 #define NO_TEXT(name) \
@@ -114,7 +118,9 @@ __attribute__((constructor)) static void find_targets() {
 #undef RUNTIME_NUMBER
 #undef VERSION_AT
 #undef VERSION_NUMBER
+#undef DATA
 #undef FORWARD
+#define DATA(name)
 #define NOTHING(name)
 #define NO_TEXT(name)
 #define PROPERTY(name)

@@ -96,8 +96,10 @@ def test_titles_and_shared_objects() -> None:
         ("nvrtc", "nvrtc", "NVRTC"),
         ("nvjitlink", "nvjitlink", "nvJitLink"),
         ("nccl", "nccl", "NCCL"),
+        ("cutensor", "cutensor", "cuTENSOR"),
     ]
     assert libraries()["cudnn"].sonames == ("libcudnn.so.8", "libcudnn.so.9")
+    assert libraries()["cutensor"].sonames == ("libcutensor.so.2",)
     assert libraries()["curand"].sonames == ("libcurand.so.10",)
     assert "libcusolverMg.so.12" in libraries()["cusolver"].sonames
 

@@ -13,20 +13,8 @@ import msgspec
 from cuvet.catalog.hot import is_hot
 from cuvet.catalog.roles import Role
 
-Api = Literal[
-    "driver",
-    "runtime",
-    "cudnn",
-    "cublas",
-    "cublaslt",
-    "cufft",
-    "cusparse",
-    "cusolver",
-    "curand",
-    "nvrtc",
-    "nvjitlink",
-    "nccl",
-]
+Api = str
+"""``driver``, ``runtime`` or a key of ``cuvet.catalog.apis.LIBRARIES``."""
 _PER_THREAD = ("_ptsz", "_ptds")
 
 

@@ -186,6 +186,10 @@ class Kind(IntEnum):
     NVRTC_PROGRAM = 45, Row("NVRTC program", part=Part.HANDLE)
     NVJITLINK_HANDLE = 46, Row("nvJitLink handle", part=Part.HANDLE)
     NCCL_COMMUNICATOR = 47, Row("NCCL communicator", part=Part.HANDLE_OF_DEVICE, threads=Threads.NEVER)
+    CUTENSOR_HANDLE = 48, Row("cuTENSOR handle", part=Part.HANDLE_OF_DEVICE, null_status=(1,))
+    CUTENSOR_DESCRIPTOR = 49, Row("cuTENSOR descriptor", part=Part.DESCRIPTOR)
+    """Of tensors and operations, and preferences for plans."""
+    CUTENSOR_PLAN = 50, Row("cuTENSOR plan", part=Part.DESCRIPTOR)
 
     @property
     def noun(self) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 from msgspec.structs import asdict, replace
 
+from cuvet.catalog.apis import LIBRARIES
 from cuvet.catalog.catalog import (
     Api,
     Catalog,
@@ -24,7 +25,6 @@ from cuvet.catalog.catalog import (
 from cuvet.catalog.roles import Role, Verb
 
 _WRITTEN = (Verb.CREATES, Verb.RETURNS)
-LIBRARIES: tuple[Api, ...] = get_args(Api)[2:]
 
 
 class _Type(msgspec.Struct, frozen=True, gc=False):
@@ -53,8 +53,6 @@ class _EntryPointRow(msgspec.Struct):
 
 
 class _Tables(msgspec.Struct):
-    title: str
-    status_type: str
     sonames: tuple[str, ...]
     entry_points: list[_EntryPointRow]
     types: dict[str, _Type]
@@ -93,21 +91,24 @@ def _catalog(api: Api, first: int) -> Catalog:
     tables = msgspec.json.decode(file.read_bytes(), type=_Tables)
     parameters = _Parameters(tables.types)
     roles, reasons = roles_of(api, {row.name: parameters[row.signatures[0].parameters] for row in tables.entry_points})
-    rows = [_row(row, tables, parameters, roles.get(row.name, ())) for row in tables.entry_points]
+    library = LIBRARIES[api]
+    rows = [_row(row, library.status_type, tables, parameters, roles.get(row.name, ())) for row in tables.entry_points]
     return Catalog(
         api,
         Tables(rows),
         roles,
         reasons,
-        title=tables.title,
-        status_type=tables.status_type,
+        title=library.title,
+        status_type=library.status_type,
         sonames=tables.sonames,
         first=first,
     )
 
 
-def _row(row: _EntryPointRow, tables: _Tables, parameters: _Parameters, roles: tuple[Role, ...]) -> EntryPointRow:
-    returns = row.returns or tables.status_type
+def _row(
+    row: _EntryPointRow, status_type: str, tables: _Tables, parameters: _Parameters, roles: tuple[Role, ...]
+) -> EntryPointRow:
+    returns = row.returns or status_type
     returned = tables.types[returns]
     outputs = {role.parameter for role in roles if role.verb in _WRITTEN and not role.field and not role.count}
     return EntryPointRow(

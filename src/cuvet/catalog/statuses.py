@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from cuvet.catalog.apis import LIBRARIES
 from cuvet.catalog.catalog import Api, driver, runtime
 
-_PREFIXES: dict[str, Api] = {
-    "cuda": "runtime",
-    "cudnn": "cudnn",
-    "cublas": "cublas",
-    "cublasLt": "cublaslt",
-    "cufft": "cufft",
-    "cusparse": "cusparse",
-    "cusolver": "cusolver",
-    "curand": "curand",
-    "nvrtc": "nvrtc",
-    "nvJitLink": "nvjitlink",
-    "nccl": "nccl",
-}
+_PREFIXES: dict[str, Api] = {"cuda": "runtime"} | {library.prefix: api for api, library in LIBRARIES.items()}
 
 
 def api_of(name: str) -> Api:
@@ -60,9 +49,8 @@ def _statuses(api: Api) -> Iterator[tuple[str, int]]:
     else:
         from cuvet.knowledge.errors import tables
 
-        for row in sorted(
-            tables()["cublas" if api == "cublaslt" else api].enumerators, key=lambda row: bool(row.same_as)
-        ):
+        rows = tables()[LIBRARIES[api].status_of or api].enumerators
+        for row in sorted(rows, key=lambda row: bool(row.same_as)):
             for number in row.values:
                 if number is not None:
                     yield row.name, number

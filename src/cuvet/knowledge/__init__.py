@@ -4,5 +4,10 @@ A cause has one id and one text, whoever names it: a finding of ``cuvet run``, a
 The id of a cause that a rule finds is the rule's name; its text is the rule's.
 """
 
-APIS = ("driver", "runtime", "cudnn", "cublas", "nvrtc", "nvjitlink", "nccl", "cufft", "cusparse", "cusolver", "curand")
-"""Whose errors are known."""
+from __future__ import annotations
+
+from cuvet.catalog.apis import LIBRARIES
+
+_FIRST = ("driver", "runtime", "cudnn", "cublas", "nvrtc", "nvjitlink", "nccl")
+APIS = tuple(dict.fromkeys((*_FIRST, *(api for api, library in LIBRARIES.items() if not library.status_of))))
+"""Whose errors are known. Of one number, or one word, that several have, those of the first are told first."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cuvet.catalog.apis import PREFIXES
 from cuvet.knowledge.errors import Error
 from cuvet.knowledge.mentions import calls_in, errors_on
 
@@ -20,7 +21,7 @@ _MOST_LINE = 4096
 _MOST_LINES = 20_000
 _MOST_TEXT = 32 << 10
 _SUSPECT = re.compile(
-    rb"cuda|cudnn|cublas|cufft|cusparse|cusolver|nccl|nvrtc|nvjitlink|ptx|triton|gpu|kernel image|error[a-z_]|\] call to|__global__"
+    f"cuda|{'|'.join(PREFIXES)}".encode() + rb"|ptx|triton|gpu|kernel image|error[a-z_]|\] call to|__global__"
     rb"|seg(?:v|fault|mentation)|sigabrt|bus error|access violation|exit|signal|zlib|unable to|could not|capturing|return|fail",
     re.I,
 )

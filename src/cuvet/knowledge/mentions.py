@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from cuvet.catalog.apis import PREFIXES, STATUSES, TITLES
 from cuvet.knowledge import APIS
 from cuvet.knowledge.errors import INTEGER, Error, named, numbered, signalled, value
 
@@ -113,7 +114,7 @@ _OTHERWISE = {
     "invalid handle": re.compile("unable to load|cannot load symbol"),
 }
 """Messages that are none in a text of this form: XLA's UNKNOWN ERROR (303), and what cuDNN says of a library that it cannot load."""
-_OF_CUDA = re.compile("cuda|cudnn|cublas|nccl|nvrtc|triton|nvidia|gpu|cu[A-Z]", re.I)
+_OF_CUDA = re.compile(f"cuda|{'|'.join(PREFIXES)}|triton|nvidia|gpu|cu[A-Z]", re.I)
 _ORDINARY = (
     "CUDA_ERROR_NOT_READY",
     "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
@@ -123,9 +124,7 @@ _ORDINARY = (
 """What a program that works gets as well."""
 
 _WORD = re.compile("[a-z]+")
-_NAME = re.compile(
-    r"\b(?:CU(?:DA|DNN|BLAS|FFT|SPARSE|SOLVER)_|NVRTC_|NVJITLINK_|cudaError|nccl|SIG|ERROR_|Error)[A-Za-z0-9_]+"
-)
+_NAME = re.compile(rf"\b(?:CUDA_|{'|'.join(STATUSES)}|cudaError|SIG|ERROR_|Error)[A-Za-z0-9_]+")
 _LEADING = re.compile(rf"(?:^[^\w-]*|/\s?){INTEGER}(?=$|[\s/,;:)])", re.I)
 _CODED = re.compile(
     rf"(?:\b(?:error|code|failure|status|result|returned|returning|err|rc|cuda_?error(?:_t)?|curesult)(?: code| number)?\W{{1,3}}?"
@@ -133,7 +132,7 @@ _CODED = re.compile(
     re.I,
 )
 _CODED_BY_CUDA = re.compile(
-    rf"(?:\b(?:cuda|cudnn|cublas|nccl|nvrtc|cu[a-z]+)[^\n]{{0,60}}?(?<!exit )(?<!\] )\b"
+    rf"(?:\b(?:cuda|nccl|nvrtc|cu[a-z]+)[^\n]{{0,60}}?(?<!exit )(?<!\] )\b"
     rf"(?:error|code|failure|failed with|status|returned|returning|result)(?: code| number)?\W{{1,3}}?"
     rf"|\[(?=\d+\] call to)|unknown error \(){INTEGER}",
     re.I,
@@ -141,10 +140,7 @@ _CODED_BY_CUDA = re.compile(
 _EXIT = re.compile(
     rf"(?:\bexit(?:ed)?(?: with)?(?: code| status)|\bexitcode|\bsignal|\breturn ?code)\W{{1,3}}?{INTEGER}", re.I
 )
-_CALL = re.compile(
-    r"\b_*(?!cu(?:DNN|BLAS|FFT|SPARSE|SOLVER|RAND)\b)(?:cu|cuda|cudnn|cublas|cublasLt|nvrtc|nvJitLink|nccl|cufft|cusparse|cusolver)"
-    r"[A-Z][A-Za-z0-9_]+"
-)
+_CALL = re.compile(rf"\b_*(?!(?:{'|'.join(TITLES)})\b)(?:cu|cuda|{'|'.join(PREFIXES)})[A-Z][A-Za-z0-9_]+")
 
 
 @cache

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.apis import LIBRARIES
 from cuvet.catalog.kinds import LIBRARY_HANDLES, LIBRARY_OBJECTS
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.objects import Allocation, Context, LibraryObject, Stream
@@ -21,23 +22,6 @@ if TYPE_CHECKING:
     from cuvet.model.model import Model
     from cuvet.model.view import ModelView
     from cuvet.rules.rule import Violation
-
-_CUDA_MISSING = {
-    "cudnn": 1001,
-    "cublas": 1,
-    "cublaslt": 1,
-    "cufft": 7,
-    "curand": 203,
-    "cusolver": 1,
-    "cusparse": 1,
-    "nccl": 1,
-}
-"""What a call that is to make a handle returns when CUDA does not start: CUDNN_STATUS_NOT_INITIALIZED of cuDNN 9 (measured:
-cudnn_no_visible_device), CUFFT_SETUP_FAILED, CURAND_STATUS_INITIALIZATION_FAILED, ncclUnhandledCudaError and the other libraries'
-NOT_INITIALIZED (documented)."""
-
-_CONTEXT_LOST = {**_CUDA_MISSING, "cudnn": 4000}
-"""The same in a context with a sticky error: CUDNN_STATUS_INTERNAL_ERROR (measured: cudnn_sticky_error_then_create)."""
 
 _RESETS_WORKSPACE = frozenset({"cublasSetStream"})
 """Where setting the stream also gives the library's own workspace back (cuBLAS, cublasSetStream)."""
@@ -123,17 +107,17 @@ def of_library(violation: Violation) -> Violation:
 
 def statuses(model: ModelView, call: Call) -> tuple[int, ...]:
     """What a call that breaks no rule returns."""
-    api = call.entry_point.api
-    if api not in _CUDA_MISSING or not makes_handle(call.entry_point):
+    library = LIBRARIES[call.entry_point.api]
+    if library.cuda_missing is None or not makes_handle(call.entry_point):
         return (0,)
     if model.initialised_before_fork or not model.devices:
-        return (_CUDA_MISSING[api],)
-    return (_CONTEXT_LOST[api],) if model.sticky_error(call) else (0,)
+        return (library.cuda_missing,)
+    return (library.context_lost or 0,) if model.sticky_error(call) else (0,)
 
 
 def cuda_missing(entry_point: EntryPoint) -> int:
-    """What a call that is to make a handle returns when CUDA does not start."""
-    return _CUDA_MISSING[entry_point.api]
+    """What a call that is to make a handle returns when CUDA does not start; 0 if that is not known."""
+    return LIBRARIES[entry_point.api].cuda_missing or 0
 
 
 @cache

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from cuvet.catalog.apis import PREFIXES
+
 HEAP = frozenset({"free", "std::free", "delete", "_aligned_free"})
 """Functions that free memory of the host's heap."""
 UNMAPS = frozenset({"munmap", "shmdt", "UnmapViewOfFile", "VirtualFree"})
@@ -40,7 +42,7 @@ _CALLS_BACK = frozenset({"invoke", "callback", "callable", "closure", "functor"}
 _VIEWS = frozenset({"view", "span", "mdspan"})
 _ON_STREAM = frozenset("async allocate deallocate alloc dealloc memcpy memset launch synchronize".split())
 _ALWAYS_BORROWS = re.compile(
-    r"^(?:cublas|cudnn|cufft|curand|cusparse|cusolver|nccl|MPI_|nvtx|nvjpeg|npp[isc]?|nvshmem|cutensor)(?!\w*(?:Create|Init))|"
+    rf"^(?:{'|'.join(PREFIXES)}|MPI_|nvtx|nvjpeg|npp[isc]?|nvshmem)(?!\w*(?:Create|Init))|"
     r"^(?:f|s|sn|v)?printf$|^std::(?:fill|copy|cout)|^thrust::|^cub::|^(?:mem(?:cpy|set|cmp|move)|assert)$|^(?:checkCuda|gpuErrchk|CUDA_CHECK)"
 )
 _ADOPTS = re.compile(r"(?i)adopt|attach|take|own|wrap|from|__init__")

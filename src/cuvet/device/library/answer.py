@@ -56,8 +56,8 @@ def _carry_out(call: Call, thread: Thread) -> Steps[int]:
     model = thread.process.model
     if makes_handle(call.entry_point):
         status = yield from ensure_context(RuntimeCall(call.entry_point, {}, {}, thread, _NEWEST_RUNTIME))
-        if status:
-            missing = cuda_missing(call.entry_point)
+        missing = cuda_missing(call.entry_point)
+        if status and missing:
             model.observe(call, Outcome(missing))
             return missing
     prediction = model.predict(call)

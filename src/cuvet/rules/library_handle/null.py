@@ -43,6 +43,7 @@ class LibraryHandleNull(Rule):
       (cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t)
     documented: CUFFT_INVALID_PLAN: cuFFT was passed an invalid plan handle (cuFFT API Reference, cufftResult,
       https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult)
+    documented: CUTENSOR_STATUS_NOT_INITIALIZED: the handle is not initialized (cuTENSOR 2.8.1, cutensor.h)
     """
     VALID = """
 ## made before
@@ -59,6 +60,9 @@ cu.cudnn.cudnnSetStream(0, 0)  # error: [library-handle-null]
 
 ## cuBLAS
 cu.cublas.cublasSetStream(0, 0)  # error: [library-handle-null]
+
+## cuTENSOR
+cu.cutensor.cutensorHandleResizePlanCache(0, 128)  # error: [library-handle-null]
 """
 
     @classmethod

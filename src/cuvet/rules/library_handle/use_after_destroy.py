@@ -33,6 +33,8 @@ class LibraryHandleUseAfterDestroy(UseAfterDestroy):
       (cuBLAS, cublasDestroy(), https://docs.nvidia.com/cuda/cublas/#cublasdestroy)
     documented: cufftDestroy() frees the GPU resources of a plan and destroys its internal data structure (cuFFT API
       Reference, cufftDestroy(), https://docs.nvidia.com/cuda/cufft/#function-cufftdestroy)
+    documented: cutensorDestroy frees all resources of the handle, cutensorDestroyPlan those of the plan (cuTENSOR 2.8.1,
+      cutensor.h)
     """
     VALID = """
 ## destroyed after the last use
@@ -54,6 +56,22 @@ descriptor = cu.cudnn.cudnnCreateTensorDescriptor()
 cu.cudnn.cudnnDestroy(handle)
 cu.cudnn.cudnnSetTensor4dDescriptor(descriptor, 0, 0, 1, 1, 8, 8)
 cu.cudnn.cudnnDestroyTensorDescriptor(descriptor)
+
+## cuTENSOR preference outlives the handle
+note: no document says that it ends with the handle
+handle = cu.cutensor.cutensorCreate()
+preference = cu.cutensor.cutensorCreatePlanPreference(handle, -1, 0)
+cu.cutensor.cutensorDestroy(handle)
+cu.cutensor.cutensorDestroyPlanPreference(preference)
+
+## C++: a plan of cuTENSOR made, used and destroyed [c++]
+void contract(cutensorHandle_t handle, cutensorOperationDescriptor_t operation, const float *a, const float *b, float *c) {
+    const float one = 1, zero = 0;
+    cutensorPlan_t plan;
+    cutensorCreatePlan(handle, &plan, operation, nullptr, 0);
+    cutensorContract(handle, plan, &one, a, b, &zero, c, c, nullptr, 0, 0);
+    cutensorDestroyPlan(plan);
+}
 
 ## C++: destroyed after the last use [c++]
 void transform(cufftComplex *values, int n) {
@@ -89,6 +107,20 @@ cu.cudnn.cudnnSetTensor4dDescriptor(descriptor, 0, 0, 1, 1, 8, 8)  # error: [lib
 handle = cu.cublas.cublasCreate()
 cu.in_thread(lambda: cu.cublas.cublasDestroy(handle))
 cu.cublas.cublasSetStream(handle, 0)  # error: [library-handle-use-after-destroy]
+
+## cuTENSOR handle
+handle = cu.cutensor.cutensorCreate()
+cu.cutensor.cutensorDestroy(handle)
+cu.cutensor.cutensorHandleResizePlanCache(handle, 128)  # error: [library-handle-use-after-destroy]
+
+## C++: a plan of cuTENSOR that was destroyed [c++]
+void contract(cutensorHandle_t handle, cutensorOperationDescriptor_t operation, const float *a, const float *b, float *c) {
+    const float one = 1, zero = 0;
+    cutensorPlan_t plan;
+    cutensorCreatePlan(handle, &plan, operation, nullptr, 0);
+    cutensorDestroyPlan(plan);
+    cutensorContract(handle, plan, &one, a, b, &zero, c, c, nullptr, 0, 0);  // error: [library-handle-use-after-destroy]
+}
 
 ## C++: a plan that was destroyed [c++]
 void transform(cufftComplex *values, int n) {

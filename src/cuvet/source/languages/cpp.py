@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 HANDLE = re.compile(
-    r"\*|^(?:const\s+)?(?:cuda\w+_t|CU(?!DA)\w+|cuda\w+Object_t|cu[a-z]+[A-Z]\w*(?:Handle|Desc\w*|Info|Params)_t|cufftHandle"
-    r"|curandGenerator_t|ncclComm_t|nvrtcProgram|nvJitLinkHandle)\b"
+    r"\*|^(?:const\s+)?(?:cuda\w+_t|CU(?!DA)\w+|cuda\w+Object_t|cu[a-z]+[A-Z]\w*(?:Handle|Desc\w*|Info|Params|Plan\w*|Generator)_t"
+    r"|cufftHandle|ncclComm_t|nvrtcProgram|nvJitLinkHandle)\b"
 )
 """Types of variables that hold objects of CUDA: pointers and handles."""
 _MENTIONS = (

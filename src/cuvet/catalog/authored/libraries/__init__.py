@@ -9,19 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
+from typing import Protocol, cast
 
-from cuvet.catalog.authored.libraries import (
-    cublas,
-    cublaslt,
-    cudnn,
-    cufft,
-    curand,
-    cusolver,
-    cusparse,
-    nccl,
-    nvjitlink,
-    nvrtc,
-)
+from cuvet.catalog.apis import LIBRARIES
 from cuvet.catalog.authored.words import (
     EVENT,
     GRAPH,
@@ -39,18 +30,18 @@ from cuvet.catalog.authored.words import (
 from cuvet.catalog.catalog import Parameter
 from cuvet.catalog.roles import Kind, Role, Verb
 
-TABLES = {
-    "cudnn": cudnn,
-    "cublas": cublas,
-    "cublaslt": cublaslt,
-    "cufft": cufft,
-    "cusparse": cusparse,
-    "cusolver": cusolver,
-    "curand": curand,
-    "nvrtc": nvrtc,
-    "nvjitlink": nvjitlink,
-    "nccl": nccl,
-}
+
+class Authored(Protocol):
+    """What a module of a library has."""
+
+    HANDLES: dict[str, Kind]
+    WORKSPACES: frozenset[str]
+    UNTRACKED: Reasons
+    ROLES: Roles
+    NO_ROLE: Reasons
+
+
+TABLES: dict[str, Authored] = {api: cast(Authored, import_module(f"{__name__}.{api}")) for api in LIBRARIES}
 
 _BY_VALUE = "takes a complex number by value, which the shim cannot pass on"
 CUDA_HANDLES = {"cudaEvent_t": EVENT, "cudaGraph_t": GRAPH}
