@@ -15,7 +15,7 @@ from cuvet.reports.check import SCHEMA_FILE as CHECK_SCHEMA_FILE
 from cuvet.reports.doctor import SCHEMA_FILE as DIAGNOSIS_SCHEMA_FILE
 from cuvet.reports.explanation import SCHEMA_FILE as EXPLANATION_SCHEMA_FILE
 from cuvet.reports.inspect import SCHEMA_FILE as INSPECTION_SCHEMA_FILE
-from cuvet.reports.json import SCHEMA_FILE
+from cuvet.reports.terminal import SCHEMA_FILE
 from cuvet.source.tool import report as check
 
 SCHEMAS = {

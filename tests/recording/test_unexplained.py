@@ -17,8 +17,9 @@ from cuvet.analysis import Analysis, Meta, analyze
 from cuvet.analysis.unexplained import MOST_TOLD, likely_causes
 from cuvet.catalog import Kind
 from cuvet.findings import Report
-from cuvet.reports import sarif, terminal
-from cuvet.reports.json import SCHEMA_FILE
+from cuvet.reports import terminal
+from cuvet.reports.formats import sarif
+from cuvet.reports.terminal import SCHEMA_FILE
 
 sys.path.insert(0, str(Path(__file__).parent))
 import writing as w

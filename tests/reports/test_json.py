@@ -10,7 +10,8 @@ import pytest
 
 import cuvet
 from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site, Tool
-from cuvet.reports.json import SCHEMA_FILE, render
+from cuvet.reports.formats.json import text
+from cuvet.reports.terminal import SCHEMA_FILE
 
 SITE = Site(api="cuCtxDestroy", call=1, process=1, thread=1, time_ns=0, frames=(Frame(function="f", file="a", line=1),))
 FINDING = Finding(
@@ -43,9 +44,9 @@ def validator() -> jsonschema.Draft202012Validator:
 
 
 def test_a_report_is_valid_and_comes_back(validator: jsonschema.Draft202012Validator) -> None:
-    text = render(REPORT)
-    validator.validate(json.loads(text))
-    assert msgspec.json.decode(text, type=Report) == REPORT
+    written = text(REPORT)
+    validator.validate(json.loads(written))
+    assert msgspec.json.decode(written, type=Report) == REPORT
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_report_is_valid_and_comes_back(validator: jsonschema.Draft202012Valid
 def test_a_wrong_report_is_refused(
     validator: jsonschema.Draft202012Validator, path: tuple[str | int, ...], value: object
 ) -> None:
-    document = json.loads(render(REPORT))
+    document = json.loads(text(REPORT))
     place = document
     for key in path[:-1]:
         place = place[key]

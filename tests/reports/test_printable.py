@@ -14,7 +14,7 @@ from rich.text import Text
 from cuvet.cli import main
 from cuvet.findings import MachineCause
 from cuvet.printable import printable, printable_json
-from cuvet.reports import json as documents
+from cuvet.reports.formats import json as documents
 from cuvet.reports.terminal import console
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recording"))
@@ -77,7 +77,7 @@ def test_a_console_escapes_what_its_caller_forgot_and_keeps_the_colours() -> Non
 
 def test_json_says_the_same_with_its_characters_escaped() -> None:
     cause = MachineCause(cause=HOSTILE, verdict="µ 😀", evidence=("\U000e0001",), fix="")
-    text = documents.document(cause)
+    text = documents.text(cause)
     assert unprintable(text) == set()
     assert msgspec.json.decode(text, type=MachineCause) == cause
     assert "µ 😀" in text

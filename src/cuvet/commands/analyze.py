@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " below the working directory for one from elsewhere)",
     )
     verdict.add_arguments(parser)
-    reports.add_arguments(parser, reports.REPORT_FORMATS)
+    reports.add_arguments(parser, NAME)
     reports.add_verbose(parser)
 
 
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         with shown(args.directories):
             report = analyze(args.directories, leaks=args.leaks, memory=args.memory)
         report = without_ignored(report)
-        reports.write(report, args, sys.stdout)
+        reports.write(reports.of_run(report, verbose=args.verbose), args)
     return verdict.exit_code(args, report) or 0
 
 

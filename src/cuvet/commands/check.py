@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuvet import CuvetError, reports
+from cuvet import reports
 from cuvet.reports import verdict
 
 if TYPE_CHECKING:
@@ -31,14 +31,13 @@ exit codes: 0 no finding of severity error; 1 there is one, or what --fail-on na
 """
 
 UNREADABLE = 2
-FORMATS = (*reports.REPORT_FORMATS, "concise", "github")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", type=_path, help="source file, or directory with those below it"
     )
-    reports.add_arguments(parser, FORMATS)
+    reports.add_arguments(parser, NAME)
     parser.add_argument(
         "--select",
         metavar="RULE",
@@ -66,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from cuvet.reports import check
     from cuvet.source.tool import baseline, configuration, session
 
     todo = session.plan(
@@ -89,21 +89,8 @@ def run(args: argparse.Namespace) -> int:
     if args.write_baseline and todo.baseline:
         baseline.write(todo.baseline, outcome.wanted, todo.root)
     report = session.report(todo, outcome, fixed)
-    _write(report, args)
+    reports.write(check.document(report), args)
     return _exit_code_of(report, args)
-
-
-def _write(report: CheckReport, args: argparse.Namespace) -> None:
-    from cuvet.reports import check
-
-    if args.output is None:
-        check.write(report, sys.stdout, args.format, args.color)
-        return
-    try:
-        with open(args.output, "w", encoding="utf-8") as file:
-            check.write(report, file, args.format, args.color)
-    except OSError as error:
-        raise CuvetError(f"cannot write the report to {args.output}: {error.strerror}") from error
 
 
 def _exit_code_of(report: CheckReport, args: argparse.Namespace) -> int:

@@ -6,9 +6,7 @@ import argparse
 import os
 import re
 import shutil
-import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 
 from cuvet import CuvetError, reports
 
@@ -30,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--python", metavar="EXE", help="the Python whose packages are looked at (default: python3 in PATH)"
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="show every probe and what it looked at")
-    reports.add_arguments(parser)
+    reports.add_arguments(parser, NAME)
     parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="a program, after --")
 
 
@@ -45,13 +43,7 @@ def run(args: argparse.Namespace) -> int:
     program = _executable(argv[0], environ) if argv else None
     python = _executable(args.python, environ) if args.python else _python_of(program, environ) if program else None
     diagnosis = diagnose(Machine(environ=environ, program=program, python=python))
-    try:
-        with open(args.output, "w", encoding="utf-8") if args.output else nullcontext(sys.stdout) as out:
-            report.write(diagnosis, out, args.format, args.color, every_probe=args.verbose)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CuvetError(f"cannot write the report to {args.output or 'stdout'}: {error.strerror}") from error
+    reports.write(report.document(diagnosis, every_probe=args.verbose), args)
     return 1 if any(diagnosis.of("error")) else 0
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from cuvet import CuvetError
+from cuvet import CuvetError, reports
 from cuvet.knowledge import APIS
-from cuvet.reports import FORMATS, add_color
+from cuvet.reports import Document
 from cuvet.rules import rule_called, rule_names
 
 if TYPE_CHECKING:
@@ -41,17 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--api", choices=APIS, help="the API that a number or name belongs to")
     parser.add_argument("--all", action="store_true", help="tell every cause, not only the likely ones")
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="default: terminal")
-    add_color(parser)
+    reports.add_arguments(parser, NAME, output=False)
 
 
 def run(args: argparse.Namespace) -> int:
     words = " ".join(args.what).strip()
     rule = rule_called(words)
-    if rule is not None:
-        _show_rule(rule, args)
-    else:
-        _show(_explained(words, args), args)
+    reports.write(_of_rule(rule) if rule is not None else _of_error(_explained(words, args)), args)
     return 0
 
 
@@ -126,39 +122,35 @@ def _nearest(words: str, least: float) -> list[str]:
     return [by_lower[name] for name in close]
 
 
-def _show(found: Explanation, args: argparse.Namespace) -> None:
-    if args.format == "json":
-        _print_json(found)
-    else:
+def _of_error(found: Explanation) -> Document:
+    def show(out: TextIO, color: str) -> None:
         from cuvet.reports import explanation, terminal
 
-        explanation.render(found, terminal.console(sys.stdout, args.color))
+        explanation.render(found, terminal.console(out, color))
+
+    return Document(found, show)
 
 
-def _print_json(document: object) -> None:
-    from cuvet.reports import json
-
-    print(json.document(document))
-
-
-def _show_rule(rule: type[Rule], args: argparse.Namespace) -> None:
+def _of_rule(rule: type[Rule]) -> Document:
+    """The rule's page. On a terminal Markdown is set in type."""
     from cuvet.knowledge.search import cause_named
     from cuvet.reports.pages import page
 
     cause = cause_named(rule.name)
     beliefs, tell = (cause.beliefs, cause.tell) if cause else ((), ())
-    if args.format == "json":
-        _print_json(
-            {**_data(rule), "tell": [{"command": one.command, "shows": one.shows} for one in tell], "beliefs": beliefs}
-        )
-    elif args.color == "always" or (args.color == "auto" and sys.stdout.isatty()):
-        from rich.markdown import Markdown
 
-        from cuvet.reports.terminal import console
+    def show(out: TextIO, color: str) -> None:
+        if color == "always" or (color == "auto" and out.isatty()):
+            from rich.markdown import Markdown
 
-        console(sys.stdout, args.color).print(Markdown(page(rule, beliefs, tell), code_theme="bw"))
-    else:
-        print(page(rule, beliefs, tell), end="")
+            from cuvet.reports.terminal import console
+
+            console(out, color).print(Markdown(page(rule, beliefs, tell), code_theme="bw"))
+        else:
+            out.write(page(rule, beliefs, tell))
+
+    steps = [{"command": one.command, "shows": one.shows} for one in tell]
+    return Document({**_data(rule), "tell": steps, "beliefs": beliefs}, show)
 
 
 def _data(rule: type[Rule]) -> dict[str, object]:

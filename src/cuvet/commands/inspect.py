@@ -52,10 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--entries", "-v", action="store_true", help="list every entry, not only how many there are")
     parser.add_argument("--kernels", action="store_true", help="list the names of the kernels")
-    reports.add_arguments(parser)
+    reports.add_arguments(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
+    from cuvet.reports import inspect as report
+
     gpus = args.gpu or (["all"] if args.driver else [])
     question = Question(
         gpus=tuple(name for gpu in gpus for name in _gpus(gpu)),
@@ -64,22 +66,8 @@ def run(args: argparse.Namespace) -> int:
     )
     with _progress() as tell:
         found = inspect(args.paths, question, tell)
-    _write(found, args)
+    reports.write(report.document(found, entries=args.entries, kernels=args.kernels), args)
     return _exit_code(found, decided="all" not in gpus)
-
-
-def _write(found: Inspection, args: argparse.Namespace) -> None:
-    from cuvet.reports import inspect as report
-
-    options = {"entries": args.entries, "kernels": args.kernels}
-    if args.output is None:
-        report.write(found, sys.stdout, args.format, args.color, **options)
-        return
-    try:
-        with open(args.output, "w", encoding="utf-8") as file:
-            report.write(found, file, args.format, args.color, **options)
-    except OSError as error:
-        raise CuvetError(f"cannot write the report to {args.output}: {error.strerror}") from error
 
 
 def _exit_code(found: Inspection, decided: bool) -> int:

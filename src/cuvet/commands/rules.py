@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Mapping, Sequence
+from typing import TextIO
 
-from cuvet.reports import FORMATS, add_color
+from cuvet import reports
 from cuvet.rules import all_rules
 
 NAME = "rules"
@@ -17,25 +18,22 @@ exit codes: 0 they are listed; 2 the list cannot be written, or a mistake in the
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="default: terminal")
-    add_color(parser)
+    reports.add_arguments(parser, NAME, output=False)
 
 
 def run(args: argparse.Namespace) -> int:
-    rules = all_rules()
-    if args.format == "json":
-        from cuvet.reports.json import document
+    rows = [{"rule": r.code, "name": r.name, "severity": r.severity, "summary": r.summary} for r in all_rules()]
+    reports.write(reports.Document(rows, lambda out, color: _show(rows, out, color)), args)
+    return 0
 
-        rows = [{"rule": r.code, "name": r.name, "severity": r.severity, "summary": r.summary} for r in rules]
-        print(document(rows))
-        return 0
+
+def _show(rows: Sequence[Mapping[str, str]], out: TextIO, color: str) -> None:
     from rich.text import Text
 
     from cuvet.reports.terminal import STYLES, console
 
-    output = console(sys.stdout, args.color)
-    longest = max(len(rule.name) for rule in rules)
-    for rule in rules:
-        line = Text(f"{rule.code}  ").append(f"{rule.severity:<8}", style=STYLES[rule.severity])
-        output.print(line.append(f" {rule.name:<{longest}}  {rule.summary}"), soft_wrap=True)
-    return 0
+    output = console(out, color)
+    longest = max(len(row["name"]) for row in rows)
+    for row in rows:
+        line = Text(f"{row['rule']}  ").append(f"{row['severity']:<8}", style=STYLES[row["severity"]])
+        output.print(line.append(f" {row['name']:<{longest}}  {row['summary']}"), soft_wrap=True)

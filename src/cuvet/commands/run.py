@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--driver-log", action="store_true", help="attach what the real driver writes to its error log (CUDA_LOG_FILE)"
     )
-    reports.add_arguments(parser, reports.REPORT_FORMATS)
+    reports.add_arguments(parser, NAME)
     reports.add_verbose(parser)
     parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="the program, after --")
 

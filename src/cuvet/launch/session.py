@@ -175,7 +175,8 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
     _keep_names(analysis)
     recording = str(directory)
     try:
-        reports.write(report, args, recording=recording, kept=trace.size_of_all() if args.trace is None else 0)
+        kept = trace.size_of_all() if args.trace is None else 0
+        reports.write(reports.of_run(report, verbose=args.verbose, recording=recording, kept=kept), args, sys.stderr)
     except CuvetError as error:
         _tell(f"cuvet: {error}; look again: cuvet analyze {shlex.quote(recording)}")
     except BrokenPipeError:  # nobody reads it

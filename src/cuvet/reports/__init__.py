@@ -1,28 +1,45 @@
-"""Renderings of a ``Report``, and the options with which every command chooses one. No analysis here."""
+"""Renderings of what the commands found, and the options with which every command chooses one. No analysis here."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from cuvet import CuvetError
 
 if TYPE_CHECKING:
     from cuvet.findings import Report
 
-FORMATS = ("terminal", "json")
-REPORT_FORMATS = (*FORMATS, "sarif")
-"""Those of a ``Report``."""
+_ALL = ("run", "analyze", "check", "inspect", "doctor", "rules", "explain")
+FORMATS = {
+    "terminal": _ALL,
+    "json": _ALL,
+    "sarif": ("run", "analyze", "check"),
+    "concise": ("check",),
+    "github": ("check",),
+}
+"""Each format with the commands that have it: a module of that name in ``reports/formats``."""
 
 
-def add_arguments(parser: argparse.ArgumentParser, formats: tuple[str, ...] = FORMATS) -> None:
-    """Add ``--format``, ``--output`` and ``--color``."""
+class Document(NamedTuple):
+    """What a command found. ``content`` is what JSON has; ``show`` writes it for people, given a file and ``--color``."""
+
+    content: object
+    show: Callable[[TextIO, str], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser, command: str, *, output: bool = True) -> None:
+    """Add ``--format``, ``--output`` unless the command only prints, and ``--color``."""
+    formats = [name for name, commands in FORMATS.items() if command in commands]
     parser.add_argument("--format", choices=formats, default="terminal", help="form of the report (default: terminal)")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the report to FILE")
-    add_color(parser)
+    if output:
+        parser.add_argument("--output", metavar="FILE", type=Path, help="write the report to FILE")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 
 def add_verbose(parser: argparse.ArgumentParser) -> None:
@@ -32,32 +49,29 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_color(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+def write(document: Document, args: argparse.Namespace, file: TextIO | None = None) -> None:
+    """Write it as the options of ``add_arguments`` say: to ``--output``, else to ``file`` (stdout if None).
 
-
-def write(
-    report: Report, args: argparse.Namespace, file: TextIO | None = None, recording: str | None = None, kept: int = 0
-) -> None:
-    """Write the report as the options of ``add_arguments`` and ``add_verbose`` say: to ``--output``, else to ``file`` (stderr if None).
-
-    ``recording`` is the directory that the terminal's report names, to look at again, and ``kept`` the bytes that all
-    recordings beside it take.
+    CuvetError if that cannot be written. An error of stdout, and one of a pipe that nobody reads, is left to the caller.
     """
-    from cuvet.reports import json, terminal
-
+    output = getattr(args, "output", None)
+    write_as = import_module(f"cuvet.reports.formats.{args.format}").write
     try:
-        with open(args.output, "w", encoding="utf-8") if args.output else nullcontext(file or sys.stderr) as out:
-            if args.format == "json":
-                out.write(json.document(report) + "\n")
-            elif args.format == "sarif":
-                from cuvet.reports import sarif
-
-                out.write(sarif.of_run(report, Path.cwd()))
-            else:
-                output = terminal.console(out, args.color)
-                terminal.render(report, output, recording=recording, kept=kept, verbose=args.verbose)
-    except BrokenPipeError:
-        raise
+        with open(output, "w", encoding="utf-8") if output else nullcontext(file or sys.stdout) as out:
+            write_as(document, out, args.color)
     except OSError as error:
-        raise CuvetError(f"cannot write the report to {args.output or 'the terminal'}: {error.strerror}") from error
+        if isinstance(error, BrokenPipeError) or not (output or file):
+            raise
+        raise CuvetError(f"cannot write the report to {output or 'the terminal'}: {error.strerror}") from error
+
+
+def of_run(report: Report, *, verbose: bool, recording: str | None = None, kept: int = 0) -> Document:
+    """The report of a program. ``recording`` is the directory that the terminal's report names, to look at again, and ``kept`` the
+    bytes that all recordings beside it take."""
+
+    def show(out: TextIO, color: str) -> None:
+        from cuvet.reports import terminal
+
+        terminal.render(report, terminal.console(out, color), recording=recording, kept=kept, verbose=verbose)
+
+    return Document(report, show)

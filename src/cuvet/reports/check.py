@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from cuvet.findings import Frame
 from cuvet.printable import printable
-from cuvet.reports import json
+from cuvet.reports import Document
 from cuvet.reports.source import window
 from cuvet.reports.terminal import STYLES, console, headline, labelled, line
 from cuvet.source import NotChecked
@@ -34,20 +33,9 @@ _HIDDEN = {
 }
 
 
-def write(report: CheckReport, file: TextIO, form: str, color: str) -> None:
-    """Write the report as terminal, concise, json, sarif or github. ``color`` is auto, always or never."""
-    if form == "json":
-        file.write(json.document(report) + "\n")
-    elif form == "sarif":
-        from cuvet.reports import sarif
-
-        file.write(sarif.of_check(report))
-    elif form == "github":
-        from cuvet.reports import github
-
-        file.writelines(f"{line}\n" for line in github.commands(report))
-    else:
-        render(report, console(file, color), concise=form == "concise")
+def document(report: CheckReport) -> Document:
+    """The report, for any format of ``cuvet check``."""
+    return Document(report, lambda out, color: render(report, console(out, color)))
 
 
 def render(report: CheckReport, output: Console, *, concise: bool = False) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -13,7 +12,7 @@ from rich.text import Text
 from cuvet.doctor.diagnosis import Diagnosis, Subject
 from cuvet.doctor.probe import Conclusion, Severity
 from cuvet.printable import printable
-from cuvet.reports import json
+from cuvet.reports import Document
 from cuvet.reports.terminal import STYLES, console
 
 SCHEMA_FILE = Path(__file__).with_name("doctor.schema.json")
@@ -22,11 +21,9 @@ _LABELS = {"found": "cyan", "help": "bold green"}
 _LONGEST_SEVERITY = max(map(len, _STYLES))
 
 
-def write(diagnosis: Diagnosis, file: TextIO, form: str, color: str, *, every_probe: bool) -> None:
-    if form == "json":
-        file.write(json.document(diagnosis) + "\n")
-    else:
-        render(diagnosis, console(file, color), every_probe=every_probe)
+def document(diagnosis: Diagnosis, *, every_probe: bool) -> Document:
+    """The diagnosis; for people with what every probe looked at."""
+    return Document(diagnosis, lambda out, color: render(diagnosis, console(out, color), every_probe=every_probe))
 
 
 def render(diagnosis: Diagnosis, output: Console, *, every_probe: bool = False) -> None:

@@ -7,7 +7,6 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
 
 from rich.console import Console
 from rich.style import Style
@@ -15,7 +14,7 @@ from rich.text import Text
 
 from cuvet.image.inspection import Code, File, GpuVerdict, Inspection
 from cuvet.printable import printable
-from cuvet.reports import json
+from cuvet.reports import Document
 from cuvet.reports.terminal import STYLES, console
 
 SCHEMA_FILE = Path(__file__).with_name("inspect.schema.json")
@@ -23,11 +22,9 @@ _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 _OUTCOMES = {"runs": "bold green", "compiles": "bold green", "fails": STYLES["error"], "unknown": STYLES["warning"]}
 
 
-def write(found: Inspection, file: TextIO, form: str, color: str, *, entries: bool, kernels: bool) -> None:
-    if form == "json":
-        file.write(json.document(found) + "\n")
-    else:
-        render(found, console(file, color), entries=entries, kernels=kernels)
+def document(found: Inspection, *, entries: bool, kernels: bool) -> Document:
+    """What was found; for people with every entry, and with the names of the kernels."""
+    return Document(found, lambda out, color: render(found, console(out, color), entries=entries, kernels=kernels))
 
 
 def render(found: Inspection, output: Console, *, entries: bool = False, kernels: bool = False) -> None:

@@ -27,6 +27,8 @@ from cuvet.reports.selection import fitting, select
 from cuvet.reports.source import excerpt, sources_elsewhere, window
 from cuvet.signals import signal_name
 
+SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
+"""Of the report's JSON form, ``cuvet-report/1``."""
 MANY_BYTES = 1 << 30
 """Recordings that take less are not worth a line."""
 PLAIN_WIDTH = 110

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import runpy
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pytest
 
 from cuvet.findings import Evidence, Frame, ObjectReport, Site, Step, Tool
 from cuvet.reports import check as report
-from cuvet.reports import github, terminal
+from cuvet.reports import terminal, write
+from cuvet.reports.formats import github
 from cuvet.source import NotChecked
 from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
 
@@ -89,7 +91,7 @@ class Screen(io.StringIO):
 
 def rendered(found: CheckReport, form: str = "terminal", color: str = "never") -> str:
     out = io.StringIO()
-    report.write(found, out, form, color)
+    write(report.document(found), Namespace(format=form, color=color), out)
     return out.getvalue()
 
 

@@ -202,7 +202,8 @@ def observed(line: int = 41) -> Report:
 
 
 def written(report: Report, path: Path) -> dict[str, Any]:
-    reports.write(report, argparse.Namespace(format="sarif", output=path, color="never"))
+    document = reports.of_run(report, verbose=False)
+    reports.write(document, argparse.Namespace(format="sarif", output=path, color="never"))
     return valid(path.read_text(encoding="utf-8"))
 
 
@@ -245,6 +246,6 @@ def test_fingerprints_of_a_run_stay_when_lines_move(project: Project) -> None:
 
 @of_every(all_rules(), lambda rule: rule.name)
 def test_every_rule_can_be_described(rule: Any) -> None:
-    from cuvet.reports.sarif import _descriptor
+    from cuvet.reports.formats.sarif import _descriptor
 
     jsonschema.Draft202012Validator(DESCRIPTOR).validate(_descriptor(rule))

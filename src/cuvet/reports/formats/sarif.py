@@ -10,11 +10,12 @@ import os
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import quote
 
 from cuvet.findings import Finding, Frame, Report, Site, Tool
-from cuvet.reports import json, unexplained
+from cuvet.reports import Document, unexplained
+from cuvet.reports.formats import json
 from cuvet.reports.pages import page
 from cuvet.reports.terminal import located, result, sentence
 from cuvet.rules import rule_called
@@ -31,6 +32,15 @@ UNUSED_IGNORE = "unused-ignore"
 _ROOT = "%SRCROOT%"
 _MOST_FRAMES = 3
 """Of a stack that tell a running program's finding from others."""
+
+
+def write(document: Document, out: TextIO, color: str) -> None:
+    """The report of a check or of a run. SARIF has no ``color``."""
+    found = document.content
+    if isinstance(found, CheckReport):
+        out.write(of_check(found))
+    elif isinstance(found, Report):
+        out.write(of_run(found, Path.cwd()))
 
 
 def of_check(report: CheckReport) -> str:
@@ -87,7 +97,7 @@ def _log(
         "results": results,
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.document(log) + "\n"
+    return json.text(log) + "\n"
 
 
 def _rules(findings: Iterable[Finding]) -> list[type[Rule]]:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from cuvet.findings import Frame
 from cuvet.printable import printable
+from cuvet.reports import Document
 from cuvet.reports.terminal import sentence
 from cuvet.source.tool.fingerprints import place, relative
 from cuvet.source.tool.report import CheckReport
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def write(document: Document, out: TextIO, color: str) -> None:
+    """The report of a check. GitHub chooses the ``color``."""
+    if isinstance(document.content, CheckReport):
+        out.writelines(f"{line}\n" for line in commands(document.content))
 
 
 def commands(report: CheckReport) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""One format, one module, with ``write(document, out, color)``; ``reports.FORMATS`` lists them."""
