@@ -42,8 +42,10 @@ demo: requirements ## install the package and diagnose an example program, on th
 	@$(DEMO)/venv/bin/python -m pip install --quiet --disable-pip-version-check .
 	@sh examples/demo.sh $(DEMO)
 
+# Each worker begins with half of the tests, in order, so that what the tests of a file share is made once; in the end it takes over some of
+# the other's, so that no file runs alone.
 test: setup ## run the tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 mutants: $(INSTALLED) ## break the code below PLACE in COUNT small ways, drawn by SEED, and show those that no test notices
 	$(BIN)/python tools/mutants.py $(PLACE) --count $(COUNT) --seed $(SEED)
