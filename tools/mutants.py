@@ -245,7 +245,19 @@ def run_pytest(job: dict[str, Any], files: Iterable[Path | str], **more: Any) ->
     KEPT.mkdir(parents=True, exist_ok=True)
     file = KEPT / f"job-{os.getpid()}-{digest_of(job)[:8]}.json"
     file.write_text(json.dumps(job))
-    command = [sys.executable, "-m", "pytest", "-p", "mutants_pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "mutants_pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-q",
+        "--hypothesis-seed=0",
+    ]
     environment = {**os.environ, "CUVET_MUTANTS": str(file), "PYTHONPATH": str(ROOT / "tools"), "PYTHONHASHSEED": "0"}
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen([*command, *map(str, files)], cwd=ROOT, env=environment, text=True, **{**silent, **more})

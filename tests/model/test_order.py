@@ -108,6 +108,7 @@ def test_waiting_for_the_context_finishes_all_of_its_streams() -> None:
     works = enqueue(order, a), enqueue(order, free)
     assert not any(map(order.is_done, works))
     order.destroy(a)
+    order.destroy(free)
     order.finish_context(owner)
     assert all(map(order.is_done, works))
 
@@ -130,6 +131,7 @@ def test_what_a_destroyed_stream_may_have_waited_for_is_done_when_the_host_has_w
     _, _, _, free = streams(owner)
     _, elsewhere, _, _ = streams(context(2))
     work = enqueue(order, elsewhere)
+    enqueue(order, free)
     order.finish_context(owner)
     assert not order.is_done(work)
     order.doubt(free)
@@ -139,6 +141,45 @@ def test_what_a_destroyed_stream_may_have_waited_for_is_done_when_the_host_has_w
     later = enqueue(order, elsewhere)
     order.finish_context(owner)
     assert not order.is_done(later)
+
+
+def test_an_event_on_a_blocking_stream_stands_for_earlier_work_on_the_legacy_stream() -> None:
+    order = Order(complete=True)
+    legacy, a, _, free = streams(context())
+    earlier = enqueue(order, legacy)
+    order.wait(free, order.record(a))
+    later = enqueue(order, legacy)
+    assert order.is_before(earlier, free)
+    assert not order.is_before(later, free)
+
+
+def test_a_stream_is_drained_when_the_host_has_waited_for_all_that_it_waits_for() -> None:
+    order = Order(complete=True)
+    _, a, _, free = streams(context())
+    assert order.is_drained(free)
+    order.wait(free, order.record(a))
+    assert order.is_drained(free)
+    enqueue(order, a)
+    enqueue(order, free)
+    order.wait(free, order.record(a))
+    order.finish_stream(a)
+    assert order.is_drained(a) and not order.is_drained(free)
+    order.finish_stream(free)
+    assert order.is_drained(free)
+
+
+@pytest.mark.parametrize("doubtful", [0, 1, 3], ids=["legacy", "blocking", "non-blocking"])
+def test_of_a_stream_in_doubt_no_event_stands_for_anything_and_it_is_not_drained(doubtful: int) -> None:
+    """Blocking streams of a context share their doubt with its legacy stream."""
+    order = Order(complete=True)
+    lanes = streams(context())
+    for lane in lanes:
+        enqueue(order, lane)
+        order.finish_stream(lane)
+    order.doubt(lanes[doubtful])
+    certain = [order.record(lane) is not None for lane in lanes]
+    assert certain == ([False, False, False, True] if doubtful < 3 else [True, True, True, False])
+    assert [order.is_drained(lane) for lane in lanes] == certain
 
 
 def test_doubt_is_passed_on_by_events() -> None:
