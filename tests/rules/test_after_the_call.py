@@ -9,10 +9,8 @@ import pytest
 
 from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, Call, Launch, Outcome, Word
-from cuvet.rules.error import explain_failure
-from cuvet.rules.exit.leak import leaks
-from cuvet.rules.memory.dereferenced_on_host import explain_fault
-from cuvet.rules.rule import Violation
+from cuvet.rules.afterwards import at_exit, explain_failure, explain_fault
+from cuvet.rules.rule import Ended, Violation
 
 from .simulated import SimulatedDriver
 
@@ -222,11 +220,11 @@ def test_leaks_are_what_the_program_made_and_did_not_end(cu: Failing) -> None:
     cu.cuDeviceGetDefaultMemPool(0)
     memory = cu.cuMemAlloc(128)
     made = cu.calls[-1]
-    (leak,) = leaks(cu.model)
+    (leak,) = at_exit(cu.model, Ended(leaks=True))
     assert (leak.message, leak.culprit) == ("device-memory#2 was never freed (128 bytes)", made)
     assert leak.objects == (cu.model.find(Kind.MEMORY, memory),)
 
 
 def test_a_memory_pool_that_cuda_owns_is_no_leak(cu: Failing) -> None:
     cu.cuDeviceGetMemPool(0)
-    assert list(leaks(cu.model)) == []
+    assert list(at_exit(cu.model, Ended(leaks=True))) == []

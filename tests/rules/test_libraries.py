@@ -8,7 +8,7 @@ import pytest
 
 from cuvet.catalog import Kind, driver, libraries
 from cuvet.model import Call, Model, Outcome, SeenHandle
-from cuvet.rules.error import explain_failure
+from cuvet.rules.afterwards import explain_failure
 from cuvet.rules.rule import Violation
 
 from .simulated import SimulatedDriver

@@ -6,7 +6,7 @@ import pytest
 
 from cuvet.rules import model_rules
 from cuvet.rules.examples import Example, invalid, runnable, valid
-from cuvet.rules.rule import Rule
+from cuvet.rules.rule import CallRule, Rule
 
 from .simulated import expected, simulate
 
@@ -14,7 +14,7 @@ from .simulated import expected, simulate
 def needs_a_driver(rule: type[Rule], example: Example) -> bool:
     """Of rules about images, and of those that no call by itself can break: a fault, a lost context, the end of the process. A simulated
     thread does not know what it shares with others, and a simulated stream runs no host functions."""
-    afterwards = rule.entry_points == frozenset() or rule.name == "library-handle-not-made"
+    afterwards = not issubclass(rule, CallRule) or rule.name == "library-handle-not-made"
     in_order = "in_threads" in example.program and example in valid(rule)
     hosted = rule.name == "stream-call-in-host-function"
     return afterwards or in_order or hosted or rule.name.startswith(("image-", "library-image-"))

@@ -6,8 +6,7 @@ import re
 
 from cuvet.rules import model_rules, rule_called, source_rules
 from cuvet.rules.examples import Source, invalid, sources, valid
-from cuvet.rules.rule import Rule
-from cuvet.source.paths.judging import seen_in_source
+from cuvet.rules.rule import CallRule, ExitRule, FailureRule, FaultRule, Rule, SourceRule
 
 from ..every import of_every
 
@@ -31,10 +30,16 @@ def test_it_has_sources_of_both_sorts(rule: type[Rule]) -> None:
 def test_a_rule_of_the_model_has_sources_in_cpp_where_source_code_shows_it(rule: type[Rule]) -> None:
     for examples in (valid(rule), invalid(rule)):
         languages = {source.language for source in sources(examples)}
-        assert bool(languages & {"cuda", "c++"}) == seen_in_source(rule)
-        assert bool(languages) == seen_in_source(rule)
+        assert bool(languages & {"cuda", "c++"}) == rule.in_source
+        assert bool(languages) == rule.in_source
 
 
 @every_rule
-def test_the_model_never_asks_it(rule: type[Rule]) -> None:
-    assert rule.entry_points == frozenset()
+def test_it_is_asked_on_no_occasion_while_a_program_runs(rule: type[Rule]) -> None:
+    assert issubclass(rule, SourceRule)
+    assert not issubclass(rule, CallRule | FailureRule | FaultRule | ExitRule)
+
+
+def test_what_a_running_program_can_break_is_asked_on_one_occasion() -> None:
+    for rule in model_rules():
+        assert [issubclass(rule, sort) for sort in (CallRule, FailureRule, FaultRule, ExitRule)].count(True) == 1

@@ -23,8 +23,7 @@ from cuvet.model.precedence import Stage
 from cuvet.recording.ordering import is_notable
 from cuvet.recording.reader import Clock
 from cuvet.recording.records import CallRecord
-from cuvet.rules.device.not_initialised import uninitialised
-from cuvet.rules.error import explain_failure
+from cuvet.rules.afterwards import explain_failure
 from cuvet.rules.error.unchecked import lacks
 from cuvet.rules.library_handle.creation_failed import kind_not_made
 from cuvet.rules.lifecycle import place
@@ -115,18 +114,18 @@ class Judge:
         if not follows and status not in answers(call.asked):
             self.unexplained.add(call, status, call.is_of_library())
 
-    def explain_uninitialised(self, model: Model) -> None:
-        """Only the end shows that the driver was never initialised: libraries ask it earlier whether it is, and programs too."""
+    def refused(self, model: Model) -> tuple[RecordedCall, int] | None:
+        """The first call that failed in a process without a successful cuInit, and how many did. Only the end shows that the driver was
+        never initialised: libraries ask it earlier whether it is, and programs too."""
         first = model.initialised_by
         if first is None:
             refused = self.unexplained.take(lambda each: _is_uninitialised(each) and not each.by_library)
-            if refused:
-                self.report(refused[0].call, uninitialised(refused[0].call, sum(each.count for each in refused), model))
-            return
+            return (refused[0].call, sum(each.count for each in refused)) if refused else None
         self.unexplained.take(lambda each: _is_uninitialised(each) and each.call.name in ASK_WHETHER_INITIALISED)
         for failed in self.unexplained.all():
             if _is_uninitialised(failed) and failed.call.time_ns < first.time_ns:
                 failed.reason = f"cuInit was called only afterwards, by {place(first)}"
+        return None
 
     def report(self, call: RecordedCall, violation: Violation, answer: bool = False) -> None:
         """Add the finding to those of all processes. ``answer``: the call's status is an answer and no failure."""

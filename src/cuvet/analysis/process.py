@@ -25,9 +25,8 @@ from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork
 from cuvet.recording.sites import Sites
-from cuvet.rules.exit.leak import leaks as leaks_of
-from cuvet.rules.memory.dereferenced_on_host import explain_fault
-from cuvet.rules.rule import Violation
+from cuvet.rules.afterwards import at_exit, explain_fault
+from cuvet.rules.rule import Ended, Violation
 from cuvet.signals import signal_name
 
 MOST_SENTENCES = 100
@@ -130,8 +129,7 @@ class ProcessAnalysis:
         flight = self.recording.flight()
         if self.model is not None:
             self._explain_faults(self.model, flight)
-            self.judge.explain_uninitialised(self.model)
-            for violation in leaks_of(self.model) if leaks else ():
+            for violation in at_exit(self.model, Ended(self.judge.refused(self.model), leaks)):
                 if isinstance(violation.culprit, RecordedCall):
                     self.judge.report(violation.culprit, violation)
         self._count()

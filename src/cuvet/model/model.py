@@ -34,7 +34,7 @@ from cuvet.model.view import ModelView, agrees, end_with_context
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
-    from cuvet.rules.rule import Rule, Violation
+    from cuvet.rules.rule import CallRule, Violation
 
 T = TypeVar("T", bound=Object)
 
@@ -59,8 +59,8 @@ class Judged:
     """What is asked about calls of one entry point: all its rules; those that can fire when all objects are alive; the roles that
     name objects."""
 
-    rules: tuple[type[Rule], ...]
-    others: tuple[type[Rule], ...]
+    rules: tuple[type[CallRule], ...]
+    others: tuple[type[CallRule], ...]
     named: tuple[Role, ...]
 
 
@@ -337,10 +337,12 @@ class Model(ModelView):
 
 @cache
 def _judged(entry_point: EntryPoint) -> Judged:
-    from cuvet.rules import model_rules
+    from cuvet.rules import rules_that_are
+    from cuvet.rules.rule import CallRule
 
     of_library = entry_point.api != "driver"
-    rules = tuple(rule for rule in model_rules() if (rule.libraries or not of_library) and rule.applies_to(entry_point))
+    every = rules_that_are(CallRule)
+    rules = tuple(rule for rule in every if (rule.libraries or not of_library) and rule.applies_to(entry_point))
     return Judged(
         rules=rules,
         others=tuple(rule for rule in rules if not rule.only_for_dead),

@@ -7,8 +7,7 @@ from cuvet.knowledge.cause import Tell
 from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import Example, Source, invalid, runnable, sources, valid
 from cuvet.rules.headings import sections
-from cuvet.rules.rule import Rule
-from cuvet.rules.sources import SourceRule
+from cuvet.rules.rule import Rule, SourceRule
 
 
 def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...] = ()) -> str:

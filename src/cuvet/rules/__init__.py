@@ -11,10 +11,12 @@ from functools import cache
 from importlib import import_module
 from inspect import isabstract
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
+
+R = TypeVar("R", bound="Rule")
 
 _LIFE = "life"
 
@@ -27,7 +29,7 @@ def all_rules() -> tuple[type[Rule], ...]:
 
 @cache
 def model_rules() -> tuple[type[Rule], ...]:
-    """Every rule about calls: those that the model asks."""
+    """Every rule that a running program can break: those for which there is a model."""
     return _imported(path for path in _files() if path.parent.name != "source")
 
 
@@ -35,6 +37,12 @@ def model_rules() -> tuple[type[Rule], ...]:
 def source_rules() -> tuple[type[Rule], ...]:
     """Every rule that only source code shows, in ``rules/source/<what_is_wrong>.py``."""
     return _imported(path for path in _files() if path.parent.name == "source")
+
+
+@cache
+def rules_that_are(sort: type[R]) -> tuple[type[R], ...]:
+    """The rules that are asked on one occasion (``CallRule`` and so on), ordered by code. ``source_rules`` has those of source code."""
+    return tuple(rule for rule in model_rules() if issubclass(rule, sort))
 
 
 def _imported(files: Iterable[Path]) -> tuple[type[Rule], ...]:

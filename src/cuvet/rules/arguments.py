@@ -10,7 +10,7 @@ from cuvet.catalog import driver
 from cuvet.catalog.authored.arguments import ARGUMENTS, Takes
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, ModelView
@@ -20,7 +20,7 @@ _NO_VALUES = ("_MAX", "_MASK")
 _MOST_NAMED = 6
 
 
-class ArgumentRule(Rule):
+class ArgumentRule(CallRule):
     """A rule about numbers that the driver refuses, wherever they are passed."""
 
     stage = Stage.ARGUMENT

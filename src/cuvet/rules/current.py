@@ -10,13 +10,13 @@ from cuvet.catalog.roles import Kind
 from cuvet.model.current import needs_context
 from cuvet.model.objects import Context
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, ModelView, Object
 
 
-class CurrentContextRule(Rule):
+class CurrentContextRule(CallRule):
     """A rule about calls that work in the current context, and fail because of which one that is.
 
     Calls that the CUDA runtime makes are left out: it makes a context current itself and tries again.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.roles import ENDS, INTRODUCES, Kind, Role, Verb
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, ModelView, Object
@@ -122,7 +122,7 @@ def chain(dead: Object) -> tuple[str, ...]:
     return tuple(lines)
 
 
-class LifeRule(Rule):
+class LifeRule(CallRule):
     """A rule about objects of one kind. ``outcomes``, ``undefined`` and ``only_if_failed`` are those of its violations."""
 
     kind: ClassVar[Kind]
@@ -167,6 +167,7 @@ def _ended_by_calls(
 class UseAfterDestroy(LifeRule):
     """A call names an object that an earlier call destroyed."""
 
+    in_source = True
     verbs = USES
 
     @classmethod
@@ -178,6 +179,7 @@ class UseAfterDestroy(LifeRule):
 class DestroyTwice(LifeRule):
     """A call destroys an object that an earlier call destroyed."""
 
+    in_source = True
     verbs = ENDS
     fix = "remove-call"
 
@@ -193,6 +195,7 @@ class ParentGone(LifeRule):
     ``kinds`` are the kinds of roles that may name such an object (a launch takes functions and kernels).
     """
 
+    in_source = True
     verbs = NAMES
     roots: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTEXT})
 
@@ -229,6 +232,7 @@ class NeverCreated(LifeRule):
     A handle may have been made in ways that cannot be seen, so a call that succeeds with it is never reported.
     """
 
+    in_source = True
     verbs: ClassVar[frozenset[Verb]] = NAMES
     undefined = False
     only_if_failed = True

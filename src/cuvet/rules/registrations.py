@@ -12,7 +12,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import HostMemory
 from cuvet.rules.lifecycle import by_reset, chain, place
 from cuvet.rules.mappings import first_hole, mappings, touching
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, ModelView, Object
@@ -58,7 +58,7 @@ class Refusal:
     undefined: bool = False
 
 
-class RegistrationRule(Rule):
+class RegistrationRule(CallRule):
     """A rule about calls of cuMemHostRegister or cuMemHostUnregister that are refused for one reason."""
 
     case: ClassVar[Case]

@@ -1,18 +1,17 @@
 """What a rule is: a precondition of CUDA, with its documentation, evidence and example programs.
 
-A rule says when a call is not allowed (``check``), what the driver then does (``outcomes``), why it is wrong and how to
-fix it. Its VALID and INVALID programs are its tests and its documentation, written as text (``cuvet.rules.examples``). They are Python
+A rule says when a call is not allowed, what the driver then does (``Violation.outcomes``), why it is wrong and what to do instead.
+Its VALID and INVALID programs are its tests and its documentation, written as text (``cuvet.rules.examples``). They are Python
 over the driver API (``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note). Of a rule that
 ``cuvet check`` sees some are source files.
 
-Some things are not known before the call. The analysis asks about them besides ``check``:
+There is a class for each occasion on which a rule is asked:
 
-* ``cuvet.rules.memory.dereferenced_on_host.explain_fault(address, model)``: the violation behind a SIGSEGV at that address, or None.
-* ``cuvet.rules.error.explain_failure(call, outcome, model)``: after ``observe``, for each call that failed; at most one violation. It says
-  under which call a failure is to be counted (``Violation.culprit``), so that all that follows one error is one finding.
-* ``cuvet.rules.device.not_initialised.uninitialised(call, count, model)``: once a process has ended in which cuInit never
-  succeeded, about the ``count`` calls that failed for it, the first of them ``call``.
-* ``cuvet.rules.exit.leak.leaks(model)``: what was never freed; asked for with ``--leaks``, once the process has ended.
+* ``CallRule``: about a call, before it is made.
+* ``FailureRule``: about a call that failed and that breaks no rule itself.
+* ``FaultRule``: about an access of host code that ended the process.
+* ``ExitRule``: about a process that has ended.
+* ``SourceRule``: never while a program runs. ``cuvet check`` alone sees that it is broken.
 """
 
 from __future__ import annotations
@@ -33,7 +32,18 @@ if TYPE_CHECKING:
     from cuvet.model import Call, ModelView, Object
     from cuvet.model.ledger import Total
 
-__all__ = ["ABORT", "CRASH", "Rule", "Violation"]
+__all__ = [
+    "ABORT",
+    "CRASH",
+    "CallRule",
+    "Ended",
+    "ExitRule",
+    "FailureRule",
+    "FaultRule",
+    "Rule",
+    "SourceRule",
+    "Violation",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +91,7 @@ class Violation:
 
 class Rule(ABC):
     """The subclass's docstring has the four fields (``cuvet.fields``) that become its page: what it ``checks``, ``why`` that is wrong, what
-    to use ``instead``, and its ``limits``.
-
-    ``kinds`` and ``verbs`` say at which calls the rule can fire, so that the model asks it about no others: those with a
-    role of one of these kinds, and one of these verbs (None: any). ``entry_points`` names them instead.
-    """
+    to use ``instead``, and its ``limits``."""
 
     code: ClassVar[str]
     name: ClassVar[str]
@@ -99,20 +105,40 @@ class Rule(ABC):
     INVALID: ClassVar[str]
     """Programs that the rule allows, and such that break it, as text (``cuvet.rules.examples``)."""
     kinds: ClassVar[frozenset[Kind] | None] = None
-    verbs: ClassVar[frozenset[Verb] | None] = None
-    entry_points: ClassVar[frozenset[str] | None] = None
+    """The kinds of objects that it is about (None: any)."""
+    in_source: ClassVar[bool] = False
+    """A path through source code can show that it is broken. The others need sizes, flags, order between streams, or what other code
+    did."""
+    about_devices: ClassVar[bool] = False
+    """It depends on which device or context is current."""
+    fix: ClassVar[Literal["remove-call", "check-status"] | None] = None
+    """How ``cuvet check --fix`` fixes what it finds, where that is mechanical and safe."""
     stage: ClassVar[Stage] = Stage.STATE
     """Where it comes among what the driver looks at. What is wrong with the process is reported instead of what else is wrong with the
     call."""
-    fix: ClassVar[Literal["remove-call", "check-status"] | None] = None
-    """How ``cuvet check --fix`` fixes what it finds, where that is mechanical and safe."""
-    libraries: ClassVar[bool] = False
-    """It is about calls of CUDA's libraries too."""
     of_process: ClassVar[bool] = False
     """It is about the state of the process: it is reported once for each."""
     answers: ClassVar[bool] = False
     """It is about what is refused, or is so already. Where that answers the call (``catalog.answers``), it is a note; nothing if a library
     asked."""
+
+    @classmethod
+    def can_succeed(cls, name: str) -> bool:
+        """Whether a call of that entry point is shown to return success although it breaks the rule."""
+        return not succeeding(cls).isdisjoint((name, "*"))
+
+
+class CallRule(Rule):
+    """A rule that a call breaks.
+
+    ``kinds`` and ``verbs`` say at which calls it can fire, so that the model asks it about no others: those with a role of one of these
+    kinds, and one of these verbs (None: any). ``entry_points`` names them instead.
+    """
+
+    verbs: ClassVar[frozenset[Verb] | None] = None
+    entry_points: ClassVar[frozenset[str] | None] = None
+    libraries: ClassVar[bool] = False
+    """It is about calls of CUDA's libraries too."""
     only_for_dead: ClassVar[bool] = False
     """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
 
@@ -127,12 +153,54 @@ class Rule(ABC):
         )
 
     @classmethod
-    def can_succeed(cls, name: str) -> bool:
-        """Whether a call of that entry point is shown to return success although it breaks the rule."""
-        return not succeeding(cls).isdisjoint((name, "*"))
-
-    @classmethod
     @abstractmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         """Yield what is wrong with making ``call`` now. The view has nothing that changes the model, and a test keeps rules from changing
         an object that it tells of."""
+
+
+class FailureRule(Rule):
+    """A rule that explains the failure of a call that breaks no rule itself."""
+
+    asked_first: ClassVar[bool] = False
+    """Before the others, where more than one has an explanation."""
+
+    @classmethod
+    @abstractmethod
+    def explain(cls, call: Call, status: int, model: ModelView) -> Violation | None:
+        """Why the call returned ``status``; None if that has another reason. Asked after the model has observed it. ``Violation.culprit``
+        says under which call a failure is to be counted, so that all that follows one error is one finding."""
+
+
+class FaultRule(Rule):
+    """A rule about memory that host code touches, without a call."""
+
+    @classmethod
+    @abstractmethod
+    def explain(cls, address: int, model: ModelView) -> Violation | None:
+        """The violation behind a SIGSEGV at ``address`` that ended the process; None if the address is not memory of CUDA."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What is known of a process that has ended, beside the model.
+
+    ``refused``: in a process in which cuInit never succeeded, the first call that failed for it, and how many did. ``leaks``: whether
+    the user asks what was never freed.
+    """
+
+    refused: tuple[Call, int] | None = None
+    leaks: bool = False
+
+
+class ExitRule(Rule):
+    """A rule that only the end of a process shows to be broken."""
+
+    @classmethod
+    @abstractmethod
+    def at_exit(cls, model: ModelView, ended: Ended) -> Iterator[Violation]:
+        """Yield what was wrong, each at its ``Violation.culprit``."""
+
+
+class SourceRule(Rule):
+    """A rule that ``cuvet check`` alone applies: no call breaks it, but the text or a path through it does."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuvet.rules.lifecycle import place, written
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 if TYPE_CHECKING:
     from cuvet.model import Call, Context, ModelView
 
 
-class UnfinishedWork(Rule):
+class UnfinishedWork(CallRule):
     """A context ends while nobody has waited for work of its streams. The call itself succeeds."""
 
     @classmethod

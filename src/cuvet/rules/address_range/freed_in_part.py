@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class AddressRangeFreedInPart(Rule):
+class AddressRangeFreedInPart(CallRule):
     """
     checks: A range of addresses is freed (`cuMemAddressFree`) with another size than it was reserved with, or a part of a mapping is
       unmapped (`cuMemUnmap`), and the call fails.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _DESCRIPTORS = {
     "cuArrayCreate": "pAllocateArray",
@@ -16,7 +16,7 @@ _LARGEST = 1 << 17
 """Elements: the largest extent of any array, of the 2D arrays of today's GPUs."""
 
 
-class ArrayImpossibleSize(Rule):
+class ArrayImpossibleSize(CallRule):
     """
     checks: An array is made without a width, or with an extent that no GPU has, and the call fails.
     why: Extents of arrays are counted in elements, and limited by the hardware: 131072 elements in the largest direction. Height and

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import named
 from cuvet.rules.ownership import belongs, living_context
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class ArrayOtherContext(Rule):
+class ArrayOtherContext(CallRule):
     """
     checks: A texture or surface object is made of an array of another context than the current one, and the call fails. Or a texture object
       is made of a mipmapped array of another device.
@@ -25,6 +25,7 @@ class ArrayOtherContext(Rule):
     code = "CV467"
     name = "array-other-context"
     severity = "error"
+    about_devices = True
     summary = "a texture or surface object is made of an array of another context"
     help = "make the context of the array current first"
     entry_points = frozenset({"cuTexObjectCreate", "cuSurfObjectCreate"})

@@ -6,7 +6,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.naming import member
 from cuvet.rules.lifecycle import named, place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _SPARSE, _DEFERRED = 0x40, 0x80
 """CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING"""
@@ -19,7 +19,7 @@ _NEEDS = {
 _DESCRIPTORS = {"cuArray3DCreate": "pAllocateArray", "cuMipmappedArrayCreate": "pMipmappedArrayDesc"}
 
 
-class ArrayWrongKind(Rule):
+class ArrayWrongKind(CallRule):
     """
     checks: Properties are asked for that only sparse arrays or arrays with deferred mapping have, of an array that was made without that
       flag, and the call fails.

@@ -7,10 +7,10 @@ from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureBeginLegacy(Rule):
+class CaptureBeginLegacy(CallRule):
     """
     checks: `cuStreamBeginCapture` is called, and fails, with the legacy default stream (NULL or `CU_STREAM_LEGACY`).
     why: The legacy stream stands for all blocking streams of the context and cannot be captured; the call was measured to return

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureBeginTwice(Rule):
+class CaptureBeginTwice(CallRule):
     """
     checks: `cuStreamBeginCapture` is called, and fails, on a stream that is capturing already.
     why: A stream takes part in one capture at a time; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. The capture goes on

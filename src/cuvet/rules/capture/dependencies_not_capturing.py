@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureDependenciesNotCapturing(Rule):
+class CaptureDependenciesNotCapturing(CallRule):
     """
     checks: `cuStreamUpdateCaptureDependencies` is called, and fails, on a stream that is not capturing.
     why: Only a capture has dependencies that the next captured work gets. The call returns CUDA_ERROR_ILLEGAL_STATE.

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureEndNotBegun(Rule):
+class CaptureEndNotBegun(CallRule):
     """
     checks: `cuStreamEndCapture` is called, and fails, on a stream that is not capturing.
     why: There is no capture to end; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the capture could not be begun, or

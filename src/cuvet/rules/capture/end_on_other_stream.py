@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureEndOnOtherStream(Rule):
+class CaptureEndOnOtherStream(CallRule):
     """
     checks: A capture is ended on a stream that joined it, and the call fails.
     why: `cuStreamEndCapture` must be called on the stream on which the capture was begun; the call returns

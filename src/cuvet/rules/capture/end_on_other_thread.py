@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, RELAXED, begun, streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureEndOnOtherThread(Rule):
+class CaptureEndOnOtherThread(CallRule):
     """
     checks: A capture is ended on another thread than the one that began it, and was not begun in relaxed mode.
     why: The capture restricts what its thread may do, so it must end there. The call returns

@@ -9,10 +9,10 @@ from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureEventWait(Rule):
+class CaptureEventWait(CallRule):
     """
     checks:
       The host waits for, or queries, an event that was last recorded in a capturing stream, or asks for the time between it and another.

@@ -6,10 +6,10 @@ from cuvet.model import Call, ModelView
 from cuvet.rules.capturing import begun
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureFreeOutsideMemory(Rule):
+class CaptureFreeOutsideMemory(CallRule):
     """
     checks: Memory that was allocated outside of the capture is freed with `cuMemFreeAsync` on a capturing stream, and the call fails.
     why: The free becomes a node of the graph, and such a node can only free what a node of a graph allocates. The call was measured to

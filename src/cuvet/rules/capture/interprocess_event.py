@@ -8,10 +8,10 @@ from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.model.transitions.event import EXTERNAL
 from cuvet.rules.capturing import begun
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureInterprocessEvent(Rule):
+class CaptureInterprocessEvent(CallRule):
     """
     checks:
       An event that was created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the call

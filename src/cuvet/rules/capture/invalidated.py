@@ -9,10 +9,10 @@ from cuvet.model.capturing import ABOUT_CAPTURE, NOT_CAPTURABLE
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
 from cuvet.rules.lifecycle import place, written
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureInvalidated(Rule):
+class CaptureInvalidated(CallRule):
     """
     checks: A stream is used, or its capture ended, after an earlier call invalidated the capture.
     why: The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on work on the

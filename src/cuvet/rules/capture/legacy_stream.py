@@ -7,10 +7,10 @@ from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureLegacyStream(Rule):
+class CaptureLegacyStream(CallRule):
     """
     checks:
       The legacy default stream is used, be it only to ask for its flags, or a synchronous copy or set is made, and the call fails, while

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureMerge(Rule):
+class CaptureMerge(CallRule):
     """
     checks: A capturing stream is made to wait for an event of another capture that is still going on, and the call fails.
     why: The two captures make two graphs, and no dependency can lead from one to the other. The call returns

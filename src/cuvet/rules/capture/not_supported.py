@@ -7,10 +7,10 @@ from cuvet.model import Call, ModelView
 from cuvet.model.capturing import NOT_CAPTURABLE
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureNotSupported(Rule):
+class CaptureNotSupported(CallRule):
     """
     checks: A call that cannot be captured is made on a capturing stream, and fails: a graph is launched or uploaded there, a callback added
       with `cuStreamAddCallback`, memory attached or prefetched, or copied with `cuMemcpyPeerAsync`, or the stream's flags, id or device

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureUnjoined(Rule):
+class CaptureUnjoined(CallRule):
     """
     checks: A capture is ended, and the call fails, while a stream that joined it has captured work that the first stream has not been made
       to wait for.

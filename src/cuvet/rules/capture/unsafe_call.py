@@ -9,10 +9,10 @@ from cuvet.model.capturing import implied, is_unsafe, of_named
 from cuvet.model.objects import Event
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import MODES, begun
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureUnsafeCall(Rule):
+class CaptureUnsafeCall(CallRule):
     """
     checks: A call that is potentially unsafe is made, and fails, while a capture forbids such calls: a capture of this thread that was not
       begun in relaxed mode, or one of another thread that was begun in global mode. Potentially unsafe are:

@@ -8,10 +8,10 @@ from cuvet.model import Call, ModelView
 from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 from cuvet.model.precedence import Stage
 from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureWait(Rule):
+class CaptureWait(CallRule):
     """
     checks:
       The host waits for, or queries, a stream that is capturing, or the context of such a stream; or an event is recorded on, or awaited

@@ -7,10 +7,10 @@ from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class CaptureWaitForInvalidated(Rule):
+class CaptureWaitForInvalidated(CallRule):
     """
     checks: A stream is made to wait for an event that was last recorded in a capture which is invalidated and not yet
       ended, and the call fails.

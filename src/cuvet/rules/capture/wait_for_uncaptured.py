@@ -7,12 +7,12 @@ from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.capturing import begun
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _WAIT_EXTERNAL = 1
 
 
-class CaptureWaitForUncaptured(Rule):
+class CaptureWaitForUncaptured(CallRule):
     """
     checks: A capturing stream is made to wait for an event that was recorded outside of any capture, and the call fails.
     why: Captured work would depend on work that is not captured, which a graph cannot hold. The call returns

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ContextDestroyGreen(Rule):
+class ContextDestroyGreen(CallRule):
     """
     checks: `cuCtxDestroy` is called with the context that `cuCtxFromGreenCtx` made of a green context.
     why: That context belongs to the green context and ends with it. The call was measured to return

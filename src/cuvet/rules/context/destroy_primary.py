@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ContextDestroyPrimary(Rule):
+class ContextDestroyPrimary(CallRule):
     """
     checks: `cuCtxDestroy` is called with the primary context of a device.
     why: The primary context is shared and counted, and belongs to nobody alone. The call was measured to return

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import place
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ContextPeerEnabledTwice(Rule):
+class ContextPeerEnabledTwice(CallRule):
     """
     checks: Peer access is enabled again that an earlier call enabled, and the call fails.
     why: Access is enabled for all memory of the peer context, once. A second call returns

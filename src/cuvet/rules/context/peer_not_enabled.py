@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ContextPeerNotEnabled(Rule):
+class ContextPeerNotEnabled(CallRule):
     """
     checks: Peer access is disabled that was not enabled, and the call fails.
     why: Peer access is enabled from the current context to its peer, one way only. Disabling it from another context, or the other

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.peers import peers
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ContextPeerSameDevice(Rule):
+class ContextPeerSameDevice(CallRule):
     """
     checks: Peer access is enabled to a context of the same device: usually to the current context itself.
     why: Peer access lets one device reach the memory of another. Within a device there is nothing to enable, and the driver returns

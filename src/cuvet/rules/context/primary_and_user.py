@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.ownership import living_context, primary_and_user, role_of, stream_and_context
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _RECORD_EXTERNAL = 1
 
 
-class ContextPrimaryAndUser(Rule):
+class ContextPrimaryAndUser(CallRule):
     """
     checks: An event of the primary context is recorded on a stream of a context that `cuCtxCreate` made on the same device, or the
       other way round, and the call fails.

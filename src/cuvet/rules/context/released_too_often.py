@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ContextReleasedTooOften(Rule):
+class ContextReleasedTooOften(CallRule):
     """
     checks: `cuDevicePrimaryCtxRelease` is called, and fails, more often than the primary context was retained.
     why: The context ended with the last release that had a retain of its own; this one has none, and returns

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from cuvet.catalog import status_name
 from cuvet.catalog.results import NOT_INITIALIZED
-from cuvet.model import Call, ModelView
+from cuvet.model import ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import Ended, ExitRule, Violation
 
 
-class DeviceNotInitialised(Rule):
+class DeviceNotInitialised(ExitRule):
     """
     checks: Calls of the driver fail in a process in which cuInit was never called, or failed.
     why: All other functions of the driver need it, and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it by itself;
@@ -27,7 +27,6 @@ class DeviceNotInitialised(Rule):
     of_process = True
     summary = "the driver is called without cuInit"
     help = "call cuInit(0) first, and look at its status"
-    entry_points = frozenset()
     evidence = """
     measured: calls before cuInit: CUDA_ERROR_NOT_INITIALIZED (context_not_initialised)
     documented: initialises the driver API, and must be called before any other of its functions; without it they return
@@ -56,17 +55,16 @@ cu.cuMemAlloc(64)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        return iter(())
-
-
-def uninitialised(first: Call, count: int, model: ModelView) -> Violation:
-    """What to say of ``count`` calls, the first of them ``first``, that failed in a process without a successful cuInit."""
-    message, because = "cuInit was never called", []
-    if model.not_initialised_by is not None:
-        tried, status = model.not_initialised_by
-        message = f"cuInit failed with {status_name('driver', status)} ({status})"
-        because.append(f"cuInit was called by {place(tried)}")
-    calls = "this call" if count == 1 else f"this call and {count - 1:,} more"
-    because.append(f"{calls} returned CUDA_ERROR_NOT_INITIALIZED")
-    return Violation(DeviceNotInitialised, message, because=tuple(because), outcomes=(NOT_INITIALIZED,))
+    def at_exit(cls, model: ModelView, ended: Ended) -> Iterator[Violation]:
+        """What to say of the calls that failed in a process without a successful cuInit."""
+        if ended.refused is None:
+            return
+        first, count = ended.refused
+        message, because = "cuInit was never called", []
+        if model.not_initialised_by is not None:
+            tried, status = model.not_initialised_by
+            message = f"cuInit failed with {status_name('driver', status)} ({status})"
+            because.append(f"cuInit was called by {place(tried)}")
+        calls = "this call" if count == 1 else f"this call and {count - 1:,} more"
+        because.append(f"{calls} returned CUDA_ERROR_NOT_INITIALIZED")
+        yield Violation(cls, message, because=tuple(because), outcomes=(NOT_INITIALIZED,), culprit=first)

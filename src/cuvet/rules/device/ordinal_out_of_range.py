@@ -7,7 +7,7 @@ from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
 from cuvet.rules.arguments import passed
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _ORDINALS = {"cuDeviceGet": "ordinal"}
 _INVALID_DEVICE, _INVALID_VALUE = 101, 1
@@ -38,7 +38,7 @@ _DEVICE = 1
 """CU_MEM_LOCATION_TYPE_DEVICE"""
 
 
-class DeviceOrdinalOutOfRange(Rule):
+class DeviceOrdinalOutOfRange(CallRule):
     """
     checks: A call that fails names a device that does not exist: a number below 0, or not below the number of devices.
     why: Devices are numbered from 0 in each process, as CUDA_VISIBLE_DEVICES lets it see them: with CUDA_VISIBLE_DEVICES=3 the one

@@ -7,10 +7,10 @@ from cuvet.model import Call, ModelView
 from cuvet.model.library import makes_handle
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class DeviceUseAfterFork(Rule):
+class DeviceUseAfterFork(CallRule):
     """
     checks: A process calls CUDA, and the call fails, after its parent had initialised CUDA and then forked it.
     why: The state of the driver and its threads do not survive `fork`. The child has handles that name nothing, and cannot

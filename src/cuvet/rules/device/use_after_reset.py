@@ -6,7 +6,7 @@ from cuvet.catalog.roles import ENDS, Kind, Role, Verb
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import NAMES, by_reset, chain, ending
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 _OUTCOMES = {
     (Kind.STREAM, True): (400, 201, CRASH),
@@ -31,7 +31,7 @@ _OF_HOST_MEMORY = {Verb.FREES: (1,), Verb.UNREGISTERS: (713,)}
 _DONE = {Verb.DESTROYS: "destroyed", Verb.FREES: "freed", Verb.UNREGISTERS: "unregistered"}
 
 
-class DeviceUseAfterReset(Rule):
+class DeviceUseAfterReset(CallRule):
     """
     checks: A call uses, frees or destroys something from before a reset of the device (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`).
     why: The reset destroyed it. What the stale handle does varies from run to run: streams were measured to return
@@ -46,6 +46,7 @@ class DeviceUseAfterReset(Rule):
     code = "CV120"
     name = "device-use-after-reset"
     severity = "error"
+    in_source = True
     stage = Stage.HANDLE
     summary = "something from before a device reset is used"
     help = "free and destroy everything before the reset, or leave the reset out"

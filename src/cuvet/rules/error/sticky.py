@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, Context, ModelView
 from cuvet.model.library import needs_cuda
 from cuvet.rules.launches import told
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import FailureRule, Violation
 
 _CAUSES = {
     226: "an error that the GPU contained",
@@ -28,7 +26,7 @@ _CAUSES = {
 _DEVICE_UNAVAILABLE = 46
 
 
-class ErrorSticky(Rule):
+class ErrorSticky(FailureRule):
     """
     checks: A call returns an error of work that ran before on the device, and from then on every call in the same context
       returns it: an illegal address, a failed assertion, an exception in a kernel. All of them are reported as one
@@ -53,7 +51,6 @@ class ErrorSticky(Rule):
         "look first at the launches that are named with an argument; CUDA_LAUNCH_BLOCKING=1 makes the error show at "
         "its launch, and compute-sanitizer names the access; the calls that follow are not at fault"
     )
-    entry_points = frozenset()
     evidence = """
     measured: after an illegal address every call in the context returns 700; after a trap every call returns 719
       (sticky_error, sticky_then_calls, sticky_with_objects, oob_write, trap_kernel)
@@ -107,20 +104,13 @@ cu.cuCtxSynchronize()  # error: [error-sticky]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        return iter(())
-
-
-def explain_sticky(call: Call, status: int, model: ModelView) -> Violation | None:
-    """The violation to count a failure under, if it is the echo of an error on the device."""
-    context = _lost_context(call, status, model)
-    return None if context is None else _echo(context, model)
-
-
-def explain_lost_context(call: Call, model: ModelView) -> Violation | None:
-    """The violation to count a library's failure under, if the library works in the current context and that is lost."""
-    context = model.current_context(call)
-    return _echo(context, model) if context is not None and needs_cuda(call.entry_point) else None
+    def explain(cls, call: Call, status: int, model: ModelView) -> Violation | None:
+        """The violation to count a failure under, if it is the echo of an error on the device."""
+        if call.entry_point.api == "driver":
+            context = _lost_context(call, status, model)
+        else:  # the library works in the current context, and that is lost
+            context = model.current_context(call) if needs_cuda(call.entry_point) else None
+        return None if context is None else _echo(context, model)
 
 
 def _echo(context: Context, model: ModelView) -> Violation | None:

@@ -8,12 +8,12 @@ from cuvet.catalog.roles import MAKES, Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import NAMES, place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _MAKES = MAKES | {Verb.RETURNS, Verb.LOADS}
 
 
-class ErrorUnchecked(Rule):
+class ErrorUnchecked(CallRule):
     """
     checks: A call fails because it is given nothing, or no object of this process, and the call before it that was to make
       the object had failed. The finding is at that first call.

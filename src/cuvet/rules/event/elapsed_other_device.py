@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class EventElapsedOtherDevice(Rule):
+class EventElapsedOtherDevice(CallRule):
     """
     checks: The elapsed time between events of two devices is asked for.
     why: The clocks of two devices are not compared: the call returns CUDA_ERROR_INVALID_HANDLE.
@@ -19,6 +19,8 @@ class EventElapsedOtherDevice(Rule):
     code = "CV309"
     name = "event-elapsed-other-device"
     severity = "error"
+    about_devices = True
+    in_source = True
     summary = "the time between events of two devices is asked for"
     help = "measure with two events of the same device"
     entry_points = frozenset({"cuEventElapsedTime"})

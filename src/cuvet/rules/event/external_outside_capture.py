@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _EXTERNAL = 1
 _FLAGS = {"cuStreamWaitEvent": "Flags", "cuEventRecordWithFlags": "flags"}
 
 
-class EventExternalOutsideCapture(Rule):
+class EventExternalOutsideCapture(CallRule):
     """
     checks: `CU_EVENT_WAIT_EXTERNAL` or `CU_EVENT_RECORD_EXTERNAL` is given for a stream that is not capturing.
     why: The flag asks for an event node in the graph that is being captured. Without a capture there is no such graph: the call returns

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, Context, ModelView, Object
 from cuvet.model.objects import Event
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class EventInterprocessOtherContext(Rule):
+class EventInterprocessOtherContext(CallRule):
     """
     checks: A stream of one context waits (`cuStreamWaitEvent`) for an event of another that was created with `CU_EVENT_INTERPROCESS`:
       of another device, or of a second context of the same device. Or all streams of a context do (`cuCtxWaitEvent`).
@@ -25,6 +25,7 @@ class EventInterprocessOtherContext(Rule):
     code = "CV312"
     name = "event-interprocess-other-context"
     severity = "error"
+    about_devices = True
     summary = "a stream waits for an interprocess event of another context"
     help = "let the stream wait for an ordinary event, recorded beside the shared one"
     kinds = frozenset({Kind.EVENT})

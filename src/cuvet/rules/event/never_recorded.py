@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class EventNeverRecorded(Rule):
+class EventNeverRecorded(CallRule):
     """
     checks: The elapsed time between two events is asked for, of which one was never recorded.
     why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class EventNotInterprocess(Rule):
+class EventNotInterprocess(CallRule):
     """
     checks: A handle for other processes is asked for (`cuIpcGetEventHandle`), and not given, of an event that was created without
       `CU_EVENT_INTERPROCESS`.

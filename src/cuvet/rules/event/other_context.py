@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, Context, ModelView, Object
 from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _RECORD_EXTERNAL = 1
 
 
-class EventOtherContext(Rule):
+class EventOtherContext(CallRule):
     """
     checks: An event is recorded on a stream of another context, or on all streams of it (`cuCtxRecordEvent`): another device, or a second
       context of the same device. The streams of a green context are the primary context's of its device.
@@ -24,6 +24,8 @@ class EventOtherContext(Rule):
     code = "CV306"
     name = "event-other-context"
     severity = "error"
+    about_devices = True
+    in_source = True
     summary = "an event is recorded on a stream of another context"
     help = "create the event while the context (or device) of the stream is current"
     kinds = frozenset({Kind.EVENT})

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class EventTimingDisabled(Rule):
+class EventTimingDisabled(CallRule):
     """
     checks: The elapsed time of an event is asked for that was created with `CU_EVENT_DISABLE_TIMING` (`cudaEventDisableTiming`).
     why: Such an event keeps no time, and the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work are often created
@@ -21,6 +21,7 @@ class EventTimingDisabled(Rule):
     code = "CV307"
     name = "event-timing-disabled"
     severity = "error"
+    in_source = True
     summary = "the elapsed time of an event without timing is asked for"
     help = "create the event without CU_EVENT_DISABLE_TIMING (cudaEventDisableTiming)"
     entry_points = frozenset({"cuEventElapsedTime"})

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cuvet.catalog.results import DEINITIALIZED
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import FailureRule, Violation
 
 _EFFECTS = frozenset(
     {
@@ -29,7 +27,7 @@ _RUNTIME_OWN = frozenset({Kind.MODULE, Kind.LIBRARY})
 """What NVIDIA's runtime itself unloads while the process exits."""
 
 
-class ExitCallAfterShutdown(Rule):
+class ExitCallAfterShutdown(FailureRule):
     """
     checks: A call that creates, frees or uses something is made after the driver has shut down: from a destructor of a
       static object, or from a function given to ``atexit`` before CUDA was initialised.
@@ -46,7 +44,6 @@ class ExitCallAfterShutdown(Rule):
     stage = Stage.PROCESS
     summary = "CUDA is called after the driver has shut down"
     help = "end CUDA objects before main returns, not in destructors of static objects"
-    entry_points = frozenset()
     evidence = """
     measured: calls from a static destructor and from an early atexit function return CUDA_ERROR_DEINITIALIZED
       (exit_static_destructor, exit_atexit_registered_first)
@@ -78,18 +75,12 @@ library.exit(0)
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        return iter(())
-
-
-def explain_shutdown(call: Call, status: int) -> Violation | None:
-    """The violation of a call that failed because the driver has shut down; None if it failed otherwise, or is the runtime's own."""
-    if status != DEINITIALIZED:
-        return None
-    if not any(role.verb in _EFFECTS and role.kind not in _RUNTIME_OWN for role in call.entry_point.roles):
-        return None
-    return Violation(
-        rule=ExitCallAfterShutdown,
-        message="this call is made after the driver has shut down",
-        outcomes=(DEINITIALIZED,),
-    )
+    def explain(cls, call: Call, status: int, model: ModelView) -> Violation | None:
+        """The violation of a driver call that failed because the driver has shut down; None of what is the runtime's own."""
+        if status != DEINITIALIZED or call.entry_point.api != "driver":
+            return None
+        if not any(role.verb in _EFFECTS and role.kind not in _RUNTIME_OWN for role in call.entry_point.roles):
+            return None
+        return Violation(
+            rule=cls, message="this call is made after the driver has shut down", outcomes=(DEINITIALIZED,)
+        )

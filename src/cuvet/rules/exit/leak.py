@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.kinds import OWNED
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Allocation, Call, HostMemory, MemoryPool, ModelView, Object, Stream
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import Ended, ExitRule, Violation
 
 
-class LeakedAtExit(Rule):
+class LeakedAtExit(ExitRule):
     """
     checks: With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and
       never ended, by the place where they were made.
@@ -25,7 +25,7 @@ class LeakedAtExit(Rule):
     severity = "note"
     summary = "an object was never freed or destroyed"
     help = "free it when its last user is done"
-    entry_points = frozenset()
+    in_source = True
     evidence = """
     measured: compute-sanitizer --leak-check full reports the same allocations as leaked (ctx_destroy_then_use,
       free_interior)
@@ -107,25 +107,21 @@ if __name__ == "__main__":
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        return iter(())
+    def at_exit(cls, model: ModelView, ended: Ended) -> Iterator[Violation]:
+        """What is left, each at the call that made it."""
+        for found in left(model) if ended.leaks else ():
+            yield Violation(
+                rule=cls,
+                message=f"{found.name} was never {_ended(found)}{_size(found)}",
+                objects=(found,),
+                culprit=found.created_by,
+            )
 
 
 def left(model: ModelView) -> Iterator[Object]:
     """What is alive at the end of the process and was the program's to end; each has the call that made it."""
     for kind in sorted(OWNED):
         yield from (found for found in model.objects(kind) if found.created_by is not None and not _given(found))
-
-
-def leaks(model: ModelView) -> Iterator[Violation]:
-    """What is left at the end of the process, each at the call that made it."""
-    for found in left(model):
-        yield Violation(
-            rule=LeakedAtExit,
-            message=f"{found.name} was never {_ended(found)}{_size(found)}",
-            objects=(found,),
-            culprit=found.created_by,
-        )
 
 
 def _given(found: Object) -> bool:

@@ -6,10 +6,10 @@ from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.ownership import belongs, module_context, role_of, stream_and_context
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class FunctionOtherContext(Rule):
+class FunctionOtherContext(CallRule):
     """
     checks: A function (`CUfunction`) is launched, and the launch fails, while another context is current than the one its module was
       loaded in, on a stream that is not of that one either.
@@ -23,6 +23,7 @@ class FunctionOtherContext(Rule):
     code = "CV616"
     name = "function-other-context"
     severity = "error"
+    about_devices = True
     summary = "a function is launched in another context than its module's"
     help = "load the module in each context, or use a library (cuLibraryLoadData), whose kernels run in all of them"
     kinds = FUNCTIONS

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Graph
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class GraphChildOfItself(Rule):
+class GraphChildOfItself(CallRule):
     """
     checks: A graph is added to itself as a child (`cuGraphAddChildGraphNode`).
     why: The call clones the child into the new node, and the new node is part of that child. It was recorded to die of SIGSEGV inside the

@@ -8,10 +8,10 @@ from cuvet.model.naming import member
 from cuvet.model.nodes import CONDITIONAL, node_type
 from cuvet.model.objects import Graph
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class GraphConditionUnused(Rule):
+class GraphConditionUnused(CallRule):
     """
     checks: A graph is instantiated, and the call fails, for which a condition was made (`cuGraphConditionalHandleCreate`) that no
       conditional node has: none was added for it, or it was destroyed.

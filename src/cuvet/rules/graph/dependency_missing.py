@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class GraphDependencyMissing(Rule):
+class GraphDependencyMissing(CallRule):
     """
     checks: `cuGraphRemoveDependencies` removes an edge between two nodes that no edge joins, and fails.
     why: There is no such edge: it was never added, was removed before, or goes the other way round. The driver returns

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.nodes import depends, edges_named, was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class GraphDependencyTwice(Rule):
+class GraphDependencyTwice(CallRule):
     """
     checks: `cuGraphAddDependencies` adds an edge between two nodes that are joined by it already, and fails.
     why: The edge may have been given to the call that added the second node (`dependencies`), or to an earlier call.

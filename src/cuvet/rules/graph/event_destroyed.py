@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event, Graph, GraphExec
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class GraphEventDestroyed(Rule):
+class GraphEventDestroyed(CallRule):
     """
     checks: A graph is instantiated, or an executable graph launched, of which a node records or waits for an event that was destroyed.
     why: The graph does not keep the event alive, and the driver still uses it when it builds the executable graph and when it launches it.

@@ -6,7 +6,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.objects import Graph, GraphExec
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _PARAMETERS = {
     "cuGraphClone": "originalGraph",
@@ -17,7 +17,7 @@ _PARAMETERS = {
 }
 
 
-class GraphNotCopyable(Rule):
+class GraphNotCopyable(CallRule):
     """
     checks: A graph that allocates or frees memory, or has a conditional node, is cloned, added to another graph as a child, or instantiated
       while an executable graph of it exists, or a clone that was made before it got its conditional node, and the call fails.

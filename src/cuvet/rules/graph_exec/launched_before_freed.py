@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import GraphExec
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class GraphExecLaunchedBeforeFreed(Rule):
+class GraphExecLaunchedBeforeFreed(CallRule):
     """
     checks: An executable graph that allocates memory, and does not free it, is launched again, and the launch fails.
     why: Its memory is still allocated from the launch before, and there is only one of it. The launch returns CUDA_ERROR_INVALID_VALUE.

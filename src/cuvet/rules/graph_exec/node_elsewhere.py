@@ -8,10 +8,10 @@ from cuvet.model import Call, ModelView
 from cuvet.model.nodes import refusal
 from cuvet.model.objects import GraphExec
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class GraphExecNodeElsewhere(Rule):
+class GraphExecNodeElsewhere(CallRule):
     """
     checks:
       Parameters of a node of an executable graph are set, or it is switched on or off or asked whether it is, and the call fails, with a

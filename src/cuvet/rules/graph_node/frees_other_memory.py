@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Graph
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class GraphNodeFreesOtherMemory(Rule):
+class GraphNodeFreesOtherMemory(CallRule):
     """
     checks: A node is added that is to free memory that no graph allocates, or that a node of this graph frees already, and the call fails.
     why: Such a node can only free what a node of a graph allocates, and each graph frees it at most once. The driver returns

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.nodes import was_added
 from cuvet.model.objects import Graph
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class GraphNodeNotCloned(Rule):
+class GraphNodeNotCloned(CallRule):
     """
     checks: A node is looked for (`cuGraphNodeFindInClone`), and the call fails, in a graph that is no clone of the node's graph.
     why: Only a clone knows which of its nodes stands for which of the original. The call returns CUDA_ERROR_INVALID_VALUE.

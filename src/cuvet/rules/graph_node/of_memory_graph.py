@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Graph
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class GraphNodeOfMemoryGraph(Rule):
+class GraphNodeOfMemoryGraph(CallRule):
     """
     checks: A node is destroyed, or a dependency removed, and the call fails, in a graph that allocates or frees memory: it has such
       nodes, or was captured while `cuMemAllocAsync` or `cuMemFreeAsync` was called on a stream of the

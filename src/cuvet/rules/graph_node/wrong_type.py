@@ -7,14 +7,14 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.nodes import node_type, refusal, type_in_name, was_added
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _SWITCHED = frozenset({0, 1, 2})
 """CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY and CU_GRAPH_NODE_TYPE_MEMSET: what can be switched on and off."""
 _SWITCHES = frozenset({"cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled"})
 
 
-class GraphNodeWrongType(Rule):
+class GraphNodeWrongType(CallRule):
     """
     checks: A call that is for graph nodes of one type is given a node of another, and fails: the parameters of a kernel are asked of an
       empty node, a host node is switched off.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import accesses
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class HostMemoryCopyPastRegistration(Rule):
+class HostMemoryCopyPastRegistration(CallRule):
     """
     checks: A copy to or from the host starts in registered memory, reaches past the end of the registration, and fails.
     why: The driver takes a host address that is registered for an address in that registration, and refuses copies that leave it with

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class HostMemoryNotPinned(Rule):
+class HostMemoryNotPinned(CallRule):
     """
     checks: The device address of host memory is asked for that is neither allocated as pinned memory nor registered,
       or not any more, and the call fails.

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import FILES
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ImageFileNotFound(Rule):
+class ImageFileNotFound(CallRule):
     """
     checks: The file named in a load does not exist or cannot be opened. Often the text of the image is passed where its
       file name is wanted.

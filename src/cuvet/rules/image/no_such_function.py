@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.code import code_of
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (Kind.LIBRARY, "library")}
 """What has the function, and the parameter that names it."""
 
 
-class ImageNoSuchFunction(Rule):
+class ImageNoSuchFunction(CallRule):
     """
     checks: A function of a module, or a kernel of a library, is asked for by a name that the image does not have.
     why: The name in the image is the mangled one, unless the kernel is `extern "C"`. A template that nothing

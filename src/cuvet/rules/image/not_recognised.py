@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ImageNotRecognised(Rule):
+class ImageNotRecognised(CallRule):
     """
     checks: The bytes given to a load that fails are neither cubin, fatbin nor PTX: text that is no PTX, zeros, an ELF file
       for the CPU.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.model.code import text_of
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ImagePtxNotCompiled(Rule):
+class ImagePtxNotCompiled(CallRule):
     """
     checks: PTX is loaded that the driver's compiler refuses: an error in the text, or a target above the GPU.
     why: Nothing is loaded, and later calls have no function to launch.

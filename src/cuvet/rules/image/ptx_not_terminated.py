@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class ImagePtxNotTerminated(Rule):
+class ImagePtxNotTerminated(CallRule):
     """
     checks: PTX is given to a load without a NUL after its last character.
     why: The driver takes PTX as a C string and reads on behind it: into whatever follows, or until the process dies.

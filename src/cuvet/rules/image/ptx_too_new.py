@@ -6,10 +6,10 @@ from cuvet.image.compatibility import driver_of_number, newest_ptx, version
 from cuvet.image.verdicts import ptx_too_new
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ImagePtxTooNew(Rule):
+class ImagePtxTooNew(CallRule):
     """
     checks: PTX is loaded whose `.version` the driver does not take.
     why: A driver compiles PTX up to the version of its own CUDA release. A newer toolkit writes newer PTX, also for old

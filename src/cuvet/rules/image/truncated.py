@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ImageTruncated(Rule):
+class ImageTruncated(CallRule):
     """
     checks: The image given to a load that fails is a cubin or fatbin that says it is longer than it is, or an ELF header
       without contents.

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import BYTES, FILES, image_of, refusal, verdict_on
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ImageWrongGpu(Rule):
+class ImageWrongGpu(CallRule):
     """
     checks: A cubin or fatbin is loaded that has no machine code for the GPU, and no PTX that the driver could compile for
       it.

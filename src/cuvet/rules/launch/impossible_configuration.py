@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cuvet.catalog import driver
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _GRID = (2**31 - 1, 65535, 65535)
 _BLOCK = (1024, 1024, 64)
@@ -15,7 +15,7 @@ _SHARED = 48 * 1024
 _DIMENSIONS = ("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ", "sharedMemBytes")
 
 
-class LaunchImpossibleConfiguration(Rule):
+class LaunchImpossibleConfiguration(CallRule):
     """
     checks: A kernel is launched with a grid or block that no device has: a dimension of zero, a dimension above its limit,
       more than 1024 threads in a block; or with more than 48 KiB of dynamic shared memory where that fails.

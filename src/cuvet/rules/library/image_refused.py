@@ -6,13 +6,13 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.images import image_of, verdict_on
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _REFUSALS = (0, 200, 209, 218, 222)
 """What the call may return where the image is not known: success, or a status that is about images."""
 
 
-class LibraryImageRefused(Rule):
+class LibraryImageRefused(CallRule):
     """
     checks: A kernel or a variable is asked for of a library whose image the driver cannot use, and the call fails.
     why: `cuLibraryLoadData` returns no error for an image that the driver cannot use: with lazy loading, which is the default, the image is

@@ -8,12 +8,12 @@ from cuvet.model import Call, ModelView
 from cuvet.model.library import stream_named
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.UNLESS_CHANGED)
 
 
-class LibraryHandleChangedInUse(Rule):
+class LibraryHandleChangedInUse(CallRule):
     """
     checks:
       A thread destroys a cuBLAS or cuSPARSE handle, or gives it another stream or workspace, while another thread is inside a call with it.

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 from cuvet.catalog import status_name
@@ -11,7 +10,7 @@ from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import returned
 from cuvet.rules.lifecycle import place
 from cuvet.rules.memory.exhausted import explain_exhausted
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import FailureRule, Violation
 
 _PLANS = "cufftMakePlan"
 _OF_ARGUMENTS = re.compile(r"BAD_PARAM|INVALID|TYPE_ERROR|OUT_OF_RANGE|Invalid|UNALIGNED")
@@ -23,7 +22,7 @@ _HARMLESS = frozenset({500, 801})
 """CUDA_ERROR_NOT_FOUND and CUDA_ERROR_NOT_SUPPORTED: libraries ask for what need not be there."""
 
 
-class LibraryHandleCreationFailed(Rule):
+class LibraryHandleCreationFailed(FailureRule):
     """
     checks: A library cannot make its handle or plan: `CUDNN_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED` and their siblings. The
       finding says what went before: the driver call inside that failed and why, a context that was lost earlier, what holds the GPU's
@@ -37,12 +36,12 @@ class LibraryHandleCreationFailed(Rule):
     """
 
     code = "CV966"
+    asked_first = True
     name = "library-handle-creation-failed"
     severity = "warning"
     summary = "a library could not make its handle or plan"
     help = "fix the reason that is named; if no driver call failed, run cuvet doctor: it looks at the library's files"
     libraries = True
-    entry_points = frozenset()
     evidence = """
     measured: no visible device: cudnnCreate returned CUDNN_STATUS_NOT_INITIALIZED (cudnn_no_visible_device)
     measured: after an illegal address: cudnnCreate returned CUDNN_STATUS_INTERNAL_ERROR
@@ -74,33 +73,31 @@ cu.cudnn.cudnnCreate()  # warning: [library-handle-creation-failed]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        return iter(())
-
-
-def explain_creation(call: Call, status: int, model: ModelView) -> Violation | None:
-    """Why a library's call failed that was to make a handle or plan. None of other calls, and if its arguments may be why."""
-    kind = kind_not_made(call, status)
-    if kind is None:
-        return None
-    wanted = f"the {kind.noun} was not made: {returned(call, status)}"
-    inside = _failed_inside(call, model)
-    lost = model.sticky_error(call)
-    if lost is not None:
-        first, error = lost
-        name = status_name("driver", error)
-        return _violation(f"{wanted}; the context was lost before, to {name}", f"{name} first showed in {place(first)}")
-    if inside is None:
-        return _violation(wanted, "no call to the driver failed while it was made")
-    inner, error = inside
-    what = f"{inner.name} returned {status_name('driver', error)} ({error}) while it was made"
-    if error in _NO_DEVICE:
-        return _violation(f"{wanted}; there is no GPU that this process may use", what)
-    exhausted = explain_exhausted(inner, error, model) if error == _OUT_OF_MEMORY else None
-    if exhausted is not None:
-        found = _violation(f"{wanted}; {exhausted.message}", what, *exhausted.because)
-        return replace(found, held=exhausted.held)
-    return _violation(f"{wanted}; {inner.name} failed", what)
+    def explain(cls, call: Call, status: int, model: ModelView) -> Violation | None:
+        """Why a library's call failed that was to make a handle or plan. None of other calls, and if its arguments may be why."""
+        kind = None if call.entry_point.api == "driver" else kind_not_made(call, status)
+        if kind is None:
+            return None
+        wanted = f"the {kind.noun} was not made: {returned(call, status)}"
+        inside = _failed_inside(call, model)
+        lost = model.sticky_error(call)
+        if lost is not None:
+            first, error = lost
+            name = status_name("driver", error)
+            return _violation(
+                f"{wanted}; the context was lost before, to {name}", f"{name} first showed in {place(first)}"
+            )
+        if inside is None:
+            return _violation(wanted, "no call to the driver failed while it was made")
+        inner, error = inside
+        what = f"{inner.name} returned {status_name('driver', error)} ({error}) while it was made"
+        if error in _NO_DEVICE:
+            return _violation(f"{wanted}; there is no GPU that this process may use", what)
+        exhausted = explain_exhausted(inner, error, model) if error == _OUT_OF_MEMORY else None
+        if exhausted is not None:
+            found = _violation(f"{wanted}; {exhausted.message}", what, *exhausted.because)
+            return replace(found, held=exhausted.held)
+        return _violation(f"{wanted}; {inner.name} failed", what)
 
 
 def kind_not_made(call: Call, status: int) -> Kind | None:

@@ -8,13 +8,13 @@ from cuvet.model import Call, ModelView
 from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import a, named_among
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _USES = frozenset({Verb.USES})
 _KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.stands_for)
 
 
-class LibraryHandleNeverCreated(Rule):
+class LibraryHandleNeverCreated(CallRule):
     """
     checks: With `--record full`: a library is given a handle that no call of this process made.
     why: The variable was never set, or holds something else than a handle. The library takes whatever is at that address for its own:

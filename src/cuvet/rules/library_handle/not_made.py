@@ -9,12 +9,12 @@ from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.library_handles import is_null, returned
 from cuvet.rules.lifecycle import named, place, was_seen_made
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _USES = frozenset({Verb.USES})
 
 
-class LibraryHandleNotMade(Rule):
+class LibraryHandleNotMade(CallRule):
     """
     checks: The call that was to make a library's handle failed, and a later call of the same thread is given no handle, or one that the
       library never made.

@@ -9,12 +9,12 @@ from cuvet.model.library import not_made
 from cuvet.model.precedence import Stage
 from cuvet.rules.library_handles import is_null
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _USES = frozenset({Verb.USES})
 
 
-class LibraryHandleNull(Rule):
+class LibraryHandleNull(CallRule):
     """
     checks: A call of a library is given no handle (NULL; CUFFT_PLAN_NULL for a plan), and fails.
     why: The library has nothing to work with. It says so with a status that it has for other reasons too: cuDNN with

@@ -8,14 +8,14 @@ from cuvet.model.library import owner
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.library_handles import handles_used, is_of_one_context, works
 from cuvet.rules.lifecycle import Named
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _TIED = frozenset(kind for kind in Kind if kind.row.tied)
 _KINDS = _TIED | {Kind.CUFFT_PLAN}
 _MANY_DEVICES = "cufftXt"
 
 
-class LibraryHandleOfOtherDevice(Rule):
+class LibraryHandleOfOtherDevice(CallRule):
     """
     checks: A cuBLAS or cuDNN handle computes while another device or context is current than the one in which it was made; a cuFFT plan is
       executed on another device, and that fails; a cuDNN handle is given a stream of another context, and that fails.
@@ -30,6 +30,7 @@ class LibraryHandleOfOtherDevice(Rule):
     code = "CV967"
     name = "library-handle-of-other-device"
     severity = "error"
+    about_devices = True
     summary = "a library's handle or plan is used on another device or context than its own"
     help = "make one handle or plan for each device (and thread), with that device current; key caches by device"
     kinds = _KINDS

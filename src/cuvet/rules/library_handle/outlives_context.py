@@ -7,7 +7,7 @@ from cuvet.model import Call, ModelView
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.library_handles import is_of_one_context, works
 from cuvet.rules.lifecycle import chain, ending, named_among
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _KINDS = frozenset(
     {
@@ -22,7 +22,7 @@ _KINDS = frozenset(
 _VERBS = frozenset({Verb.USES, Verb.DESTROYS})
 
 
-class LibraryHandleOutlivesContext(Rule):
+class LibraryHandleOutlivesContext(CallRule):
     """
     checks: A library's handle, plan or generator computes after the context in which it was made was destroyed or its device reset; or
       another call with it fails then.

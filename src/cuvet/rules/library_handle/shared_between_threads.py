@@ -9,13 +9,13 @@ from cuvet.catalog.kinds import Threads
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import named_among
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.NEVER)
 _ASKING = re.compile(r"Get|Query")
 
 
-class LibraryHandleSharedBetweenThreads(Rule):
+class LibraryHandleSharedBetweenThreads(CallRule):
     """
     checks: A thread calls cuDNN, cuFFT or cuRAND with a handle, plan or generator while another thread is inside a call with the same one;
       or two threads issue operations to one communicator of NCCL at the same time.

@@ -7,10 +7,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class LibraryHandleStreamDestroyed(Rule):
+class LibraryHandleStreamDestroyed(CallRule):
     """
     checks: A library computes with a handle whose stream was destroyed: the one that `cublasSetStream`, `cudnnSetStream`, `cufftSetStream`
       and their like named last.

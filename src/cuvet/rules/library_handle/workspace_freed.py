@@ -8,14 +8,14 @@ from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _WORKSPACE = "workspace"
 _SIZE = re.compile(r"size|lwork|bytes", re.IGNORECASE)
 _PASSES = frozenset({Verb.READS, Verb.WRITES})
 
 
-class LibraryHandleWorkspaceFreed(Rule):
+class LibraryHandleWorkspaceFreed(CallRule):
     """
     checks: A library computes with a workspace that was freed: one that `cublasSetWorkspace`, `cufftSetWorkArea` or
       `cudnnSetDropoutDescriptor` gave to the handle or descriptor, or one that the call itself passes.

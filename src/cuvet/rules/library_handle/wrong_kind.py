@@ -7,13 +7,13 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import a, named_among, was_seen_made
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _USES = frozenset({Verb.USES})
 _POINTERS = NEEDED_BY_LIBRARIES - BY_NUMBER
 
 
-class LibraryHandleWrongKind(Rule):
+class LibraryHandleWrongKind(CallRule):
     """
     checks: A call of a library is given, as its handle, the value of something else: a stream, a descriptor, another library's handle.
     why:

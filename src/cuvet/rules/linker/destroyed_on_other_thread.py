@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class LinkerDestroyedOnOtherThread(Rule):
+class LinkerDestroyedOnOtherThread(CallRule):
     """
     checks: A thread created a linker (`cuLinkCreate`), another thread destroyed it, and now the first one creates or uses a linker again.
     why:

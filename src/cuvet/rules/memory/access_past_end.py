@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from cuvet.model import Allocation, Call, HostMemory, ModelView
 from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 """Variants whose size is that of one allocation: mapped memory may go on in the next mapping."""
 
 
-class MemoryAccessPastEnd(Rule):
+class MemoryAccessPastEnd(CallRule):
     """
     checks: A copy or set touches bytes behind the end of the allocation that it starts in. For copies with rows, the last
       row counts.

@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cuvet.model import Allocation, Call, ModelView
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 _GLOBAL, _SINGLE = 1, 4
 """CU_MEM_ATTACH_GLOBAL and CU_MEM_ATTACH_SINGLE"""
 
 
-class MemoryAttachedToNullStream(Rule):
+class MemoryAttachedToNullStream(CallRule):
     """
     checks: Managed memory is attached to one stream (CU_MEM_ATTACH_SINGLE), the stream is NULL, and the call fails. Or memory that was
       allocated with CU_MEM_ATTACH_GLOBAL is attached to NULL with no flags.

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from cuvet.model import Allocation, Call, HostMemory, ModelView
+from cuvet.model import Allocation, HostMemory, ModelView
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, FaultRule, Violation
 
 
-class MemoryDereferencedOnHost(Rule):
+class MemoryDereferencedOnHost(FaultRule):
     """
     checks: The process died of SIGSEGV at an address inside memory of CUDA that the host cannot reach: device memory, or
       memory that was freed.
@@ -23,7 +21,6 @@ class MemoryDereferencedOnHost(Rule):
     severity = "error"
     summary = "host code reads or writes memory that only the device reaches"
     help = "copy the data to a host buffer, or allocate managed or pinned memory"
-    entry_points = frozenset()
     evidence = """
     measured: SIGSEGV, for living and for freed device memory (host_deref_live, host_deref_freed)
     documented: managed memory: the pointer is valid on the CPU and on all GPUs in the system that support managed
@@ -65,27 +62,23 @@ value = ctypes.c_int.from_address(memory).value  # error: [memory-dereferenced-o
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        return iter(())
-
-
-def explain_fault(address: int, model: ModelView) -> Violation | None:
-    """The violation behind a SIGSEGV at ``address`` that ended the process; None if the address is not memory of CUDA."""
-    memory, pinned = model.allocation_at(address), model.host_memory_at(address)
-    if pinned is not None and (pinned.alive or pinned.registered):
-        return None
-    if memory is not None and memory.alive:
-        if memory.variant == "managed":
+    def explain(cls, address: int, model: ModelView) -> Violation | None:
+        """The violation behind a SIGSEGV at ``address`` that ended the process; None if the address is not memory of CUDA."""
+        memory, pinned = model.allocation_at(address), model.host_memory_at(address)
+        if pinned is not None and (pinned.alive or pinned.registered):
+            return None
+        if memory is not None and memory.alive:
+            if memory.variant == "managed":
+                return None
+            return _violation(
+                f"the host accessed {memory.name} at byte {address - memory.handle}, which is device memory", memory
+            )
+        dead = pinned or memory
+        if dead is None or dead.destroyed_by is None:
             return None
         return _violation(
-            f"the host accessed {memory.name} at byte {address - memory.handle}, which is device memory", memory
+            f"the host accessed {dead.name} at byte {address - dead.handle} after it was freed", dead, *chain(dead)
         )
-    dead = pinned or memory
-    if dead is None or dead.destroyed_by is None:
-        return None
-    return _violation(
-        f"the host accessed {dead.name} at byte {address - dead.handle} after it was freed", dead, *chain(dead)
-    )
 
 
 def _violation(message: str, found: Allocation | HostMemory, *because: str) -> Violation:

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.ledger import HOST, MANAGED, Heap, Total, backing
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import FailureRule, Violation
 from cuvet.sizes import binary_size
 
 _OUT_OF_MEMORY = 2
 _APART = {HOST: "pinned host memory", MANAGED: "managed memory"}
 
 
-class MemoryExhausted(Rule):
+class MemoryExhausted(FailureRule):
     """
     checks: A call fails for want of memory, or of other resources, and no other rule says why. The finding has what this program
       held at that moment, and the five places in it that held most.
@@ -31,7 +31,6 @@ class MemoryExhausted(Rule):
     severity = "note"
     summary = "a call failed for want of memory"
     help = "hold less at once: smaller batches, memory freed earlier, caches given back"
-    entry_points = frozenset()
     evidence = """
     documented: CUDA_ERROR_OUT_OF_MEMORY: the call could not get enough memory, or enough of other resources (CUDA
       Driver API, Data types used by CUDA driver, CUresult)
@@ -58,8 +57,8 @@ cu.cuMemAlloc(total // 10 * 6)  # note: [memory-exhausted]
 """
 
     @classmethod
-    def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        return iter(())
+    def explain(cls, call: Call, status: int, model: ModelView) -> Violation | None:
+        return explain_exhausted(call, status, model) if call.entry_point.api == "driver" else None
 
 
 def explain_exhausted(call: Call, status: int, model: ModelView) -> Violation | None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryFreeInterior(Rule):
+class MemoryFreeInterior(CallRule):
     """
     checks: A free is given an address inside an allocation that is not its start.
     why: The free functions take the address that the allocation returned, and nothing else. The call fails and the

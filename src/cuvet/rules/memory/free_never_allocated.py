@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryFreeNeverAllocated(Rule):
+class MemoryFreeNeverAllocated(CallRule):
     """
     checks: A free is given an address that no CUDA allocation returned: memory of ``malloc`` or ``new``, of the stack, an
       uninitialised variable.

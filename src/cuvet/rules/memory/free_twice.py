@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryFreeTwice(Rule):
+class MemoryFreeTwice(CallRule):
     """
     checks: Memory that was freed before is freed again: device memory, managed and stream-ordered memory, pinned host
       memory.
@@ -22,6 +22,7 @@ class MemoryFreeTwice(Rule):
     code = "CV401"
     name = "memory-free-twice"
     severity = "error"
+    in_source = True
     summary = "memory is freed a second time"
     help = "free it once; set the pointer to NULL after the free, because freeing NULL does nothing"
     entry_points = ENTRY_POINTS

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Allocation, Call, ModelView, Stream
 from cuvet.rules.frees import Case, freed
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryFreeUnordered(Rule):
+class MemoryFreeUnordered(CallRule):
     """
     checks: Stream-ordered memory is freed while work that uses it may still run: by ``cuMemFreeAsync`` on a stream that
       does not wait for the last use on another stream, or by ``cuMemFree`` before the host has waited for the last

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 from cuvet.rules.frees import ENTRY_POINTS, UNMANAGEABLE, Case, freed
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _COUNTERPARTS = {
     "mapped": ("memory mapped by cuMemMap", "cuMemUnmap"),
@@ -15,7 +15,7 @@ _COUNTERPARTS = {
 }
 
 
-class MemoryFreeWrongFunction(Rule):
+class MemoryFreeWrongFunction(CallRule):
     """
     checks: Memory is freed by a function that does not free memory of its kind: pinned host memory, registered host memory
       or an array by ``cuMemFree`` or ``cuMemFreeAsync``, device memory by ``cuMemFreeHost``, managed memory by
@@ -29,6 +29,7 @@ class MemoryFreeWrongFunction(Rule):
     code = "CV404"
     name = "memory-free-wrong-function"
     severity = "error"
+    in_source = True
     summary = "memory is freed by a function for another kind of memory"
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS

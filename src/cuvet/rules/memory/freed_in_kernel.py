@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import pinned_at
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryFreedInKernel(Rule):
+class MemoryFreedInKernel(CallRule):
     """
     checks: A kernel is launched with an argument that is the address of device memory that was freed before.
     why: When the kernel uses the address, it reads and writes memory of others, or dies with an illegal address that a
@@ -24,6 +24,7 @@ class MemoryFreedInKernel(Rule):
     code = "CV408"
     name = "memory-freed-in-kernel"
     severity = "error"
+    in_source = True
     summary = "a kernel is launched with the address of freed memory"
     help = "free the memory after the last launch that names it"
     verbs = frozenset({Verb.LAUNCHES})

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cuvet.model import MORE_THAN_ANY_GPU, Call, ModelView
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryLargerThanDevice(Rule):
+class MemoryLargerThanDevice(CallRule):
     """
     checks: An allocation asks for more bytes than the largest GPU has.
     why: It can never succeed. The size is usually a wrong number: a negative one, elements times bytes twice, an

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryMappedTwice(Rule):
+class MemoryMappedTwice(CallRule):
     """
     checks: Memory is mapped at addresses where memory is mapped already, or addresses are given back while memory is mapped there, and
       the call fails.

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, Access, accesses, pinned_at
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryNotDeviceMemory(Rule):
+class MemoryNotDeviceMemory(CallRule):
     """
     checks: A copy or set is given NULL or an ordinary host address where it needs device memory.
     why: The direction of a copy says what each pointer is. A pointer of the other kind is refused, also when the bytes

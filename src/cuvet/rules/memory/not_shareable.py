@@ -6,7 +6,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView, Object
 from cuvet.model.naming import member
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _OWNERS = {
     "cuMemExportToShareableHandle": (Kind.MEMORY_HANDLE, "handle"),
@@ -16,7 +16,7 @@ _TYPES = {"cuMemCreate": ("prop", "requestedHandleTypes"), "cuMemPoolCreate": ("
 """Where the kinds of handles stand that memory or a pool is made for."""
 
 
-class MemoryNotShareable(Rule):
+class MemoryNotShareable(CallRule):
     """
     checks: Memory or a pool is exported for other processes that was not made for that kind of handle, and the call fails.
     why: What can be exported is decided when it is made: `requestedHandleTypes` of `cuMemCreate`, `handleTypes` of `cuMemPoolCreate`.

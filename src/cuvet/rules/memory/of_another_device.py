@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from cuvet.model import Allocation, Call, Context, ModelView, Stream
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, COPIES, SETS, WRITES, Access, accesses
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _BY_ACCESS = frozenset({"stream-ordered", "mapped"})
 """Variants of memory that no peer access opens."""
 
 
-class MemoryOfAnotherDevice(Rule):
+class MemoryOfAnotherDevice(CallRule):
     """
     checks: Memory of one device is set, or a value is written to it, on a stream of another device, or stream-ordered or mapped memory is
       copied by a device that cannot reach it, and the call fails.

@@ -7,12 +7,12 @@ from cuvet.model import Allocation, Call, ModelView, Object
 from cuvet.model.objects import GraphExec
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 
 
-class MemoryOfGraphNotLaunched(Rule):
+class MemoryOfGraphNotLaunched(CallRule):
     """
     checks: Memory that was allocated in a stream capture is copied, set or freed by a call outside of the capture, before any graph was
       launched, and the call fails.

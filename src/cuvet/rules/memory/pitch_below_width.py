@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.accesses import Rows, rows
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _MEASURED = frozenset(
     f"{name}{suffix}"
@@ -14,7 +14,7 @@ _MEASURED = frozenset(
 )
 
 
-class MemoryPitchBelowWidth(Rule):
+class MemoryPitchBelowWidth(CallRule):
     """
     checks:
       A copy or set of rows fails, and its pitch is smaller than a row; or, in three dimensions, a plane has fewer rows than are copied.

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemorySizeZero(Rule):
+class MemorySizeZero(CallRule):
     """
     checks: ``cuMemAlloc`` or ``cuMemAllocManaged`` is asked for no bytes.
     why: The driver refuses it and returns no address, unlike ``malloc`` and unlike ``cudaMalloc``.

@@ -6,10 +6,10 @@ from cuvet.model import Call, ModelView, Object
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.frees import ENTRY_POINTS, Case, freed
 from cuvet.rules.lifecycle import by_reset, chain
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class MemoryUseAfterContextDestroy(Rule):
+class MemoryUseAfterContextDestroy(CallRule):
     """
     checks: Memory is freed, copied or set after the context that it was allocated in was destroyed by `cuCtxDestroy` (or by the
       last `cuDevicePrimaryCtxRelease`).
@@ -22,6 +22,7 @@ class MemoryUseAfterContextDestroy(Rule):
     code = "CV411"
     name = "memory-use-after-context-destroy"
     severity = "error"
+    in_source = True
     summary = "memory is used or freed after its context was destroyed"
     help = "free the memory before its context is destroyed"
     entry_points = ENTRY_POINTS | COPIES | SETS

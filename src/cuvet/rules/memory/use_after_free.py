@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses, pinned_at
 from cuvet.rules.lifecycle import chain
-from cuvet.rules.rule import CRASH, Rule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
-class MemoryUseAfterFree(Rule):
+class MemoryUseAfterFree(CallRule):
     """
     checks: A copy or set names device memory that was freed before.
     why: The address belongs to nobody, or by now to another allocation, whose contents the copy then overwrites.
@@ -21,6 +21,7 @@ class MemoryUseAfterFree(Rule):
     code = "CV405"
     name = "memory-use-after-free"
     severity = "error"
+    in_source = True
     summary = "a copy or set names freed memory"
     help = "free the memory after the last copy or set that names it"
     entry_points = COPIES | SETS

@@ -7,10 +7,10 @@ from cuvet.catalog.roles import Verb
 from cuvet.model import Allocation, Call, ModelView
 from cuvet.rules.accesses import COPIES, SETS, accesses
 from cuvet.rules.lifecycle import place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryUseUnordered(Rule):
+class MemoryUseUnordered(CallRule):
     """
     checks: Memory allocated in the order of one stream is used on another stream that does not wait for the allocation.
     why: The memory exists from the point of the stream where it was allocated. Work on another stream may run before

@@ -9,7 +9,7 @@ from cuvet.model import Allocation, Call, ModelView
 from cuvet.model.naming import member
 from cuvet.rules.accesses import ALLOCATED, WRITES, accesses, pinned_at
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ _TABLE = {
 }
 
 
-class MemoryWrongKind(Rule):
+class MemoryWrongKind(CallRule):
     """
     checks: A call that takes memory of one kind only is given memory of another kind, or an address where there is none, and fails.
     why: Handles for other processes are made of memory of `cuMemAlloc`; access is set for memory of `cuMemMap`; advice, prefetching and

@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import MipmappedArray
 from cuvet.rules.arguments import passed
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MipmappedArrayLevelOutOfRange(Rule):
+class MipmappedArrayLevelOutOfRange(CallRule):
     """
     checks: A level of a mipmapped array is asked for that it does not have, and the call fails.
     why: Levels are numbered from 0. A mipmapped array has as many as were asked for, but at least one and at most as many as its

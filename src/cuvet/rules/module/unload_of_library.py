@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class ModuleUnloadOfLibrary(Rule):
+class ModuleUnloadOfLibrary(CallRule):
     """
     checks: `cuModuleUnload` is called with a module that `cuLibraryGetModule` gave.
     why: The module belongs to its library. The call returns CUDA_ERROR_NOT_PERMITTED.

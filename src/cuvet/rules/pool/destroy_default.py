@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import MemoryPool
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class PoolDestroyDefault(Rule):
+class PoolDestroyDefault(CallRule):
     """
     checks: `cuMemPoolDestroy` is called with the default memory pool of a device.
     why: A device's default memory pool cannot be destroyed; the call was measured to return CUDA_ERROR_INVALID_VALUE.

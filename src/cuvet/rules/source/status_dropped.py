@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from cuvet.rules.sources import SourceRule
+from cuvet.rules.rule import SourceRule
 
 
 class SourceStatusDropped(SourceRule):

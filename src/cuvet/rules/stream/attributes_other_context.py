@@ -6,10 +6,10 @@ from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView, Object, Stream
 from cuvet.rules.capturing import streams_named
 from cuvet.rules.ownership import belongs
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class StreamAttributesOtherContext(Rule):
+class StreamAttributesOtherContext(CallRule):
     """
     checks: `cuStreamCopyAttributes` is called with streams of two contexts.
     why: Both streams must have the same context; the call returns CUDA_ERROR_INVALID_VALUE and copies nothing.
@@ -20,6 +20,7 @@ class StreamAttributesOtherContext(Rule):
     code = "CV207"
     name = "stream-attributes-other-context"
     severity = "error"
+    about_devices = True
     summary = "attributes are copied between streams of two contexts"
     help = "set the attributes of each context's streams with cuStreamSetAttribute"
     entry_points = frozenset({"cuStreamCopyAttributes"})

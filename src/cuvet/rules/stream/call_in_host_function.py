@@ -6,12 +6,12 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_PERMITTED
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _ANSWERED = frozenset({"cuEventQuery", "cuStreamQuery"})
 
 
-class StreamCallInHostFunction(Rule):
+class StreamCallInHostFunction(CallRule):
     """
     checks: A host function or a stream's callback calls CUDA, and the driver does not permit it.
     why: CUDA forbids its functions in what the driver runs for a stream. The driver may refuse a call there with

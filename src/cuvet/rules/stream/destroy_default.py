@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 _NAMES = ("the default stream (NULL)", "the legacy default stream", "the per-thread default stream")
 
 
-class StreamDestroyDefault(Rule):
+class StreamDestroyDefault(CallRule):
     """
     checks: `cuStreamDestroy` is called with a default stream: NULL, `CU_STREAM_LEGACY` or `CU_STREAM_PER_THREAD`.
     why: Default streams are not created and cannot be destroyed. Unlike `free(NULL)`, destroying the NULL stream is an error: the call

@@ -6,10 +6,10 @@ from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.ownership import belongs, module_context, role_of, stream_and_context
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class StreamOtherContext(Rule):
+class StreamOtherContext(CallRule):
     """
     checks: A kernel is launched, and the launch fails, on a stream of another device or context than the current one.
     why: A stream belongs to the context (with the runtime: the device) that was current when it was created. A launch of a module's
@@ -24,6 +24,8 @@ class StreamOtherContext(Rule):
     code = "CV206"
     name = "stream-other-context"
     severity = "error"
+    about_devices = True
+    in_source = True
     summary = "a kernel is launched on a stream of another device or context"
     help = "make the stream's context (or device) current before the launch"
     kinds = FUNCTIONS

@@ -11,68 +11,28 @@ from cuvet.model import HostMemory
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model import Call, Model, Object
-    from cuvet.rules.rule import Rule, Violation
+    from cuvet.rules.rule import CallRule, Violation
 
-_FAMILIES = (
-    "use-after-destroy",
-    "destroy-twice",
-    "use-after-unload",
-    "unload-twice",
-    "never-created",
-    "use-after-context-destroy",
-)
-_ABOUT_DEVICES = ("-other-context", "-other-device")
 SOME_DEVICE = 1 << 20
 """Numbers from here on stand for devices that are not known."""
-_ALSO = frozenset(
-    {
-        "memory-free-twice",
-        "memory-free-wrong-function",
-        "memory-use-after-free",
-        "memory-freed-in-kernel",
-        "device-use-after-reset",
-        "stream-other-context",
-        "event-other-context",
-        "event-elapsed-other-device",
-        "event-timing-disabled",
-        "host-memory-register-pinned",
-        "host-memory-registered-twice",
-        "host-memory-register-device-memory",
-        "host-memory-unregistered-twice",
-        "host-memory-unregister-pinned",
-        "graph-node-use-after-graph-destroy",
-        "exit-leak",
-    }
-)
 _OF_RANGES = frozenset({"host-memory-registered-twice"})
 """They compare ranges of memory: of those whose sizes are not known, only the same beginning tells that they overlap."""
-_NOT = frozenset({"library-handle-never-created"})
-"""It takes all of a process's calls to say so."""
-
-
-def seen_in_source(rule: type[Rule]) -> bool:
-    """Whether a path through source code can show that the rule is broken. The others need sizes, flags, order between streams, or
-    what other code did."""
-    return rule.name in _ALSO or (rule.name.endswith(_FAMILIES) and rule.name not in _NOT)
-
-
-def is_about_devices(rule: type[Rule]) -> bool:
-    """Whether it depends on which device or context is current."""
-    return rule.name.endswith(_ABOUT_DEVICES)
 
 
 @cache
-def _rules(entry_point: EntryPoint) -> tuple[type[Rule], ...]:
-    from cuvet.rules import model_rules
+def _rules(entry_point: EntryPoint) -> tuple[type[CallRule], ...]:
+    """Those of the model's rules that a path through source code can show."""
+    from cuvet.rules import rules_that_are
+    from cuvet.rules.rule import CallRule
 
-    return tuple(rule for rule in model_rules() if seen_in_source(rule) and rule.applies_to(entry_point))
+    return tuple(rule for rule in rules_that_are(CallRule) if rule.in_source and rule.applies_to(entry_point))
 
 
 def judge(call: Call, model: Model) -> Iterator[Violation]:
     """Violations by the call that are about an object that was seen: what is not visible is never wrong."""
     for rule in _rules(call.entry_point):
         for violation in rule.check(call, model):
-            if not violation.objects or (is_about_devices(rule) and _somewhere(violation, model, call)):
+            if not violation.objects or (rule.about_devices and _somewhere(violation, model, call)):
                 continue
             if rule.name in _OF_RANGES and violation.objects[0].handle not in call.args:
                 continue

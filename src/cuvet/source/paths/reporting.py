@@ -13,7 +13,7 @@ from cuvet.rules.lifecycle import ending, root
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.paths.belief import believable, passes_by
 from cuvet.source.paths.handles import SIZE
-from cuvet.source.paths.judging import SOME_DEVICE, is_about_devices
+from cuvet.source.paths.judging import SOME_DEVICE
 from cuvet.source.paths.leaks import also, message, rule_broken
 from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall
 from cuvet.source.paths.walk import Path, Taken
@@ -57,7 +57,7 @@ class Reporter:
         involved = [call] if ended is None else [ended, call]
         made = [it.created_by for it in violation.objects if _ended_before(it, call) is None]
         since = sorted((each for each in made if isinstance(each, SourceCall)), key=lambda each: each.step)
-        if not believable(path, [*since, *involved], call.step, place, on_devices=is_about_devices(violation.rule)):
+        if not believable(path, [*since, *involved], call.step, place, on_devices=violation.rule.about_devices):
             return None
         if ended is not None and place and not path.effects.handles.is_local(place) and self._may_change(ended, call):
             return None
