@@ -28,6 +28,7 @@ from cuvet.rules.lifecycle import (
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Kind, Verb
 
+_WORD = re.compile(r"\{(\w+)\}")
 FROM_NOWHERE = "0x1234567000"
 
 
@@ -77,6 +78,20 @@ _OTHERS = {*HEADINGS, "summary", "help"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spelled:
+    """How a language makes, uses and ends an object in a function with the parameters ``given``: in Python statements, in C# calls and
+    the ``type`` of the object."""
+
+    make: str
+    end: str
+    use: str = ""
+    given: str = ""
+    type: str = ""
+    variable: str = ""
+    """If what programs call it is a word of the language."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """How an object of a kind lives, in programs over the driver API (``cuvet.rules.programs``), and the mistakes there are.
 
@@ -97,6 +112,8 @@ class Life:
     verb: str = "destroy"
     null: str = "NULL"
     """How no object is written."""
+    python: Spelled | None = None
+    csharp: Spelled | None = None
     mistakes: tuple[Mistake, ...]
 
 
@@ -214,6 +231,33 @@ note: the new one often has the old handle value
 {x} = {make}
 cu.in_thread(lambda: {end_elsewhere})
 {end}  # error: [{rule}]
+
+## Python: in the block and in finally [python]
+from cuda.bindings import {py_module}
+
+def {py_run}:
+    {py_make}
+    try:
+        work({x})
+        {py_end}
+    finally:
+        {py_end}  # error: [{rule}]
+
+## C#: in the block and in finally [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void {cs_run} {
+        {cs_type} {cs_x} = new {cs_type}();
+        Check({cs_make});
+        try {
+            Work({cs_x});
+            Check({cs_end});
+        } finally {
+            Check({cs_end});  // error: [{rule}]
+        }
+    }
+}
 """,
 )
 
@@ -257,6 +301,28 @@ note: the new one often has the old handle value
 {x} = {make}
 cu.in_thread(lambda: {end_elsewhere})
 {use}  # error: [{rule}]
+
+## Python: used after its {ending} [python]
+from cuda.bindings import {py_module}
+
+def {py_run}:
+    {py_make}
+    work({x})
+    {py_end}
+    {py_use}  # error: [{rule}]
+
+## C#: used after its {ending} [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void {cs_run} {
+        {cs_type} {cs_x} = new {cs_type}();
+        Check({cs_make});
+        Work({cs_x});
+        Check({cs_end});
+        Check({cs_use});  // error: [{rule}]
+    }
+}
 """,
 )
 
@@ -310,6 +376,31 @@ own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 {use}  # error: [{rule}]
+
+## Python: {ended} after its context [python]
+from cuda.bindings import {py_module}
+
+def {py_run_on_device}:
+    error, context = driver.cuCtxCreate(None, 0, device)
+    {py_make}
+    work({x})
+    error, = driver.cuCtxDestroy(context)
+    {py_end}  # error: [{rule}]
+
+## C#: {ended} after its context [c#]
+using static ManagedCuda.DriverAPINativeMethods;
+
+class Worker {
+    void {cs_run_on_device} {
+        CUcontext context = new CUcontext();
+        {cs_type} {cs_x} = new {cs_type}();
+        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
+        Check({cs_make});
+        Work({cs_x});
+        Check(ContextManagement.cuCtxDestroy_v2(context));
+        Check({cs_end});  // error: [{rule}]
+    }
+}
 """,
 )
 
@@ -408,7 +499,33 @@ def _words(life: Life, mistake: Mistake) -> dict[str, str]:
         "use_other": use.format("other"),
         "other": life.other,
     }
+    words |= _python(life.python) if life.python else {}
+    words |= _csharp(life.csharp, variable) if life.csharp else {}
     return words | {"rule": mistake.family.name.format(**words)}
+
+
+def _python(spelled: Spelled) -> dict[str, str]:
+    run = ", ".join(filter(None, (spelled.given, "work")))
+    return {
+        "py_module": "runtime" if "runtime." in spelled.make else "driver",
+        "py_run": f"run({run})",
+        "py_run_on_device": f"run(device, {run})",
+        "py_make": spelled.make,
+        "py_use": spelled.use,
+        "py_end": spelled.end,
+    }
+
+
+def _csharp(spelled: Spelled, variable: str) -> dict[str, str]:
+    return {
+        "cs_run": f"Run({spelled.given})",
+        "cs_run_on_device": f"Run({', '.join(filter(None, ('CUdevice device', spelled.given)))})",
+        "cs_type": spelled.type,
+        "cs_x": spelled.variable or variable,
+        "cs_make": spelled.make,
+        "cs_use": spelled.use,
+        "cs_end": spelled.end,
+    }
 
 
 def _programs(text: str, words: Mapping[str, str], mistake: Mistake) -> str:
@@ -423,8 +540,8 @@ def _programs(text: str, words: Mapping[str, str], mistake: Mistake) -> str:
 
 def _program(text: str, words: Mapping[str, str]) -> str:
     """One of them, "" if there is nothing for one of its words."""
-    lines = [
-        line for line in text.splitlines() if line not in {f"{{{word}}}" for word, value in words.items() if not value}
-    ]
+    lines = (line for line in text.split("\n") if not _WORD.fullmatch(line) or words[line[1:-1]])
     rest = "\n".join(lines)
-    return "" if any(not words[word] for word in re.findall(r"\{(\w+)\}", rest)) else f"{rest.format(**words)}\n"
+    if not all(words.get(word) for word in _WORD.findall(rest)):
+        return ""
+    return _WORD.sub(lambda word: words[word[1]], rest)

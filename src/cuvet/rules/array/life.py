@@ -9,6 +9,7 @@ from cuvet.rules.lives import (
     USED_AFTER_DESTROY,
     Life,
     Mistake,
+    Spelled,
 )
 from cuvet.rules.rule import CRASH
 
@@ -20,6 +21,19 @@ LIFE = Life(
     another_use="cu.texture({})",
     end="cu.cuArrayDestroy({})",
     other="cu.cuMemAlloc(4096)",
+    python=Spelled(
+        given="descriptor",
+        make="error, array = driver.cuArrayCreate(descriptor)",
+        use="error, found = driver.cuArrayGetDescriptor(array)",
+        end="error, = driver.cuArrayDestroy(array)",
+    ),
+    csharp=Spelled(
+        type="CUarray",
+        given="CUDAArrayDescriptor descriptor",
+        make="ArrayManagement.cuArrayCreate_v2(ref array, ref descriptor)",
+        use="ArrayManagement.cuArrayGetDescriptor_v2(ref descriptor, array)",
+        end="ArrayManagement.cuArrayDestroy(array)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -120,29 +134,6 @@ void upload(const cudaChannelFormatDesc *format, const float *host, size_t width
     cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);  // error: [array-use-after-destroy]
 }
 
-## Python: asked after the destruction [python]
-from cuda.bindings import driver
-
-def shape(descriptor, work):
-    error, array = driver.cuArrayCreate(descriptor)
-    work(array)
-    error, = driver.cuArrayDestroy(array)
-    error, found = driver.cuArrayGetDescriptor(array)  # error: [array-use-after-destroy]
-    return found.Width, found.Height
-
-## C#: asked after the destruction [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Draw(CUDAArrayDescriptor descriptor) {
-        CUarray array = new CUarray();
-        Check(ArrayManagement.cuArrayCreate_v2(ref array, ref descriptor));
-        Paint(array);
-        Check(ArrayManagement.cuArrayDestroy(array));
-        Check(ArrayManagement.cuArrayGetDescriptor_v2(ref descriptor, array));  // error: [array-use-after-destroy]
-    }
-}
-
 # array-destroy-twice: right
 
 ## C++: made again before it is freed again [cuda]
@@ -174,22 +165,6 @@ def draw(descriptor, width, height, paint):
     paint(array)
     runtime.freeArray(array)
     runtime.freeArray(array)  # error: [array-destroy-twice]
-
-## C#: in the block and in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Draw(CUDAArrayDescriptor descriptor) {
-        CUarray array = new CUarray();
-        Check(ArrayManagement.cuArrayCreate_v2(ref array, ref descriptor));
-        try {
-            Paint(array);
-            Check(ArrayManagement.cuArrayDestroy(array));
-        } finally {
-            Check(ArrayManagement.cuArrayDestroy(array));  // error: [array-destroy-twice]
-        }
-    }
-}
 
 # array-never-created: right
 
@@ -254,30 +229,5 @@ void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
     paint(pixels);
     cuCtxDestroy(context);
     cuArrayDestroy(pixels);  // error: [array-use-after-context-destroy]
-}
-
-## Python: destroyed after its context [python]
-from cuda.bindings import driver
-
-def draw(device, descriptor, paint):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    error, pixels = driver.cuArrayCreate(descriptor)
-    paint(pixels)
-    error, = driver.cuCtxDestroy(context)
-    error, = driver.cuArrayDestroy(pixels)  # error: [array-use-after-context-destroy]
-
-## C#: destroyed after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Draw(CUdevice device, CUDAArrayDescriptor descriptor) {
-        CUcontext context = new CUcontext();
-        CUarray pixels = new CUarray();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(ArrayManagement.cuArrayCreate_v2(ref pixels, ref descriptor));
-        Paint(pixels);
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check(ArrayManagement.cuArrayDestroy(pixels));  // error: [array-use-after-context-destroy]
-    }
 }
 """

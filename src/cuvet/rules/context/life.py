@@ -6,7 +6,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH, Violation
 
 
@@ -28,6 +28,17 @@ LIFE = Life(
     use="cu.cuCtxPushCurrent({})",
     end="cu.cuCtxDestroy({})",
     variable="own",
+    python=Spelled(
+        given="device",
+        make="error, own = driver.cuCtxCreate(None, 0, device)",
+        end="error, = driver.cuCtxDestroy(own)",
+    ),
+    csharp=Spelled(
+        type="CUcontext",
+        given="CUdevice device",
+        make="ContextManagement.cuCtxCreate_v2(ref own, CUCtxFlags.SchedAuto, device)",
+        end="ContextManagement.cuCtxDestroy_v2(own)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -267,30 +278,6 @@ int compute(CUdevice device, const char *path) {
         run(module);
     cuCtxDestroy(context);  // error: [context-destroy-twice]
     return result;
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import driver
-
-def compute(device, work):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    try:
-        work()
-        error, = driver.cuCtxDestroy(context)
-    finally:
-        error, = driver.cuCtxDestroy(context)  # error: [context-destroy-twice]
-
-## C#: destroyed twice [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Compute(CUdevice device) {
-        CUcontext context = new CUcontext();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Work();
-        Check(ContextManagement.cuCtxDestroy_v2(context));  // error: [context-destroy-twice]
-    }
 }
 
 # context-null-handle: right

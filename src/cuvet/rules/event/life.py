@@ -14,6 +14,7 @@ from cuvet.rules.lives import (
     USED_AFTER_DESTROY,
     Life,
     Mistake,
+    Spelled,
 )
 from cuvet.rules.rule import CRASH, Violation
 
@@ -50,6 +51,18 @@ LIFE = Life(
     another_use="cu.cuEventRecord({}, 0)",
     end="cu.cuEventDestroy({})",
     other="cu.cuStreamCreate(0)",
+    python=Spelled(
+        make="error, event = driver.cuEventCreate(0)",
+        use="error, = driver.cuEventQuery(event)",
+        end="error, = driver.cuEventDestroy(event)",
+    ),
+    csharp=Spelled(
+        type="CUevent",
+        variable="done",
+        make="Events.cuEventCreate(ref done, CUEventFlags.Default)",
+        use="Events.cuEventSynchronize(done)",
+        end="Events.cuEventDestroy_v2(done)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -189,29 +202,6 @@ float timed(int n) {
     return milliseconds;
 }
 
-## Python: asked after the destruction [python]
-from cuda.bindings import driver
-
-def done(stream):
-    error, event = driver.cuEventCreate(0)
-    error, = driver.cuEventRecord(event, stream)
-    error, = driver.cuEventDestroy(event)
-    error, = driver.cuEventQuery(event)  # error: [event-use-after-destroy]
-    return error == driver.CUresult.CUDA_SUCCESS
-
-## C#: waited for after the destruction [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Timer {
-    void Wait(CUstream stream) {
-        CUevent done = new CUevent();
-        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
-        Check(Events.cuEventRecord(done, stream));
-        Check(Events.cuEventDestroy_v2(done));
-        Check(Events.cuEventSynchronize(done));  // error: [event-use-after-destroy]
-    }
-}
-
 # event-destroy-twice: right
 
 ## C++: one event for each round [cuda]
@@ -275,23 +265,6 @@ def record(streams):
         runtime.eventSynchronize(event)
     runtime.eventDestroy(event)
     runtime.eventDestroy(event)  # error: [event-destroy-twice]
-
-## C#: in the block and in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Timer {
-    void Wait(CUstream stream) {
-        CUevent done = new CUevent();
-        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
-        try {
-            Check(Events.cuEventRecord(done, stream));
-            Check(Events.cuEventSynchronize(done));
-            Check(Events.cuEventDestroy_v2(done));
-        } finally {
-            Check(Events.cuEventDestroy_v2(done));  // error: [event-destroy-twice]
-        }
-    }
-}
 
 # event-null-handle: wrong
 
@@ -397,29 +370,5 @@ void compute(CUdevice device) {
     run(done);
     cuCtxDestroy(context);
     cuEventDestroy(done);  // error: [event-use-after-context-destroy]
-}
-
-## Python: waited for after the context's end [python]
-from cuda.bindings import driver
-
-def compute(device, work):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    error, done = driver.cuEventCreate(0)
-    work(done)
-    error, = driver.cuCtxDestroy(context)
-    error, = driver.cuEventSynchronize(done)  # error: [event-use-after-context-destroy]
-
-## C#: destroyed after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Compute(CUdevice device) {
-        CUcontext context = new CUcontext();
-        CUevent done = new CUevent();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(Events.cuEventCreate(ref done, CUEventFlags.Default));
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check(Events.cuEventDestroy_v2(done));  // error: [event-use-after-context-destroy]
-    }
 }
 """

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, MISTAKEN, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.lives import DESTROYED_TWICE, MISTAKEN, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
 
 LIFE = Life(
     kind=Kind.GRAPH,
@@ -11,6 +11,18 @@ LIFE = Life(
     another_use="cu.cuGraphClone({})",
     end="cu.cuGraphDestroy({})",
     other="cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)",
+    python=Spelled(
+        make="error, graph = runtime.cudaGraphCreate(0)",
+        use="error, nodes, count = runtime.cudaGraphGetNodes(graph)",
+        end="error, = runtime.cudaGraphDestroy(graph)",
+    ),
+    csharp=Spelled(
+        type="CUgraph",
+        given="SizeT count",
+        make="GraphManagment.cuGraphCreate(ref graph, 0)",
+        use="GraphManagment.cuGraphGetNodes(graph, null, ref count)",
+        end="GraphManagment.cuGraphDestroy(graph)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -112,31 +124,6 @@ cudaGraphExec_t record(cudaStream_t stream) {
     return launchable;
 }
 
-## Python: instantiated after the destruction [python]
-from cuda.bindings import runtime as cudart
-
-def record(build):
-    error, graph = cudart.cudaGraphCreate(0)
-    build(graph)
-    error, = cudart.cudaGraphDestroy(graph)
-    error, launchable = cudart.cudaGraphInstantiate(graph, 0)  # error: [graph-use-after-destroy]
-    return launchable
-
-## C#: instantiated after the destruction [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Recorder {
-    CUgraphExec Record() {
-        CUgraph graph = new CUgraph();
-        CUgraphExec launchable = new CUgraphExec();
-        Check(GraphManagment.cuGraphCreate(ref graph, 0));
-        Build(graph);
-        Check(GraphManagment.cuGraphDestroy(graph));
-        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));  // error: [graph-use-after-destroy]
-        return launchable;
-    }
-}
-
 # graph-destroy-twice: right
 
 ## C++: captured anew in each round [cuda]
@@ -166,30 +153,6 @@ void rounds(cudaStream_t stream, int count) {
     }
     cudaGraphDestroy(graph);
     cudaGraphDestroy(graph);  // error: [graph-destroy-twice]
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import runtime as cudart
-
-def record(build):
-    error, graph = cudart.cudaGraphCreate(0)
-    try:
-        build(graph)
-        error, = cudart.cudaGraphDestroy(graph)
-    finally:
-        error, = cudart.cudaGraphDestroy(graph)  # error: [graph-destroy-twice]
-
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Recorder {
-    void Record() {
-        CUgraph graph = new CUgraph();
-        Check(GraphManagment.cuGraphCreate(ref graph, 0));
-        Build(graph);
-        Check(GraphManagment.cuGraphDestroy(graph));
-        Check(GraphManagment.cuGraphDestroy(graph));  // error: [graph-destroy-twice]
-    }
 }
 
 # graph-never-created: right

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -13,6 +13,19 @@ LIFE = Life(
     end="cu.cuGraphExecDestroy({})",
     variable="executable",
     other="cu.cuGraphCreate(0)",
+    python=Spelled(
+        given="graph, stream",
+        make="error, executable = runtime.cudaGraphInstantiate(graph, 0)",
+        use="error, = runtime.cudaGraphLaunch(executable, stream)",
+        end="error, = runtime.cudaGraphExecDestroy(executable)",
+    ),
+    csharp=Spelled(
+        type="CUgraphExec",
+        given="CUgraph graph, CUstream stream",
+        make="GraphManagment.cuGraphInstantiate(ref executable, graph, CUgraphInstantiate_flags.None)",
+        use="GraphManagment.cuGraphLaunch(executable, stream)",
+        end="GraphManagment.cuGraphExecDestroy(executable)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -117,26 +130,6 @@ void run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphLaunch(launchable, stream);  // error: [graph-exec-use-after-destroy]
 }
 
-## Python: launched after the destruction [python]
-from cuda.bindings import runtime as cudart
-
-def run(graph, stream):
-    error, launchable = cudart.cudaGraphInstantiate(graph, 0)
-    error, = cudart.cudaGraphExecDestroy(launchable)
-    error, = cudart.cudaGraphLaunch(launchable, stream)  # error: [graph-exec-use-after-destroy]
-
-## C#: launched after the destruction [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Recorder {
-    void Run(CUgraph graph, CUstream stream) {
-        CUgraphExec launchable = new CUgraphExec();
-        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
-        Check(GraphManagment.cuGraphExecDestroy(launchable));
-        Check(GraphManagment.cuGraphLaunch(launchable, stream));  // error: [graph-exec-use-after-destroy]
-    }
-}
-
 # graph-exec-destroy-twice: right
 
 ## C++: destroyed if it was made [cuda]
@@ -159,30 +152,6 @@ bool run(cudaGraph_t graph, cudaStream_t stream) {
         cudaGraphExecDestroy(launchable);
     cudaGraphExecDestroy(launchable);  // error: [graph-exec-destroy-twice]
     return done;
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import runtime as cudart
-
-def run(graph, stream):
-    error, launchable = cudart.cudaGraphInstantiate(graph, 0)
-    try:
-        error, = cudart.cudaGraphLaunch(launchable, stream)
-        error, = cudart.cudaGraphExecDestroy(launchable)
-    finally:
-        error, = cudart.cudaGraphExecDestroy(launchable)  # error: [graph-exec-destroy-twice]
-
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Recorder {
-    void Run(CUgraph graph, CUstream stream) {
-        CUgraphExec launchable = new CUgraphExec();
-        Check(GraphManagment.cuGraphInstantiate(ref launchable, graph, CUgraphInstantiate_flags.None));
-        Check(GraphManagment.cuGraphLaunch(launchable, stream));
-        Check(GraphManagment.cuGraphExecDestroy(launchable));
-        Check(GraphManagment.cuGraphExecDestroy(launchable));  // error: [graph-exec-destroy-twice]
-    }
 }
 
 # graph-exec-never-created: right

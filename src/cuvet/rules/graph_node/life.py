@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NULL_HANDLE, Life, Mistake
+from cuvet.rules.lives import DESTROYED_TWICE, NULL_HANDLE, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -10,6 +10,17 @@ LIFE = Life(
     make="cu.cuGraphAddEmptyNode(cu.cuGraphCreate(0), 0, 0)",
     end="cu.cuGraphDestroyNode({})",
     variable="node",
+    python=Spelled(
+        given="graph",
+        make="error, node = runtime.cudaGraphAddEmptyNode(graph, None, 0)",
+        end="error, = runtime.cudaGraphDestroyNode(node)",
+    ),
+    csharp=Spelled(
+        type="CUgraphNode",
+        given="CUgraph graph",
+        make="GraphManagment.cuGraphAddEmptyNode(ref node, graph, null, 0)",
+        end="GraphManagment.cuGraphDestroyNode(node)",
+    ),
     mistakes=(
         Mistake(
             DESTROYED_TWICE,
@@ -97,27 +108,5 @@ void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool sma
         cudaGraphDestroyNode(node);
     launch(graph);
     cudaGraphDestroyNode(node);  // error: [graph-node-destroy-twice]
-}
-
-## Python: destroyed twice [python]
-from cuda.bindings import runtime as cudart
-
-def rebuild(graph, launch):
-    error, node = cudart.cudaGraphAddEmptyNode(graph, None, 0)
-    launch(graph)
-    error, = cudart.cudaGraphDestroyNode(node)
-    error, = cudart.cudaGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
-
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Recorder {
-    void Rebuild(CUgraph graph) {
-        CUgraphNode node = new CUgraphNode();
-        Check(GraphManagment.cuGraphAddEmptyNode(ref node, graph, null, 0));
-        Launch(graph);
-        Check(GraphManagment.cuGraphDestroyNode(node));
-        Check(GraphManagment.cuGraphDestroyNode(node));  // error: [graph-node-destroy-twice]
-    }
 }
 """

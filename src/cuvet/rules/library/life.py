@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -12,6 +12,19 @@ LIFE = Life(
     end="cu.cuLibraryUnload({})",
     verb="unload",
     other="cu.module()",
+    python=Spelled(
+        given="path",
+        make="error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)",
+        use='error, kernel = driver.cuLibraryGetKernel(library, b"kernel")',
+        end="error, = driver.cuLibraryUnload(library)",
+    ),
+    csharp=Spelled(
+        type="CUlibrary",
+        given="string path, CUkernel kernel",
+        make="LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0)",
+        use='LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel")',
+        end="LibraryManagement.cuLibraryUnload(library)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -92,28 +105,6 @@ void run(const void *image) {
     launch(kernel);
 }
 
-## Python: asked for a kernel after it was unloaded [python]
-from cuda.bindings import driver
-
-def run(path, launch):
-    error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
-    error, = driver.cuLibraryUnload(library)
-    error, kernel = driver.cuLibraryGetKernel(library, b"kernel")  # error: [library-use-after-unload]
-    launch(kernel)
-
-## C#: asked for a kernel after it was unloaded [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(string path) {
-        CUlibrary library = new CUlibrary();
-        CUkernel kernel = new CUkernel();
-        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
-        Check(LibraryManagement.cuLibraryUnload(library));
-        Check(LibraryManagement.cuLibraryGetKernel(ref kernel, library, "kernel"));  // error: [library-use-after-unload]
-    }
-}
-
 # library-unload-twice: right
 
 ## C++: unloaded on each way out [c++]
@@ -144,30 +135,6 @@ CUresult run(const void *image) {
         launch(kernel);
     cuLibraryUnload(library);  // error: [library-unload-twice]
     return result;
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import driver
-
-def run(path, work):
-    error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)
-    try:
-        work(library)
-        error, = driver.cuLibraryUnload(library)
-    finally:
-        error, = driver.cuLibraryUnload(library)  # error: [library-unload-twice]
-
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(string path) {
-        CUlibrary library = new CUlibrary();
-        Check(LibraryManagement.cuLibraryLoadFromFile(ref library, path, null, null, 0, null, null, 0));
-        Work(library);
-        Check(LibraryManagement.cuLibraryUnload(library));
-        Check(LibraryManagement.cuLibraryUnload(library));  // error: [library-unload-twice]
-    }
 }
 
 # library-never-created: right

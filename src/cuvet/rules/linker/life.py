@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, Life, Mistake
+from cuvet.rules.lives import DESTROYED_TWICE, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -9,6 +9,10 @@ LIFE = Life(
     name="linker",
     make="cu.cuLinkCreate(0, 0, 0)",
     end="cu.cuLinkDestroy({})",
+    python=Spelled(
+        make="error, linker = driver.cuLinkCreate(0, [], [])",
+        end="error, = driver.cuLinkDestroy(linker)",
+    ),
     mistakes=(
         Mistake(
             DESTROYED_TWICE,
@@ -65,18 +69,4 @@ bool link(const char *ptx, size_t size, CUmodule *module) {
     cuLinkDestroy(linker);  // error: [linker-destroy-twice]
     return linked == CUDA_SUCCESS;
 }
-
-## Python: in the block and in finally [python]
-from cuda.bindings import driver
-
-def link(add):
-    error, linker = driver.cuLinkCreate(0, [], [])
-    try:
-        add(linker)
-        error, image, size = driver.cuLinkComplete(linker)
-        error, module = driver.cuModuleLoadData(image)
-        error, = driver.cuLinkDestroy(linker)
-    finally:
-        error, = driver.cuLinkDestroy(linker)  # error: [linker-destroy-twice]
-    return module
 """

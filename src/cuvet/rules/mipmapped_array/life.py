@@ -9,6 +9,7 @@ from cuvet.rules.lives import (
     USED_AFTER_DESTROY,
     Life,
     Mistake,
+    Spelled,
 )
 from cuvet.rules.rule import CRASH
 
@@ -20,6 +21,19 @@ LIFE = Life(
     end="cu.cuMipmappedArrayDestroy({})",
     variable="array",
     other="cu.array()",
+    python=Spelled(
+        given="descriptor",
+        make="error, array = driver.cuMipmappedArrayCreate(descriptor, 4)",
+        use="error, level = driver.cuMipmappedArrayGetLevel(array, 0)",
+        end="error, = driver.cuMipmappedArrayDestroy(array)",
+    ),
+    csharp=Spelled(
+        type="CUmipmappedArray",
+        given="CUDAArray3DDescriptor descriptor, CUarray level",
+        make="ArrayManagement.cuMipmappedArrayCreate(ref array, ref descriptor, 4)",
+        use="ArrayManagement.cuMipmappedArrayGetLevel(ref level, array, 0)",
+        end="ArrayManagement.cuMipmappedArrayDestroy(array)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -113,28 +127,6 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
     paint(level);
 }
 
-## Python: a level of a destroyed one [python]
-from cuda.bindings import driver
-
-def draw(descriptor, levels, paint):
-    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
-    error, = driver.cuMipmappedArrayDestroy(pyramid)
-    error, level = driver.cuMipmappedArrayGetLevel(pyramid, 0)  # error: [mipmapped-array-use-after-destroy]
-    paint(level)
-
-## C#: a level of a destroyed one [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Draw(CUDAArray3DDescriptor descriptor) {
-        CUmipmappedArray pyramid = new CUmipmappedArray();
-        CUarray level = new CUarray();
-        Check(ArrayManagement.cuMipmappedArrayCreate(ref pyramid, ref descriptor, 4));
-        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));
-        Check(ArrayManagement.cuMipmappedArrayGetLevel(ref level, pyramid, 0));  // error: [mipmapped-array-use-after-destroy]
-    }
-}
-
 # mipmapped-array-destroy-twice: right
 
 ## C++: freed once [cuda]
@@ -154,30 +146,6 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
     if (!paint(pyramid))
         cudaFreeMipmappedArray(pyramid);
     cudaFreeMipmappedArray(pyramid);  // error: [mipmapped-array-destroy-twice]
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import driver
-
-def draw(descriptor, levels, paint):
-    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
-    try:
-        paint(pyramid)
-        error, = driver.cuMipmappedArrayDestroy(pyramid)
-    finally:
-        error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-destroy-twice]
-
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Draw(CUDAArray3DDescriptor descriptor) {
-        CUmipmappedArray pyramid = new CUmipmappedArray();
-        Check(ArrayManagement.cuMipmappedArrayCreate(ref pyramid, ref descriptor, 4));
-        Paint(pyramid);
-        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));
-        Check(ArrayManagement.cuMipmappedArrayDestroy(pyramid));  // error: [mipmapped-array-destroy-twice]
-    }
 }
 
 # mipmapped-array-never-created: right
@@ -240,14 +208,4 @@ void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned l
     cuCtxDestroy(context);
     cuMipmappedArrayDestroy(pyramid);  // error: [mipmapped-array-use-after-context-destroy]
 }
-
-## Python: destroyed after its context [python]
-from cuda.bindings import driver
-
-def draw(device, descriptor, levels, paint):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    error, pyramid = driver.cuMipmappedArrayCreate(descriptor, levels)
-    paint(pyramid)
-    error, = driver.cuCtxDestroy(context)
-    error, = driver.cuMipmappedArrayDestroy(pyramid)  # error: [mipmapped-array-use-after-context-destroy]
 """

@@ -9,6 +9,7 @@ from cuvet.rules.lives import (
     USED_AFTER_DESTROY,
     Life,
     Mistake,
+    Spelled,
 )
 from cuvet.rules.rule import CRASH
 
@@ -20,6 +21,19 @@ LIFE = Life(
     end="cu.cuModuleUnload({})",
     verb="unload",
     other="cu.library()",
+    python=Spelled(
+        given="path",
+        make="error, module = driver.cuModuleLoad(path)",
+        use='error, kernel = driver.cuModuleGetFunction(module, b"kernel")',
+        end="error, = driver.cuModuleUnload(module)",
+    ),
+    csharp=Spelled(
+        type="CUmodule",
+        given="string path, CUfunction kernel",
+        make="ModuleManagement.cuModuleLoad(ref module, path)",
+        use='ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel")',
+        end="ModuleManagement.cuModuleUnload(module)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -129,28 +143,6 @@ void run(const char *path, void **parameters) {
     launch(kernel, parameters);
 }
 
-## Python: asked for a function after it was unloaded [python]
-from cuda.bindings import driver
-
-def run(path, launch):
-    error, module = driver.cuModuleLoad(path)
-    error, = driver.cuModuleUnload(module)
-    error, kernel = driver.cuModuleGetFunction(module, b"kernel")  # error: [module-use-after-unload]
-    launch(kernel)
-
-## C#: asked for a function after it was unloaded [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(string path) {
-        CUmodule module = new CUmodule();
-        CUfunction kernel = new CUfunction();
-        Check(ModuleManagement.cuModuleLoad(ref module, path));
-        Check(ModuleManagement.cuModuleUnload(module));
-        Check(ModuleManagement.cuModuleGetFunction(ref kernel, module, "kernel"));  // error: [module-use-after-unload]
-    }
-}
-
 # module-unload-twice: right
 
 ## C++: unloaded on each way out [c++]
@@ -181,30 +173,6 @@ CUresult run(const char *path) {
         launch(kernel);
     cuModuleUnload(module);  // error: [module-unload-twice]
     return result;
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import driver
-
-def run(path, work):
-    error, module = driver.cuModuleLoad(path)
-    try:
-        work(module)
-        error, = driver.cuModuleUnload(module)
-    finally:
-        error, = driver.cuModuleUnload(module)  # error: [module-unload-twice]
-
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(string path) {
-        CUmodule module = new CUmodule();
-        Check(ModuleManagement.cuModuleLoad(ref module, path));
-        Work(module);
-        Check(ModuleManagement.cuModuleUnload(module));
-        Check(ModuleManagement.cuModuleUnload(module));  // error: [module-unload-twice]
-    }
 }
 
 # module-never-created: right
@@ -267,29 +235,5 @@ void run(CUdevice device, const char *path) {
     work(module);
     cuCtxDestroy(context);
     cuModuleUnload(module);  // error: [module-use-after-context-destroy]
-}
-
-## Python: unloaded after its context [python]
-from cuda.bindings import driver
-
-def run(device, path, work):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    error, module = driver.cuModuleLoad(path)
-    work(module)
-    error, = driver.cuCtxDestroy(context)
-    error, = driver.cuModuleUnload(module)  # error: [module-use-after-context-destroy]
-
-## C#: unloaded after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(CUdevice device, string path) {
-        CUcontext context = new CUcontext();
-        CUmodule module = new CUmodule();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(ModuleManagement.cuModuleLoad(ref module, path));
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check(ModuleManagement.cuModuleUnload(module));  // error: [module-use-after-context-destroy]
-    }
 }
 """

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -12,6 +12,19 @@ LIFE = Life(
     another_use="cu.cuMemAllocFromPoolAsync(4096, {}, 0)",
     end="cu.cuMemPoolDestroy({})",
     other="cu.cuStreamCreate(0)",
+    python=Spelled(
+        given="properties",
+        make="error, pool = driver.cuMemPoolCreate(properties)",
+        use="error, = driver.cuMemPoolTrimTo(pool, 0)",
+        end="error, = driver.cuMemPoolDestroy(pool)",
+    ),
+    csharp=Spelled(
+        type="CUmemoryPool",
+        given="CUmemPoolProps properties",
+        make="MemoryManagement.cuMemPoolCreate(ref pool, ref properties)",
+        use="MemoryManagement.cuMemPoolTrimTo(pool, 0)",
+        end="MemoryManagement.cuMemPoolDestroy(pool)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -95,29 +108,6 @@ void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) 
     cudaFreeAsync(values, stream);
 }
 
-## Python: trimmed after the destruction [python]
-from cuda.bindings import driver
-
-def run(properties, work):
-    error, pool = driver.cuMemPoolCreate(properties)
-    work(pool)
-    error, = driver.cuMemPoolDestroy(pool)
-    error, = driver.cuMemPoolTrimTo(pool, 0)  # error: [pool-use-after-destroy]
-
-## C#: allocated from a destroyed pool [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(CUmemPoolProps properties, CUstream stream) {
-        CUmemoryPool pool = new CUmemoryPool();
-        CUdeviceptr values = new CUdeviceptr();
-        Check(MemoryManagement.cuMemPoolCreate(ref pool, ref properties));
-        Check(MemoryManagement.cuMemPoolDestroy(pool));
-        Check(MemoryManagement.cuMemAllocFromPoolAsync(ref values, 1024, pool, stream));  // error: [pool-use-after-destroy]
-        Check(MemoryManagement.cuMemFreeAsync(values, stream));
-    }
-}
-
 # pool-destroy-twice: right
 
 ## C++: destroyed on each way out [cuda]
@@ -141,33 +131,6 @@ void run(const cudaMemPoolProps *properties, size_t bytes) {
     if (!reserve(pool, bytes))
         cudaMemPoolDestroy(pool);
     cudaMemPoolDestroy(pool);  // error: [pool-destroy-twice]
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import driver
-
-def run(properties, work):
-    error, pool = driver.cuMemPoolCreate(properties)
-    try:
-        work(pool)
-        error, = driver.cuMemPoolDestroy(pool)
-    finally:
-        error, = driver.cuMemPoolDestroy(pool)  # error: [pool-destroy-twice]
-
-## C#: in the block and in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run(CUmemPoolProps properties) {
-        CUmemoryPool pool = new CUmemoryPool();
-        Check(MemoryManagement.cuMemPoolCreate(ref pool, ref properties));
-        try {
-            Work(pool);
-            Check(MemoryManagement.cuMemPoolDestroy(pool));
-        } finally {
-            Check(MemoryManagement.cuMemPoolDestroy(pool));  // error: [pool-destroy-twice]
-        }
-    }
 }
 
 # pool-never-created: right

@@ -1,7 +1,15 @@
 from __future__ import annotations
 
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, USED_AFTER_CONTEXT, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.lives import (
+    DESTROYED_TWICE,
+    NEVER_CREATED,
+    USED_AFTER_CONTEXT,
+    USED_AFTER_DESTROY,
+    Life,
+    Mistake,
+    Spelled,
+)
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -12,6 +20,17 @@ LIFE = Life(
     another_use="cu.cuEventRecord(cu.cuEventCreate(0), {})",
     end="cu.cuStreamDestroy({})",
     other="cu.cuEventCreate(0)",
+    python=Spelled(
+        make="error, stream = driver.cuStreamCreate(0)",
+        use="error, = driver.cuStreamSynchronize(stream)",
+        end="error, = driver.cuStreamDestroy(stream)",
+    ),
+    csharp=Spelled(
+        type="CUstream",
+        make="Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking)",
+        use="Streams.cuStreamSynchronize(stream)",
+        end="Streams.cuStreamDestroy_v2(stream)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -173,14 +192,6 @@ void upload(float *const *device, float *const *host, size_t bytes, int buffers)
     }
 }
 
-## Python: work after the destruction [python]
-from cuda.bindings import runtime as cudart
-
-def clear(values, size):
-    error, stream = cudart.cudaStreamCreate()
-    error, = cudart.cudaStreamDestroy(stream)
-    error, = cudart.cudaMemsetAsync(values, 0, size, stream)  # error: [stream-use-after-destroy]
-
 ## Python: CuPy's runtime [python]
 from cupy.cuda import runtime
 
@@ -189,19 +200,6 @@ def wait(work):
     work(stream)
     runtime.streamDestroy(stream)
     runtime.streamSynchronize(stream)  # error: [stream-use-after-destroy]
-
-## C#: waited for after the destruction [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run() {
-        CUstream stream = new CUstream();
-        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
-        Launch(stream);
-        Check(Streams.cuStreamDestroy_v2(stream));
-        Check(Streams.cuStreamSynchronize(stream));  // error: [stream-use-after-destroy]
-    }
-}
 
 # stream-destroy-twice: right
 
@@ -277,22 +275,6 @@ def run(work):
     finally:
         runtime.streamDestroy(stream)  # error: [stream-destroy-twice]
     return True
-
-## C#: in the block and in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Run() {
-        CUstream stream = new CUstream();
-        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.NonBlocking));
-        try {
-            Launch(stream);
-            Check(Streams.cuStreamDestroy_v2(stream));
-        } finally {
-            Check(Streams.cuStreamDestroy_v2(stream));  // error: [stream-destroy-twice]
-        }
-    }
-}
 
 # stream-never-created: right
 
@@ -397,29 +379,5 @@ void compute(CUdevice device) {
     run(stream);
     cuCtxDestroy(context);
     cuStreamDestroy(stream);  // error: [stream-use-after-context-destroy]
-}
-
-## Python: waited for after the context's end [python]
-from cuda.bindings import driver
-
-def compute(device, work):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    error, stream = driver.cuStreamCreate(0)
-    work(stream)
-    error, = driver.cuCtxDestroy(context)
-    error, = driver.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
-
-## C#: destroyed after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void Compute(CUdevice device) {
-        CUcontext context = new CUcontext();
-        CUstream stream = new CUstream();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(Streams.cuStreamCreate(ref stream, CUStreamFlags.None));
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check(Streams.cuStreamDestroy_v2(stream));  // error: [stream-use-after-context-destroy]
-    }
 }
 """

@@ -10,6 +10,7 @@ from cuvet.rules.lives import (
     USED_AFTER_DESTROY,
     Life,
     Mistake,
+    Spelled,
 )
 
 LIFE = Life(
@@ -21,6 +22,19 @@ LIFE = Life(
     ends_in_context=True,
     other="cu.array()",
     null="0",
+    python=Spelled(
+        given="pixels",
+        make="error, surface = driver.cuSurfObjectCreate(pixels)",
+        use="error, found = driver.cuSurfObjectGetResourceDesc(surface)",
+        end="error, = driver.cuSurfObjectDestroy(surface)",
+    ),
+    csharp=Spelled(
+        type="CUsurfObject",
+        given="CudaResourceDesc pixels",
+        make="SurfaceObjects.cuSurfObjectCreate(ref surface, ref pixels)",
+        use="SurfaceObjects.cuSurfObjectGetResourceDesc(ref pixels, surface)",
+        end="SurfaceObjects.cuSurfObjectDestroy(surface)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -119,29 +133,6 @@ cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
     return resource.res.array.array;
 }
 
-## Python: asked after the destruction [python]
-from cuda.bindings import runtime as cudart
-
-def pixels_of(pixels, paint):
-    error, surface = cudart.cudaCreateSurfaceObject(pixels)
-    paint(surface)
-    error, = cudart.cudaDestroySurfaceObject(surface)
-    error, resource = cudart.cudaGetSurfaceObjectResourceDesc(surface)  # error: [surface-use-after-destroy]
-    return resource
-
-## C#: asked after the destruction [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Paint(CudaResourceDesc pixels) {
-        CUsurfObject surface = new CUsurfObject();
-        Check(SurfaceObjects.cuSurfObjectCreate(ref surface, ref pixels));
-        Launch(surface);
-        Check(SurfaceObjects.cuSurfObjectDestroy(surface));
-        Check(SurfaceObjects.cuSurfObjectGetResourceDesc(ref pixels, surface));  // error: [surface-use-after-destroy]
-    }
-}
-
 # surface-destroy-twice: right
 
 ## C++: destroyed on each way out [cuda]
@@ -167,30 +158,6 @@ bool draw(const cudaResourceDesc *pixels) {
         cudaDestroySurfaceObject(surface);
     cudaDestroySurfaceObject(surface);  // error: [surface-destroy-twice]
     return painted;
-}
-
-## Python: in the block and in finally [python]
-from cuda.bindings import runtime as cudart
-
-def draw(pixels, paint):
-    error, surface = cudart.cudaCreateSurfaceObject(pixels)
-    try:
-        paint(surface)
-        error, = cudart.cudaDestroySurfaceObject(surface)
-    finally:
-        error, = cudart.cudaDestroySurfaceObject(surface)  # error: [surface-destroy-twice]
-
-## C#: ManagedCuda's functions [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Paint(CudaResourceDesc pixels) {
-        CUsurfObject surface = new CUsurfObject();
-        Check(SurfaceObjects.cuSurfObjectCreate(ref surface, ref pixels));
-        Launch(surface);
-        Check(SurfaceObjects.cuSurfObjectDestroy(surface));
-        Check(SurfaceObjects.cuSurfObjectDestroy(surface));  // error: [surface-destroy-twice]
-    }
 }
 
 # surface-null-handle: right
@@ -259,14 +226,4 @@ void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
     cuCtxDestroy(context);
     cuSurfObjectDestroy(surface);  // error: [surface-use-after-context-destroy]
 }
-
-## Python: destroyed after its context [python]
-from cuda.bindings import driver
-
-def draw(device, pixels, run):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    error, surface = driver.cuSurfObjectCreate(pixels)
-    run(surface)
-    error, = driver.cuCtxDestroy(context)
-    error, = driver.cuSurfObjectDestroy(surface)  # error: [surface-use-after-context-destroy]
 """

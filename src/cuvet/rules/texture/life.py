@@ -10,6 +10,7 @@ from cuvet.rules.lives import (
     USED_AFTER_DESTROY,
     Life,
     Mistake,
+    Spelled,
 )
 
 LIFE = Life(
@@ -21,6 +22,19 @@ LIFE = Life(
     ends_in_context=True,
     other="cu.array()",
     null="0",
+    python=Spelled(
+        given="pixels, description",
+        make="error, texture = driver.cuTexObjectCreate(pixels, description, None)",
+        use="error, found = driver.cuTexObjectGetResourceDesc(texture)",
+        end="error, = driver.cuTexObjectDestroy(texture)",
+    ),
+    csharp=Spelled(
+        type="CUtexObject",
+        given="CudaResourceDesc pixels, CudaTextureDescriptor description",
+        make="TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero)",
+        use="TextureObjects.cuTexObjectGetResourceDesc(ref pixels, texture)",
+        end="TextureObjects.cuTexObjectDestroy(texture)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -119,29 +133,6 @@ cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *des
     return resource.res.array.array;
 }
 
-## Python: asked after the destruction [python]
-from cuda.bindings import runtime as cudart
-
-def pixels_of(pixels, description, sample):
-    error, texture = cudart.cudaCreateTextureObject(pixels, description, None)
-    sample(texture)
-    error, = cudart.cudaDestroyTextureObject(texture)
-    error, resource = cudart.cudaGetTextureObjectResourceDesc(texture)  # error: [texture-use-after-destroy]
-    return resource
-
-## C#: asked after the destruction [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Sample(CudaResourceDesc pixels, CudaTextureDescriptor description) {
-        CUtexObject texture = new CUtexObject();
-        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
-        Launch(texture);
-        Check(TextureObjects.cuTexObjectDestroy(texture));
-        Check(TextureObjects.cuTexObjectGetResourceDesc(ref pixels, texture));  // error: [texture-use-after-destroy]
-    }
-}
-
 # texture-destroy-twice: right
 
 ## C++: each once [cuda]
@@ -187,22 +178,6 @@ def blend(pixels, description, sample):
         runtime.destroyTextureObject(texture)
     finally:
         runtime.destroyTextureObject(texture)  # error: [texture-destroy-twice]
-
-## C#: in the block and in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Sample(CudaResourceDesc pixels, CudaTextureDescriptor description) {
-        CUtexObject texture = new CUtexObject();
-        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
-        try {
-            Launch(texture);
-            Check(TextureObjects.cuTexObjectDestroy(texture));
-        } finally {
-            Check(TextureObjects.cuTexObjectDestroy(texture));  // error: [texture-destroy-twice]
-        }
-    }
-}
 
 # texture-null-handle: right
 
@@ -269,30 +244,5 @@ void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_
     run(texture);
     cuCtxDestroy(context);
     cuTexObjectDestroy(texture);  // error: [texture-use-after-context-destroy]
-}
-
-## Python: destroyed after its context [python]
-from cuda.bindings import driver
-
-def draw(device, pixels, description, run):
-    error, context = driver.cuCtxCreate(None, 0, device)
-    error, texture = driver.cuTexObjectCreate(pixels, description, None)
-    run(texture)
-    error, = driver.cuCtxDestroy(context)
-    error, = driver.cuTexObjectDestroy(texture)  # error: [texture-use-after-context-destroy]
-
-## C#: destroyed after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Image {
-    void Sample(CUdevice device, CudaResourceDesc pixels, CudaTextureDescriptor description) {
-        CUcontext context = new CUcontext();
-        CUtexObject texture = new CUtexObject();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check(TextureObjects.cuTexObjectCreate(ref texture, ref pixels, ref description, IntPtr.Zero));
-        Launch(texture);
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check(TextureObjects.cuTexObjectDestroy(texture));  // error: [texture-use-after-context-destroy]
-    }
 }
 """
