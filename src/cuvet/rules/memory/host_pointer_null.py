@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
 from cuvet.rules.accesses import COPIES, accesses
-from cuvet.rules.rule import Rule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 
-class MemoryHostPointerNull(Rule):
+class MemoryHostPointerNull(CallRule):
     """
     checks: A copy of at least one byte is given NULL as its host memory, or as an end that may be host or device memory.
     why: There is nothing to copy from or to. The call is refused before anything is copied, in a stream capture and as a node of a graph
