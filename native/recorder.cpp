@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,8 @@ Descriptor file;
 char file_path[PATH_MAX];
 uint64_t limit;
 std::atomic<bool> limit_reached;
-std::atomic<bool> sandbox_begun, sandbox_expected;
+std::atomic<bool> sandbox_expected;
+std::atomic<long> sandbox_thread;  // That prepares for it, or has; 0 before.
 char* reserved;  // chunks for the sandbox, mapped
 uint32_t reserved_count;
 std::atomic<uint32_t> reserved_taken;
@@ -440,7 +442,14 @@ bool in_sandbox() { return sandbox_expected.load(std::memory_order_acquire); }
 
 void expect_sandbox() {
     // Not for a child that shares its parent's memory (vfork), or of which no fork handler has told.
-    if (!header || header->pid != static_cast<uint32_t>(getpid()) || sandbox_begun.exchange(true)) return;
+    if (!header || header->pid != static_cast<uint32_t>(getpid())) return;
+    const long self = syscall(SYS_gettid);
+    long preparing = 0;
+    if (!sandbox_thread.compare_exchange_strong(preparing, self)) {
+        // The caller may forbid next what another thread still needs for this. A signal handler does not wait for its own thread.
+        while (preparing != self && !in_sandbox()) sched_yield();
+        return;
+    }
     const Uncancellable uncancellable;
     uint64_t offset;
     void* chunks = nullptr;
@@ -661,7 +670,7 @@ void finish_recording() {
 
 void forget_recording() {
     if (!in_sandbox()) {
-        sandbox_begun.store(false);
+        sandbox_thread.store(0);
         close_ours(&file);
         if (header) munmap(header, HEADER_BYTES);
     }

@@ -102,6 +102,32 @@ def test_what_prctl_answers_is_the_kernels(bench: Bench) -> None:
     assert (run.returncode, run.stdout) == (0, "renamed\n"), run.stderr
 
 
+def test_a_thread_that_restricts_itself_while_another_prepares_waits_for_it(bench: Bench) -> None:
+    run = bench.run(
+        f"""{SANDBOX}
+        static pthread_barrier_t together;
+        static void *restrict_and_work(void *unused) {{
+            cuCtxSetCurrent(context);
+            make_streams(1);
+            pthread_barrier_wait(&together);
+            forbid();
+            make_streams(2000);
+            return 0;
+        }}
+        int main(void) {{
+            pthread_t threads[4];
+            start();
+            pthread_barrier_init(&together, 0, 4);
+            for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], 0, restrict_and_work, 0) == 0);
+            for (int i = 0; i < 4; i++) CHECK(pthread_join(threads[i], 0) == 0);
+            return 7;
+        }}""",
+        options=(str(SHIM), "-D_GNU_SOURCE"),
+    )
+    assert run.returncode == 7, (run.returncode, run.stderr)
+    assert len(run.trace.named("cuStreamDestroy")) == 8004
+
+
 def test_a_child_that_shares_memory_restricts_itself_and_not_its_parent(bench: Bench) -> None:
     run = bench.run(
         f"""{SANDBOX}
