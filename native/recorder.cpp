@@ -86,7 +86,7 @@ uint64_t limit;
 std::atomic<bool> limit_reached;
 std::atomic<bool> sandbox_expected;
 std::atomic<long> sandbox_thread;  // That prepares for it, or has; 0 before.
-char* reserved;  // chunks for the sandbox, mapped
+char* reserved;                    // chunks for the sandbox, mapped
 uint32_t reserved_count;
 std::atomic<uint32_t> reserved_taken;
 std::atomic<bool> names_written;
@@ -446,7 +446,8 @@ void expect_sandbox() {
     const long self = syscall(SYS_gettid);
     long preparing = 0;
     if (!sandbox_thread.compare_exchange_strong(preparing, self)) {
-        // The caller may forbid next what another thread still needs for this. A signal handler does not wait for its own thread.
+        // The caller may forbid next what another thread still needs for this. A signal handler does not wait for its
+        // own thread.
         while (preparing != self && !in_sandbox()) sched_yield();
         return;
     }
