@@ -93,6 +93,9 @@ def test_closed_standard_streams_stay_closed_and_harm_nothing(
         ("empty", "memory-host-pointer-null", "the source of 4096 bytes is NULL"),
         ("large", "host-memory-register-too-large", "4,398,046,511,104 bytes in one registration"),
         ("moved", "host-memory-unregister-never-registered", "is registered, and was unmapped since"),
+        ("device", "device-ordinal-out-of-range", "there is no device 1"),
+        ("peer", "device-ordinal-out-of-range", "there is no device 1"),
+        ("properties", "device-ordinal-out-of-range", "there is no device -1"),
     ],
 )
 def test_what_is_refused_is_explained(cuvet, runtime_program, what: str, rule: str, message: str) -> None:

@@ -35,5 +35,8 @@ int main(int, char** argv) {
     if (!strcmp(argv[1], "pitch")) cudaMemset2D(memory, 16, 0, 64, 8);
     if (!strcmp(argv[1], "empty")) cudaMemcpy(memory, std::vector<char>().data(), 4096, cudaMemcpyHostToDevice);
     if (!strcmp(argv[1], "large")) cudaHostRegister(memory, size_t{4} << 40, 0);
+    if (!strcmp(argv[1], "device")) cudaSetDevice(1);
+    if (!strcmp(argv[1], "peer")) cudaDeviceEnablePeerAccess(1, 0);
+    if (!strcmp(argv[1], "properties")) cudaGetDeviceProperties(new cudaDeviceProp, -1);
     if (!strcmp(argv[1], "asked")) asked();
 }

@@ -70,20 +70,26 @@ def cudaGetDeviceCount(call: RuntimeCall) -> Steps[int]:
     return (yield from call.driver("cuDeviceGetCount", call["count"]))
 
 
+def _look_up(call: RuntimeCall, ordinal: int) -> Steps[int]:
+    """Status: whether there is such a device. If not, it is the driver's, so that the refusal is in the recording."""
+    if 0 <= ordinal < _count(call):
+        return 0
+    status, _ = yield from call.ask("cuDeviceGet", ordinal & 0xFFFFFFFF)
+    return status
+
+
 def cudaSetDevice(call: RuntimeCall) -> Steps[int]:
-    status = yield from initialise(call)
+    status = (yield from initialise(call)) or (yield from _look_up(call, call.signed("device")))
     if status:
         return status
-    if not 0 <= call.signed("device") < _count(call):
-        return _INVALID_DEVICE
     call.thread.device = call["device"]
     return (yield from use_primary(call, call["device"]))
 
 
 def cudaInitDevice(call: RuntimeCall) -> Steps[int]:
-    status = yield from initialise(call)
-    if status or not 0 <= call.signed("device") < _count(call):
-        return status or _INVALID_DEVICE
+    status = (yield from initialise(call)) or (yield from _look_up(call, call.signed("device")))
+    if status:
+        return status
     if call["device"] in call.registry.primary:
         return 0
     status, handle = yield from call.ask("cuDevicePrimaryCtxRetain", call["device"])
@@ -195,10 +201,10 @@ def cudaDeviceDisablePeerAccess(call: RuntimeCall) -> Steps[int]:
 
 
 def _peer(call: RuntimeCall, name: str, *flags: int) -> Steps[int]:
-    status = yield from ensure_context(call)
     peer = call.signed("peerDevice")
-    if status or not 0 <= peer < _count(call):
-        return status or _INVALID_DEVICE
+    status = (yield from ensure_context(call)) or (yield from _look_up(call, peer))
+    if status:
+        return status
     handle = yield from primary_of(call, peer)
     status = yield from call.driver(name, handle, *flags)
     return _INVALID_DEVICE if status == _PEER_ACCESS_UNSUPPORTED else status
@@ -277,10 +283,10 @@ def _attribute_of_member() -> dict[str, tuple[str, ...]]:
 
 
 def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[int]:
-    status = yield from initialise(call)
     device = call.signed("device")
-    if status or not 0 <= device < _count(call):
-        return status or _INVALID_DEVICE
+    status = (yield from initialise(call)) or (yield from _look_up(call, device))
+    if status:
+        return status
     layout = catalog().struct("cudaDeviceProp", release(call.major))
     data = bytearray(layout.bytes)
 
