@@ -69,6 +69,25 @@ def test_what_is_measured_to_succeed_is_accused(tmp_path: Path) -> None:
     assert "contradicted" not in found.stats
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "accused"),
+    [
+        ("cublasLtDestroy", Kind.CUBLASLT_HANDLE, ["library-handle-destroy-twice"]),
+        ("cublasDestroy", Kind.CUBLAS_HANDLE, []),
+        ("cusolverDnDestroy", Kind.CUSOLVER_HANDLE, []),
+    ],
+)
+def test_a_handle_of_a_library_that_is_destroyed_twice_with_success(
+    tmp_path: Path, name: str, kind: Kind, accused: list[str]
+) -> None:
+    t = Thread()
+    records = w.every_entry_point() + t.setup()
+    records += t.call(name.replace("Destroy", "Create"), 1, outputs=[(0, kind, 1, 0x7000)])
+    for flags in (ALIVE, DEAD):
+        records += t.call(name, 0x7000, objects=[(0, kind, flags, 1, 0x7000, 0)])
+    assert rules(report(tmp_path, records)) == accused
+
+
 def test_a_node_of_a_destroyed_graph_that_the_driver_takes_is_another_node(tmp_path: Path) -> None:
     """As cuda-samples' graphConditionalNodes: the node is one of a capture."""
     t = Thread()

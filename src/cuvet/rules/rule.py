@@ -77,7 +77,7 @@ class Violation:
 
     def stands(self, call: Call, status: int | None) -> bool:
         """Whether it still holds once the driver has answered ``call`` with ``status`` (None: it did not return). A call that returned
-        success is accused only where it was measured, or is documented, that it can (``Rule.can_succeed``)."""
+        success is accused only where it was measured that it can (``Rule.can_succeed``)."""
         if status is None:
             return True
         if self.only_if_failed:

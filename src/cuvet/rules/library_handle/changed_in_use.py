@@ -31,11 +31,16 @@ class LibraryHandleChangedInUse(CallRule):
     kinds = _KINDS
     libraries = True
     evidence = """
-    documented, succeeds: cuBLAS may be called from many threads with the same handle; extreme care is needed when its
+    documented: cuBLAS may be called from many threads with the same handle; extreme care is needed when its
       configuration is changed, and even more when it is destroyed (cuBLAS, Using the cuBLAS API, Thread Safety,
       https://docs.nvidia.com/cuda/cublas/#thread-safety)
     documented: a cuSPARSE handle may be shared, but setting its stream or destroying it affects all threads (cuSPARSE,
       Using the cuSPARSE API, Thread Safety, https://docs.nvidia.com/cuda/cusparse/#thread-safety)
+    measured, succeeds: two threads, each with its stream: after cublasSetStream() and cublasSscal(), all of them
+      CUBLAS_STATUS_SUCCESS, the handle had the other thread's stream 35,591 times of 40,000; after
+      cusparseSetStream() 15,595 times of 400,000 (cublas_changed_in_use, cusparse_changed_in_use)
+    measured: cublasDestroy() while another thread computes with the handle: all calls returned CUBLAS_STATUS_SUCCESS
+      (cublas_destroyed_in_use)
     reported: a stream set by one thread is overwritten by the next before the library is called
       (https://github.com/cupy/cupy/issues/1109)
     """

@@ -4,18 +4,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
-from cuvet.catalog.roles import ENDS, Kind
+from cuvet.catalog.results import SUCCESS
+from cuvet.catalog.roles import ENDS
 from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import dead_unseen
 from cuvet.rules.lifecycle import DestroyTwice, a
-from cuvet.rules.rule import ABORT, Violation
+from cuvet.rules.rule import ABORT, CRASH, Violation
+
+_ABORTING = "cublasDestroy cudnnDestroy cudnnDestroyTensorDescriptor curandDestroyGenerator cusparseDestroyMatDescr"
+_OUTCOMES = {
+    **dict.fromkeys(_ABORTING.split(), (ABORT,)),
+    "nvrtcDestroyProgram": (CRASH,),
+    "cufftDestroy": (1,),
+    "cusparseDestroy": (3,),
+    "cublasLtDestroy": (SUCCESS,),
+}
+"""As measured."""
 
 
 class LibraryHandleDestroyTwice(DestroyTwice):
     """
     checks: A handle, plan, descriptor, generator, communicator or program of a library is destroyed that was destroyed before.
-    why: Destroying a cuDNN handle twice was measured to end the process with SIGABRT ("double free or corruption"). If the value has
-      been issued again meanwhile, the second call destroys somebody else's handle.
+    why: Destroying a cuDNN or cuBLAS handle twice was measured to end the process with SIGABRT ("double free or corruption"). If the
+      value has been issued again meanwhile, the second call destroys somebody else's handle.
     instead: Let one owner destroy the handle; in C++ delete the copy constructor and clear what was moved from.
     limits: When a new object of the library has got the old one's value, the second call looks like the destruction of the new one.
     """
@@ -29,7 +40,13 @@ class LibraryHandleDestroyTwice(DestroyTwice):
     libraries = True
     evidence = """
     measured: the second cudnnDestroy: SIGABRT, double free or corruption (cuDNN 9.19) (cudnn_destroy_twice)
-    documented, succeeds: cublasDestroy() is usually the last call with a particular handle (cuBLAS, cublasDestroy(),
+    measured: likewise cublasDestroy, curandDestroyGenerator, cusparseDestroyMatDescr and cudnnDestroyTensorDescriptor;
+      nvrtcDestroyProgram: SIGSEGV (cublas_destroy_twice, curand_destroy_twice, cusparse_descriptor_destroy_twice,
+      cudnn_descriptor_destroy_twice, nvrtc_destroy_twice)
+    measured: the second cufftDestroy: CUFFT_INVALID_PLAN; the second cusparseDestroy: CUSPARSE_STATUS_INVALID_VALUE
+      (cufft_destroy_twice, cusparse_destroy_twice)
+    measured, cublasLtDestroy succeeds: the second cublasLtDestroy: CUBLAS_STATUS_SUCCESS (cublaslt_destroy_twice)
+    documented: cublasDestroy() is usually the last call with a particular handle (cuBLAS, cublasDestroy(),
       https://docs.nvidia.com/cuda/cublas/#cublasdestroy)
     """
     VALID = """
@@ -91,7 +108,6 @@ class Solver {
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for violation in super().check(call, model):
-            aborts = violation.objects[0].kind is Kind.CUDNN_HANDLE
-            yield replace(violation, outcomes=(ABORT,)) if aborts else violation
+            yield replace(violation, outcomes=_OUTCOMES.get(call.name, ()))
         for use in dead_unseen(call, model, ENDS):
             yield cls.violation(call, use, f"{a(use.role.kind.noun)} is destroyed that was destroyed before")

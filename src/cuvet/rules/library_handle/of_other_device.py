@@ -36,7 +36,7 @@ class LibraryHandleOfOtherDevice(CallRule):
     kinds = _KINDS
     libraries = True
     evidence = """
-    documented, succeeds: a cuBLAS library context is tightly coupled with the CUDA context that is current at
+    documented: a cuBLAS library context is tightly coupled with the CUDA context that is current at
       cublasCreate(); its device must be current when cuBLAS functions are called with it (cuBLAS, Using the cuBLAS API,
       cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
     documented: the cuDNN handle is tied to the current CUDA device (context); each device needs a handle of its own
@@ -45,6 +45,10 @@ class LibraryHandleOfOtherDevice(CallRule):
       cuDNN 8.9.7 API Reference, cudnnSetStream)
     documented: CUFFT_INVALID_DEVICE: a plan was executed on another GPU than it was created on (cuFFT API Reference,
       cufftResult, https://docs.nvidia.com/cuda/cufft/#return-value-cufftresult)
+    measured, succeeds: cublasSscal() with another device or context current than at cublasCreate():
+      CUBLAS_STATUS_SUCCESS (cublas_used_on_other_device, cublas_used_in_other_context)
+    measured: a stream of another context: cudnnSetStream returned CUDNN_STATUS_BAD_PARAM_STREAM_MISMATCH; computing
+      without it, in another context: CUDNN_STATUS_SUCCESS (cudnn_other_context_stream, cudnn_other_context)
     reported: the plan cache did not know of devices: CUFFT_EXEC_FAILED
       (https://github.com/pytorch/pytorch/issues/19224)
     reported: one layer in several contexts: CUDNN_STATUS_MAPPING_ERROR

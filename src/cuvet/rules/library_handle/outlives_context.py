@@ -45,10 +45,13 @@ class LibraryHandleOutlivesContext(CallRule):
     verbs = _VERBS
     libraries = True
     evidence = """
-    documented, succeeds: one cuBLAS context for each CUDA context, and the former must never outlive the latter
+    documented: one cuBLAS context for each CUDA context, and the former must never outlive the latter
       (cuBLAS, Using the cuBLAS API, cuBLAS Context, https://docs.nvidia.com/cuda/cublas/#cublas-context)
     documented: cudaDeviceReset() destroys all resources of the device; that none is used afterwards is the caller's
       responsibility (CUDA Runtime API, Device Management, cudaDeviceReset)
+    measured, succeeds: cublasSscal() after the handle's context was destroyed: CUBLAS_STATUS_SUCCESS; cufftExecC2C() of
+      a plan: CUFFT_EXEC_FAILED (cublas_outlives_context, cufft_outlives_context)
+    measured: cufftExecC2C() of a plan from before cudaDeviceReset(): CUFFT_SUCCESS (cufft_outlives_reset)
     reported: a framework makes its cuBLAS handle anew after a reset (https://github.com/torch/cutorch/pull/121)
     reported: cached cuBLAS and cuSOLVER handles go stale with their context
       (https://github.com/Cytnx-dev/Cytnx/issues/1161)

@@ -37,7 +37,7 @@ class LibraryHandleSharedBetweenThreads(CallRule):
     kinds = _KINDS
     libraries = True
     evidence = """
-    documented, succeeds: cuDNN may be called from many threads so long as they do not share the same handle
+    documented: cuDNN may be called from many threads so long as they do not share the same handle
       simultaneously (NVIDIA cuDNN, Thread Safety,
       https://docs.nvidia.com/deeplearning/cudnn/frontend/latest/developer/misc.html)
     documented: cuFFT is thread safe as long as different threads execute different plans and their output is disjoint
@@ -49,6 +49,8 @@ class LibraryHandleSharedBetweenThreads(CallRule):
       https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/threadsafety.html)
     measured: a cuDNN handle made in one thread and used in another, one after the other: no error
       (cudnn_other_thread_use)
+    measured, succeeds: 40,000 cudnnSetStream and 10,000 cudnnSoftmaxForward of two threads with one handle:
+      CUDNN_STATUS_SUCCESS each time (cudnn_shared, cudnn_shared_computing)
     reported: the same cuFFT plan in two threads throws (https://github.com/NVIDIA/MatX/issues/1039)
     reported: convolutions of several threads with one cuDNN state crash at random
       (https://github.com/microsoft/onnxruntime/issues/3828)

@@ -7,7 +7,10 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import handles_used, works
 from cuvet.rules.lifecycle import chain, place
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CRASH, CallRule, Violation
+
+_OUTCOMES = {"cublas": (13,), "cufft": (6, CRASH), "cudnn": (CRASH,)}
+"""As measured: CUBLAS_STATUS_EXECUTION_FAILED, CUFFT_EXEC_FAILED."""
 
 
 class LibraryHandleStreamDestroyed(CallRule):
@@ -30,11 +33,15 @@ class LibraryHandleStreamDestroyed(CallRule):
     libraries = True
     evidence = """
     measured: a launch on a destroyed stream: SIGSEGV in the driver, no error code (launch_on_destroyed_stream)
+    measured: on a destroyed stream, cublasSscal() and cublasSgemm(): CUBLAS_STATUS_EXECUTION_FAILED
+      (cublas_stream_destroyed, cublas_stream_destroyed_gemm)
+    measured: on a destroyed stream, cufftExecC2C(): CUFFT_EXEC_FAILED, or SIGSEGV; cudnnSoftmaxForward(): SIGSEGV
+      (cufft_on_destroyed_stream, cufft_stream_destroyed, cudnn_stream_destroyed)
     documented: cublasSetStream() sets the stream that all subsequent calls use (cuBLAS, cublasSetStream(),
       https://docs.nvidia.com/cuda/cublas/#cublassetstream)
     documented: the association with a stream remains until the plan is destroyed or cufftSetStream() changes it (cuFFT
       API Reference, cufftSetStream(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetstream)
-    documented, succeeds: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
+    documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
       cudaStreamDestroy)
     """
     VALID = """
@@ -97,6 +104,7 @@ cu.cufft.cufftExecC2C(plan, memory, memory, -1)  # error: [library-handle-stream
                 message=f"{handle.name} enqueues on {stream.name}, which was destroyed",
                 objects=(handle, stream),
                 argument=use.argument,
+                outcomes=_OUTCOMES.get(call.entry_point.api, ()),
                 because=(f"{handle.name} was given {stream.name} by {since.name} in {place(since)}", *chain(stream)),
                 undefined=True,
             )

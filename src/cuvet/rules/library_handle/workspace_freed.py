@@ -37,8 +37,12 @@ class LibraryHandleWorkspaceFreed(CallRule):
     evidence = """
     documented: cublasSetWorkspace() sets a buffer of the user's that all subsequent calls use; cublasSetStream() sets
       it back (cuBLAS, cublasSetWorkspace(), https://docs.nvidia.com/cuda/cublas/#cublassetworkspace)
-    documented, succeeds: execution assumes that the work area pointer is valid; if it is not, results are indeterminate
+    documented: execution assumes that the work area pointer is valid; if it is not, results are indeterminate
       (cuFFT API Reference, cufftSetWorkArea(), https://docs.nvidia.com/cuda/cufft/#function-cufftsetworkarea)
+    measured, succeeds: cufftExecC2C() of a plan that needs its work area, which was freed: CUFFT_SUCCESS; the next
+      cudaDeviceSynchronize: cudaErrorIllegalAddress (cufft_workspace_freed_prime)
+    measured: cublasSscal(), which needs no workspace, with one that was freed: CUBLAS_STATUS_SUCCESS
+      (cublas_workspace_freed)
     """
     VALID = """
 ## freed after the handle
