@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import socket
 import struct
 from pathlib import Path
@@ -168,6 +169,23 @@ def test_who_comes_by_the_abstract_name_shows_the_key(device: Device) -> None:
     with client:
         client.sendall(framed(key) + framed(HELLO) + framed(request("cuInit", 0)))
         assert receive(client)[0] == Op.RETURN
+
+
+def test_clients_for_which_there_is_no_descriptor_are_turned_away(tmp_path: Path) -> None:
+    with running_device(tmp_path) as device, connect(device) as first:
+        first.sendall(framed(HELLO) + framed(request("cuInit", 0)))
+        assert receive(first)[0] == Op.RETURN
+        opened = max(int(name) for name in os.listdir(f"/proc/{device.process.pid}/fd"))
+        resource.prlimit(device.process.pid, resource.RLIMIT_NOFILE, (opened + 3, opened + 3))
+        clients = [connect(device) for _ in range(10)]
+        assert clients[-1].recv(1) == b""
+        first.sendall(framed(request("cuInit", 0)))
+        assert receive(first)[0] == Op.RETURN
+        for client in clients:
+            client.close()
+        with connect(device) as later:
+            later.sendall(framed(HELLO) + framed(request("cuInit", 0)))
+            assert receive(later)[0] == Op.RETURN
 
 
 def test_without_the_key_nobody_is_let_in_and_nothing_is_said(tmp_path: Path) -> None:

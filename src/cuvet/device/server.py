@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import selectors
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +33,8 @@ MOST_BROUGHT = 16
 MOST_LOCKED = 64
 _LONGEST_KEY = 64
 _PARENT_CHECK_S = 2.0
+_NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Errors of accept: the limit of descriptors is reached."""
 
 Answerer = Callable[[Thread, Request], Steps[int]]
 
@@ -63,6 +67,7 @@ class Server:
         name, _, self._key = key.partition(":")
         self._abstract = self._listen(f"\0{name}") if self._key else None
         self._locked = 0
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._parent = os.getppid()
 
     def _listen(self, address: str) -> socket.socket:
@@ -90,11 +95,26 @@ class Server:
             client, _ = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return  # whoever it was has gone again
+        except OSError as error:
+            if error.errno not in _NO_MORE:
+                raise
+            self._turn_away(listener)
+            return
         if locked and self._locked == MOST_LOCKED:
             client.close()
             return
         self._locked += locked
         self._add(client, locked=locked)
+
+    def _turn_away(self, listener: socket.socket) -> None:
+        """Close the connection of a client for which there is no descriptor left: by the spare one, since it would wait for ever."""
+        spare, self._spare = self._spare, -1
+        with suppress(OSError):
+            os.close(spare)
+        with suppress(OSError):
+            listener.accept()[0].close()
+        with suppress(OSError):
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _add(self, client: socket.socket, *, locked: bool = False) -> None:
         client.setblocking(False)
