@@ -20,7 +20,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from cuvet.catalog import api_of, status_name
+from cuvet.catalog import Kind, api_of, status_name
 from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
 from cuvet.reports.selection import fitting, select
@@ -44,14 +44,19 @@ _LABELS = {
     "because": "magenta",
     "help": "bold green",
 }
-_ENDS = (("Unregister", "unregistered"), ("Unload", "unloaded"), ("Free", "freed"))
+_MEMORY = frozenset(kind.noun for kind in (Kind.MEMORY, Kind.HOST_MEMORY, Kind.ARRAY, Kind.MIPMAPPED_ARRAY))
+_REGISTERED = frozenset({Kind.HOST_MEMORY.noun, Kind.GRAPHICS_RESOURCE.noun})
+_CODE = frozenset(kind.noun for kind in (Kind.MODULE, Kind.LIBRARY, Kind.FUNCTION, Kind.KERNEL))
+_ENDS = (("Unregister", "unregistered", _REGISTERED), ("Unload", "unloaded", _CODE), ("Free", "freed", _MEMORY))
 _MAKES = (
-    ("Register", "registered"),
-    ("Alloc", "allocated"),
-    ("Malloc", "allocated"),
-    ("Load", "loaded"),
-    ("Get", "handed out"),
+    ("Register", "registered", _REGISTERED),
+    ("Alloc", "allocated", _MEMORY),
+    ("Malloc", "allocated", _MEMORY),
+    ("Load", "loaded", _CODE),
+    ("Get", "handed out", frozenset(kind.noun for kind in Kind if kind is not Kind.CONTEXT)),
 )
+"""Words for what a call did to objects of these kinds, by a part of its name: the first call of a program, whichever it is, also creates
+the context."""
 _CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
 """What compilers append to the names of the pieces that they split from a function."""
 _COUNTED = ("context", "stream", "event", "thread", "process")
@@ -166,7 +171,7 @@ def _history(finding: Finding, console: Console) -> None:
         for site, verbs, usual in ((thing.destroyed, _ENDS, "destroyed"), (thing.created, _MAKES, "created")):
             if site is None:
                 continue
-            verb = next((verb for part, verb in verbs if part in site.api), usual)
+            verb = next((verb for part, verb, kinds in verbs if part in site.api and thing.kind in kinds), usual)
             key = _call(site)
             line(console, _note(thing, verb, site, finding.site, again=key in shown))
             if key not in shown:
