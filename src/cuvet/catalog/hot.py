@@ -36,31 +36,13 @@ _ASKING = frozenset(
 """They hand out objects, but only such as the program has already."""
 
 FOLLOWED = frozenset(
-    {
-        "cuCtxAttach",
-        "cuCtxDetach",
-        "cuCtxDisablePeerAccess",
-        "cuCtxEnablePeerAccess",
-        "cuDevicePrimaryCtxSetFlags",
-        "cuDeviceSetMemPool",
-        "cuGraphAddDependencies",
-        "cuGraphConditionalHandleCreate",
-        "cuGraphEventRecordNodeSetEvent",
-        "cuGraphEventWaitNodeSetEvent",
-        "cuGraphExecEventRecordNodeSetEvent",
-        "cuGraphExecEventWaitNodeSetEvent",
-        "cuGraphExecNodeSetParams",
-        "cuGraphExecUpdate",
-        "cuGraphReleaseUserObject",
-        "cuGraphRemoveDependencies",
-        "cuGraphRetainUserObject",
-        "cuIpcGetEventHandle",
-        "cuLinkComplete",
-        "cuMemPoolSetAccess",
-        "cuMemSetAccess",
-        "cuMemSetMemPool",
-        "cuStreamAttachMemAsync",
-    }
+    """
+    cuCtxAttach cuCtxDetach cuCtxDisablePeerAccess cuCtxEnablePeerAccess cuDevicePrimaryCtxSetFlags cuDeviceSetMemPool
+    cuGraphAddDependencies cuGraphConditionalHandleCreate cuGraphEventRecordNodeSetEvent cuGraphEventWaitNodeSetEvent
+    cuGraphExecEventRecordNodeSetEvent cuGraphExecEventWaitNodeSetEvent cuGraphExecNodeSetParams cuGraphExecUpdate
+    cuGraphReleaseUserObject cuGraphRemoveDependencies cuGraphRetainUserObject cuIpcGetEventHandle cuLinkComplete
+    cuMemPoolSetAccess cuMemSetAccess cuMemSetMemPool cuStreamAttachMemAsync
+    """.split()
 )
 """They make and end no object, but change what the model knows of one: calls of them are stored too."""
 

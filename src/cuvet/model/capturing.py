@@ -38,32 +38,17 @@ _UNSAFE = frozenset(
     }
 )
 _UNSAFE_BY_NAME = frozenset(
-    {
-        "cuCtxDisablePeerAccess",
-        "cuCtxSetCacheConfig",
-        "cuCtxSetLimit",
-        "cuCtxSetSharedMemConfig",
-        "cuMemAdvise",
-        "cuMemPoolExportPointer",
-        "cuPointerSetAttribute",
-        "cuProfilerStart",
-        "cuProfilerStop",
-        "cuStreamAttachMemAsync",
-    }
+    """
+    cuCtxDisablePeerAccess cuCtxSetCacheConfig cuCtxSetLimit cuCtxSetSharedMemConfig cuMemAdvise cuMemPoolExportPointer
+    cuPointerSetAttribute cuProfilerStart cuProfilerStop cuStreamAttachMemAsync
+    """.split()
 )
 
 NOT_CAPTURABLE = frozenset(
-    {
-        "cuGraphLaunch",
-        "cuGraphUpload",
-        "cuMemPrefetchAsync",
-        "cuMemcpyPeerAsync",
-        "cuStreamAddCallback",
-        "cuStreamAttachMemAsync",
-        "cuStreamGetDevice",
-        "cuStreamGetFlags",
-        "cuStreamGetId",
-    }
+    """
+    cuGraphLaunch cuGraphUpload cuMemPrefetchAsync cuMemcpyPeerAsync cuStreamAddCallback cuStreamAttachMemAsync
+    cuStreamGetDevice cuStreamGetFlags cuStreamGetId
+    """.split()
 )
 """Refused on a stream that is capturing, also when the capture is broken already."""
 

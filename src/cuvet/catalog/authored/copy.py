@@ -75,24 +75,10 @@ _TO_BE_AWAITED: Roles = {
     "cuMemsetD2D32": (_PITCHED,),
 }
 
-_ASYNCHRONOUS = (
-    "cuMemcpy",
-    "cuMemcpyHtoD",
-    "cuMemcpyDtoH",
-    "cuMemcpyDtoD",
-    "cuMemcpyHtoA",
-    "cuMemcpyAtoH",
-    "cuMemcpyPeer",
-    "cuMemcpy2D",
-    "cuMemcpy3D",
-    "cuMemcpy3DPeer",
-    "cuMemsetD8",
-    "cuMemsetD16",
-    "cuMemsetD32",
-    "cuMemsetD2D8",
-    "cuMemsetD2D16",
-    "cuMemsetD2D32",
-)
+_ASYNCHRONOUS = """
+cuMemcpy cuMemcpyHtoD cuMemcpyDtoH cuMemcpyDtoD cuMemcpyHtoA cuMemcpyAtoH cuMemcpyPeer cuMemcpy2D cuMemcpy3D
+cuMemcpy3DPeer cuMemsetD8 cuMemsetD16 cuMemsetD32 cuMemsetD2D8 cuMemsetD2D16 cuMemsetD2D32
+""".split()
 """Those that have a form with a stream, spelled with ``Async``."""
 
 ROLES: Roles = {

@@ -21,32 +21,14 @@ ROLES: Roles = {
 
 NO_ROLE: Reasons = {
     **dict.fromkeys(
-        (
-            "cuDeviceCanAccessPeer",
-            "cuDeviceComputeCapability",
-            "cuDeviceGet",
-            "cuDeviceGetAttribute",
-            "cuDeviceGetByPCIBusId",
-            "cuDeviceGetCliqueCount",
-            "cuDeviceGetCliqueInfo",
-            "cuDeviceGetCount",
-            "cuDeviceGetExecAffinitySupport",
-            "cuDeviceGetFabricClusterUuid",
-            "cuDeviceGetGraphMemAttribute",
-            "cuDeviceGetHostAtomicCapabilities",
-            "cuDeviceGetLuid",
-            "cuDeviceGetName",
-            "cuDeviceGetNvSciSyncAttributes",
-            "cuDeviceGetP2PAtomicCapabilities",
-            "cuDeviceGetP2PAttribute",
-            "cuDeviceGetPCIBusId",
-            "cuDeviceGetProperties",
-            "cuDeviceGetTexture1DLinearMaxWidth",
-            "cuDeviceGetUuid",
-            "cuDeviceTotalMem",
-            "cuGLGetDevices",
-            "cuVDPAUGetDevice",
-        ),
+        """
+        cuDeviceCanAccessPeer cuDeviceComputeCapability cuDeviceGet cuDeviceGetAttribute cuDeviceGetByPCIBusId
+        cuDeviceGetCliqueCount cuDeviceGetCliqueInfo cuDeviceGetCount cuDeviceGetExecAffinitySupport
+        cuDeviceGetFabricClusterUuid cuDeviceGetGraphMemAttribute cuDeviceGetHostAtomicCapabilities cuDeviceGetLuid
+        cuDeviceGetName cuDeviceGetNvSciSyncAttributes cuDeviceGetP2PAtomicCapabilities cuDeviceGetP2PAttribute
+        cuDeviceGetPCIBusId cuDeviceGetProperties cuDeviceGetTexture1DLinearMaxWidth cuDeviceGetUuid
+        cuDeviceTotalMem cuGLGetDevices cuVDPAUGetDevice
+        """.split(),
         _ASKS,
     ),
     "cuDeviceSetGraphMemAttribute": "resets a device's counters of graph memory: names no object",

@@ -82,17 +82,10 @@ def primary_flags(world: World) -> None:
 def context_ask(world: World) -> None:
     """Of the context that is current."""
     name = world.rng.choice(
-        (
-            "cuCtxGetCurrent",
-            "cuCtxGetDevice",
-            "cuCtxSynchronize",
-            "cuMemGetInfo",
-            "cuCtxGetFlags",
-            "cuCtxGetCacheConfig",
-            "cuCtxGetSharedMemConfig",
-            "cuCtxGetStreamPriorityRange",
-            "cuCtxResetPersistingL2Cache",
-        )
+        """
+        cuCtxGetCurrent cuCtxGetDevice cuCtxSynchronize cuMemGetInfo cuCtxGetFlags cuCtxGetCacheConfig
+        cuCtxGetSharedMemConfig cuCtxGetStreamPriorityRange cuCtxResetPersistingL2Cache
+        """.split()
     )
     world.call(name)
 

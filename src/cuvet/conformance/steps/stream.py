@@ -24,19 +24,10 @@ def stream_destroy(world: World) -> None:
 
 def stream_use(world: World) -> None:
     name = world.rng.choice(
-        (
-            "cuStreamSynchronize",
-            "cuStreamSynchronize",
-            "cuStreamQuery",
-            "cuStreamQuery",
-            "cuStreamGetFlags",
-            "cuStreamIsCapturing",
-            "cuStreamGetPriority",
-            "cuStreamGetId",
-            "cuStreamGetCtx",
-            "cuStreamGetDevice",
-            "cuStreamGetGreenCtx",
-        )
+        """
+        cuStreamSynchronize cuStreamSynchronize cuStreamQuery cuStreamQuery cuStreamGetFlags cuStreamIsCapturing
+        cuStreamGetPriority cuStreamGetId cuStreamGetCtx cuStreamGetDevice cuStreamGetGreenCtx
+        """.split()
     )
     world.call(name, hStream=world.stream())
 

@@ -14,17 +14,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _NULL = frozenset(
-    {
-        "NULL",
-        "nullptr",
-        "false",
-        "FALSE",
-        "cudaSuccess",
-        "CUDA_SUCCESS",
-        "cudaStreamDefault",
-        "CUDNN_STATUS_SUCCESS",
-        "CUBLAS_STATUS_SUCCESS",
-    }
+    """
+    NULL nullptr false FALSE cudaSuccess CUDA_SUCCESS cudaStreamDefault CUDNN_STATUS_SUCCESS CUBLAS_STATUS_SUCCESS
+    """.split()
 )
 _TRUE = frozenset({"true", "TRUE"})
 BEFORE_CALLS = frozenset(b"return else throw case do goto new delete co_return co_await and or not".split())

@@ -20,35 +20,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ENDS_PROCESS = frozenset(
-    {
-        "exit",
-        "abort",
-        "_exit",
-        "_Exit",
-        "quick_exit",
-        "std::exit",
-        "std::abort",
-        "std::terminate",
-        "__builtin_unreachable",
-        "__builtin_trap",
-    }
+    """
+    exit abort _exit _Exit quick_exit std::exit std::abort std::terminate __builtin_unreachable __builtin_trap
+    """.split()
 )
 TRANSPARENT = frozenset(
-    {
-        "static_cast",
-        "reinterpret_cast",
-        "const_cast",
-        "dynamic_cast",
-        "std::move",
-        "move",
-        "std::forward",
-        "__builtin_expect",
-        "likely",
-        "unlikely",
-        "(void)",
-        "raw_pointer_cast",
-        "thrust::raw_pointer_cast",
-    }
+    """
+    static_cast reinterpret_cast const_cast dynamic_cast std::move move std::forward __builtin_expect likely unlikely
+    (void) raw_pointer_cast thrust::raw_pointer_cast
+    """.split()
 )
 
 

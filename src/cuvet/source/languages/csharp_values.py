@@ -20,16 +20,9 @@ if TYPE_CHECKING:
 _NEW = ("object_creation_expression", "implicit_object_creation_expression")
 _ENDS_PROCESS = frozenset({"Environment.Exit", "Environment.FailFast", "System.Environment.Exit", "Application.Exit"})
 _ZERO = frozenset(
-    {
-        "IntPtr.Zero",
-        "UIntPtr.Zero",
-        "System.IntPtr.Zero",
-        "nint.Zero",
-        "Success",
-        "SUCCESS",
-        "CUDA_SUCCESS",
-        "cudaSuccess",
-    }
+    """
+    IntPtr.Zero UIntPtr.Zero System.IntPtr.Zero nint.Zero Success SUCCESS CUDA_SUCCESS cudaSuccess
+    """.split()
 )
 
 

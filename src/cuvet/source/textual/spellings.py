@@ -77,29 +77,14 @@ _CPP_ARGUMENTS = {
 """Fewest and most arguments, where defaults and overloads of C++ allow others than C does."""
 
 IN_HEADERS = frozenset(
-    {
-        "cudaCGSynchronize",
-        "cudaCGSynchronizeGrid",
-        "cudaGetCurrentGraphExec",
-        "cudaGetParameterBuffer",
-        "cudaGetParameterBufferV2",
-        "cudaGraphKernelNodeSetEnabled",
-        "cudaGraphKernelNodeSetGridDim",
-        "cudaGraphKernelNodeSetParam",
-        "cudaGraphKernelNodeUpdatesApply",
-        "cudaGraphSetConditional",
-        "cudaGridDependencySynchronize",
-        "cudaLaunchDevice",
-        "cudaLaunchDeviceV2",
-        "cudaLaunchKernelEx",
-        "cudaOccupancyMaxPotentialBlockSize",
-        "cudaOccupancyMaxPotentialBlockSizeVariableSMem",
-        "cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags",
-        "cudaOccupancyMaxPotentialBlockSizeWithFlags",
-        "cudaTriggerProgrammaticLaunchCompletion",
-        "cudaWGLGetDevice",
-        "cuWGLGetDevice",
-    }
+    """
+    cudaCGSynchronize cudaCGSynchronizeGrid cudaGetCurrentGraphExec cudaGetParameterBuffer cudaGetParameterBufferV2
+    cudaGraphKernelNodeSetEnabled cudaGraphKernelNodeSetGridDim cudaGraphKernelNodeSetParam
+    cudaGraphKernelNodeUpdatesApply cudaGraphSetConditional cudaGridDependencySynchronize cudaLaunchDevice
+    cudaLaunchDeviceV2 cudaLaunchKernelEx cudaOccupancyMaxPotentialBlockSize
+    cudaOccupancyMaxPotentialBlockSizeVariableSMem cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags
+    cudaOccupancyMaxPotentialBlockSizeWithFlags cudaTriggerProgrammaticLaunchCompletion cudaWGLGetDevice cuWGLGetDevice
+    """.split()
 )
 """Templates, inline functions, and functions of the device runtime."""
 

@@ -66,25 +66,12 @@ NO_ROLE: Reasons = {
         _ASKS,
     ),
     **dict.fromkeys(
-        (
-            "cudaCtxResetPersistingL2Cache",
-            "cudaDeviceDisablePeerAccess",
-            "cudaDeviceEnablePeerAccess",
-            "cudaDeviceGetCacheConfig",
-            "cudaDeviceGetLimit",
-            "cudaDeviceGetSharedMemConfig",
-            "cudaDeviceGetStreamPriorityRange",
-            "cudaDeviceSetCacheConfig",
-            "cudaDeviceSetLimit",
-            "cudaDeviceSetSharedMemConfig",
-            "cudaGetDeviceFlags",
-            "cudaMemGetInfo",
-            "cudaSetDeviceFlags",
-            "cudaThreadGetCacheConfig",
-            "cudaThreadGetLimit",
-            "cudaThreadSetCacheConfig",
-            "cudaThreadSetLimit",
-        ),
+        """
+        cudaCtxResetPersistingL2Cache cudaDeviceDisablePeerAccess cudaDeviceEnablePeerAccess
+        cudaDeviceGetCacheConfig cudaDeviceGetLimit cudaDeviceGetSharedMemConfig cudaDeviceGetStreamPriorityRange
+        cudaDeviceSetCacheConfig cudaDeviceSetLimit cudaDeviceSetSharedMemConfig cudaGetDeviceFlags cudaMemGetInfo
+        cudaSetDeviceFlags cudaThreadGetCacheConfig cudaThreadGetLimit cudaThreadSetCacheConfig cudaThreadSetLimit
+        """.split(),
         _SETTING,
     ),
     "cudaSetValidDevices": "says which devices may be chosen: names no object",
