@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.model import Call, ModelView, Object
 from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 

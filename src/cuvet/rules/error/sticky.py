@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.catalog import status_name
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, Context, ModelView

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.catalog.results import DEINITIALIZED
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lives import DESTROYED_TWICE, MISTAKEN, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lives import DESTROYED_TWICE, NULL_HANDLE, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.image.compatibility import driver_of_number, newest_ptx, version

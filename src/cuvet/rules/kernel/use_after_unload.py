@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.catalog.kinds import FUNCTIONS
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lifecycle import ParentGone

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.model import Allocation, HostMemory, ModelView
 from cuvet.rules.lifecycle import chain
 from cuvet.rules.rule import CRASH, FaultRule, Violation

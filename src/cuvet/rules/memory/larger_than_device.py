@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.model import MORE_THAN_ANY_GPU, Call, ModelView

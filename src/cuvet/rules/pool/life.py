@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.rules.rule import SourceRule
 
 

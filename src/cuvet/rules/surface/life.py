@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from cuvet.catalog.roles import Kind
 from cuvet.rules.lifecycle import USES
 from cuvet.rules.lives import (
