@@ -31,11 +31,18 @@ JOB: dict[str, Any] = json.loads(Path(os.environ["CUVET_MUTANTS"]).read_text())
 SPARE_SECONDS, TIMES = 10, 10
 """Processor time that tests may take with a mutant: so much, and so many times what they take without."""
 MOST_BYTES = 8 << 30
+BROKEN = 77
+"""Exit code of a fork in which the mutant could not be made."""
 
 
 def mutated(mutant: dict[str, Any]) -> bytes:
     source = (ROOT / mutant["file"]).read_bytes()
     return source[: mutant["start"]] + mutant["text"].encode() + source[mutant["end"] :]
+
+
+def module_name(file: str) -> str:
+    parts = Path(file).relative_to("src").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 # map
@@ -93,6 +100,8 @@ class Server:
 
     def __init__(self) -> None:
         self.files = {str(ROOT / mutant["file"]) for mutant in JOB["mutants"]}
+        for file in {mutant["file"] for mutant in JOB["mutants"]}:
+            importlib.import_module(module_name(file))  # some are imported when they are needed
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
@@ -122,11 +131,16 @@ class Server:
         child, status = os.wait()
         if child in running:
             outcome = "killed" if status else "survived"
+            if os.WIFEXITED(status) and os.WEXITSTATUS(status) == BROKEN:
+                outcome = "broken"
             os.write(1, f"\nmutant: {running.pop(child)} {outcome}\n".encode())
 
     def try_one(self, mutant: dict[str, Any]) -> None:
         silence()
-        self.replace(mutant)
+        try:
+            self.replace(mutant)
+        except BaseException:
+            os._exit(BROKEN)
         run_until_one_fails([self.items[name] for name in mutant["tests"] if name in self.items], mutant["seconds"])
 
     def replace(self, mutant: dict[str, Any]) -> None:
@@ -135,8 +149,7 @@ class Server:
         module = compile(mutated(mutant), path, "exec")
         code = next(each for each in codes(module) if (each.co_firstlineno, each.co_name) == (line, name))
         found = self.functions[path, line, name]
-        if not found:
-            os._exit(0)
+        assert found, f"{path}:{line} has no function {name}"
         for function in found:
             function.__code__ = code
         for cache in self.caches:
@@ -181,9 +194,7 @@ class OtherSource(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLo
 
     def __init__(self, mutant: dict[str, Any]) -> None:
         self.mutant = mutant
-        parts = Path(mutant["file"]).relative_to("src").with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        super().__init__(name, str(ROOT / mutant["file"]))
+        super().__init__(module_name(mutant["file"]), str(ROOT / mutant["file"]))
 
     def find_spec(self, fullname: str, path: object, target: ModuleType | None = None) -> Any:
         if fullname != self.name:
