@@ -14,8 +14,9 @@ from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.rules import model_rules
 from cuvet.rules.examples import invalid, runnable
+from cuvet.rules.families import DESTROYED_TWICE, MISTAKEN, NEVER_CREATED
 from cuvet.rules.lifecycle import DestroyTwice
-from cuvet.rules.lives import DESTROYED_TWICE, MISTAKEN, NEVER_CREATED, Life, rules_of
+from cuvet.rules.lives import Life, rules_of
 
 from .simulated import SimulatedDriver
 

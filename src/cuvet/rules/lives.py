@@ -1,8 +1,8 @@
-"""The rules about the lives of objects: what each kind of object has in common with the others is written once, here.
+"""The table of lives: a row for each kind of object, from which come the rules about NULL, unknown and dead handles.
 
-``Life`` is a kind's row (``LIFE`` in ``rules/<noun>/life.py``): how an object is made, used and ended, and what is special about each
-mistake. A ``Family`` has what one mistake has in common for all kinds: the class that checks it, the texts and the programs. ``rules_of``
-makes the rules of a row.
+``Life`` is a row (``LIFE`` in ``rules/<noun>/life.py``): how an object is made, used and ended, and what is special about each mistake.
+What a mistake has in common for all kinds, its check, texts and programs, is a ``Family`` (``rules/families.py``). ``rules_of`` makes the
+rules of a row.
 """
 
 from __future__ import annotations
@@ -10,40 +10,19 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from cuvet.fields import fields
+from cuvet.rules.families import Family
 from cuvet.rules.headings import HEADINGS
-from cuvet.rules.lifecycle import (
-    DestroyTwice,
-    LifeRule,
-    NeverCreated,
-    NullHandle,
-    ParentGone,
-    UseAfterDestroy,
-    a,
-)
+from cuvet.rules.lifecycle import LifeRule, a
 
 if TYPE_CHECKING:
     from cuvet.catalog.roles import Kind, Verb
 
 _WORD = re.compile(r"\{(\w+)\}")
 FROM_NOWHERE = "0x1234567000"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """A mistake as all kinds of objects know it: texts with the words of a row in braces (``_words``).
-
-    A program is left out if a row has nothing for one of its words. A line that is nothing but such a word is left out alone.
-    """
-
-    base: type[LifeRule]
-    name: str
-    texts: str
-    valid: str
-    invalid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +58,8 @@ _OTHERS = {*HEADINGS, "summary", "help"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spelled:
-    """How a language makes, uses and ends an object in a function with the parameters ``given``: in Python statements, in C# calls and
-    the ``type`` of the object."""
+    """How a language makes, uses and ends an object in a function with the parameters ``given``: in Python statements; in
+    C++ and C# calls, and the ``type`` of the object."""
 
     make: str
     end: str
@@ -112,297 +91,10 @@ class Life:
     verb: str = "destroy"
     null: str = "NULL"
     """How no object is written."""
+    cpp: Spelled | None = None
     python: Spelled | None = None
     csharp: Spelled | None = None
     mistakes: tuple[Mistake, ...]
-
-
-NULL_HANDLE = Family(
-    base=NullHandle,
-    name="{name}-null-handle",
-    texts="""
-    summary: {null} is given where {a} is wanted
-    help: look at the status of the call that should have made the {noun}, and skip the call when there is none
-    checks: A call that needs {a} is given {null}{fails}.
-    instead: Look at the status of the call that should have made the {noun}; initialise handles to {null} and
-      test them before the call.
-    limits: Reported whether or not the program looks at the status.
-    """,
-    valid="""
-## with a handle
-{x} = {make}
-{use}
-{end}
-
-## skipped when there is none
-{x} = 0
-if {x}:
-    {end_or_use}
-""",
-    invalid="""
-## used
-{use_null}  # error: [{rule}]
-
-## {ended}
-{end_null}  # error: [{rule}]
-""",
-)
-
-NEVER_CREATED = Family(
-    base=NeverCreated,
-    name="{name}-never-created",
-    texts="""
-    summary: {a} is named that was never created
-    help: initialise the variable, and look at the status of the call that should have made the {noun}
-    checks: A call that needs {a} is given a number that no call handed out as one, and the call fails or
-      crashes.
-    instead: Initialise the variable to NULL, look at the status of the call that should have made the {noun},
-      and pass handles with their own types rather than as integers.
-    limits: Silent when the call succeeds: the handle may have been made in a way that cannot be seen (another
-      process, graphics interoperability, NVIDIA's own libraries).
-    """,
-    valid="""
-## created first
-{x} = {make}
-{use}
-{end}
-
-## created by another thread
-{x} = cu.in_thread(lambda: (cu.cuCtxSetCurrent(context), {make})[1])
-{use}
-{end}
-""",
-    invalid="""
-## a number from nowhere
-{use_number}  # error: [{rule}]
-
-## an object of another kind
-other = {other}
-{use_other}  # error: [{rule}]
-""",
-)
-
-MISTAKEN = replace(
-    NEVER_CREATED,
-    texts=NEVER_CREATED.texts
-    + """
-    summary: the handle of something else is given where {a} is wanted
-    checks: A call that needs {a} is given the handle of something else, and the call fails or crashes.
-    limits: A number that is no handle at all is not reported: {noun}s may be made in ways that cannot be seen.
-    """,
-    invalid="""
-## an object of another kind
-other = {other}
-{use_other}  # error: [{rule}]
-""",
-)
-"""As ``NEVER_CREATED``, for kinds of which not all objects are seen made (``Model.sees_all``)."""
-
-DESTROYED_TWICE = Family(
-    base=DestroyTwice,
-    name="{name}-{verb}-twice",
-    texts="""
-    summary: {a} is {ended} twice
-    help: let one owner {verb} the {noun}, and clear its handle at that moment
-    checks: `{ends}` is called with {a} that was {ended} before.
-    instead: Give the {noun} one owner, which {verb}s it once and forgets the handle in the same place.
-    limits: The driver issues handle values again. When a new object has the old one's value, a second {ending}
-      looks like the first of the new object.
-    """,
-    valid="""
-## {ended} once
-{x} = {make}
-{end}
-
-## handle issued again
-note: the new one often has the old handle value
-{x} = {make}
-{end}
-{x} = {make}
-{end}
-""",
-    invalid="""
-## {ended} twice
-{x} = {make}
-{end}
-{end}  # error: [{rule}]
-
-## {ended} by two threads
-{x} = {make}
-cu.in_thread(lambda: {end_elsewhere})
-{end}  # error: [{rule}]
-
-## Python: in the block and in finally [python]
-from cuda.bindings import {py_module}
-
-def {py_run}:
-    {py_make}
-    try:
-        work({x})
-        {py_end}
-    finally:
-        {py_end}  # error: [{rule}]
-
-## C#: in the block and in finally [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void {cs_run} {
-        {cs_type} {cs_x} = new {cs_type}();
-        Check({cs_make});
-        try {
-            Work({cs_x});
-            Check({cs_end});
-        } finally {
-            Check({cs_end});  // error: [{rule}]
-        }
-    }
-}
-""",
-)
-
-USED_AFTER_DESTROY = Family(
-    base=UseAfterDestroy,
-    name="{name}-use-after-{verb}",
-    texts="""
-    summary: {a} is used after it was {ended}
-    help: {verb} the {noun} after its last use, or clear the variable that still holds it
-    checks: A call names {a} that `{ends}` {ended} before.
-    instead: {Verb} the {noun} after its last use, and clear every other variable that holds the handle.
-    limits: The driver issues handle values again. When a new object has the old one's value, a call through the
-      old handle looks like a use of the new object.
-    """,
-    valid="""
-## {ended} after its last use
-{x} = {make}
-{use}
-{end}
-
-## handle issued again
-note: the new one often has the old handle value
-{x} = {make}
-{end}
-{x} = {make}
-{use}
-{end}
-""",
-    invalid="""
-## used after its {ending}
-{x} = {make}
-{end}
-{use}  # error: [{rule}]
-
-## used in another way
-{x} = {make}
-{end}
-{another_use}  # error: [{rule}]
-
-## {ended} by another thread
-{x} = {make}
-cu.in_thread(lambda: {end_elsewhere})
-{use}  # error: [{rule}]
-
-## Python: used after its {ending} [python]
-from cuda.bindings import {py_module}
-
-def {py_run}:
-    {py_make}
-    work({x})
-    {py_end}
-    {py_use}  # error: [{rule}]
-
-## C#: used after its {ending} [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void {cs_run} {
-        {cs_type} {cs_x} = new {cs_type}();
-        Check({cs_make});
-        Work({cs_x});
-        Check({cs_end});
-        Check({cs_use});  // error: [{rule}]
-    }
-}
-""",
-)
-
-USED_AFTER_CONTEXT = Family(
-    base=ParentGone,
-    name="{name}-use-after-context-destroy",
-    texts="""
-    summary: {a} is used after its context was destroyed
-    help: {verb} the {noun} before its context, and the context last
-    checks: A call uses or {verb}s {a} whose context was destroyed by `cuCtxDestroy` (or by the last
-      `cuDevicePrimaryCtxRelease`).
-    instead: Destroy the context last, when nothing that belongs to it is named any more. Destructors of objects
-      that hold CUDA handles must run before it.
-    limits: Objects whose context is not known (created before the first call that was seen) are not judged.
-    documented: Destroys and cleans up all resources associated with the context. It is the caller's responsibility to
-      ensure that the context or its resources are not accessed or passed in subsequent API calls and doing so will
-      result in undefined behavior. (CUDA Driver API, Context Management, cuCtxDestroy)
-    """,
-    valid="""
-## context destroyed last
-own = cu.cuCtxCreate(0, 0, device)
-{x} = {make}
-{use}
-{end}
-cu.cuCtxDestroy(own)
-
-## object of another context
-note: it belongs to the context that is still there
-{x} = {make}
-own = cu.cuCtxCreate(0, 0, device)
-cu.cuCtxDestroy(own)
-{use}
-{end}
-""",
-    invalid="""
-## used after its context was destroyed
-own = cu.cuCtxCreate(0, 0, device)
-{x} = {make}
-cu.cuCtxDestroy(own)
-{use}  # error: [{rule}]
-
-## {ended} after its context was destroyed
-own = cu.cuCtxCreate(0, 0, device)
-{x} = {make}
-cu.cuCtxDestroy(own)
-{end}  # error: [{rule}]
-
-## context destroyed by another thread
-own = cu.cuCtxCreate(0, 0, device)
-{x} = {make}
-cu.cuCtxPopCurrent()
-cu.in_thread(lambda: cu.cuCtxDestroy(own))
-{use}  # error: [{rule}]
-
-## Python: {ended} after its context [python]
-from cuda.bindings import {py_module}
-
-def {py_run_on_device}:
-    error, context = driver.cuCtxCreate(None, 0, device)
-    {py_make}
-    work({x})
-    error, = driver.cuCtxDestroy(context)
-    {py_end}  # error: [{rule}]
-
-## C#: {ended} after its context [c#]
-using static ManagedCuda.DriverAPINativeMethods;
-
-class Worker {
-    void {cs_run_on_device} {
-        CUcontext context = new CUcontext();
-        {cs_type} {cs_x} = new {cs_type}();
-        Check(ContextManagement.cuCtxCreate_v2(ref context, CUCtxFlags.SchedAuto, device));
-        Check({cs_make});
-        Work({cs_x});
-        Check(ContextManagement.cuCtxDestroy_v2(context));
-        Check({cs_end});  // error: [{rule}]
-    }
-}
-""",
-)
 
 
 class _Text:
@@ -499,9 +191,21 @@ def _words(life: Life, mistake: Mistake) -> dict[str, str]:
         "use_other": use.format("other"),
         "other": life.other,
     }
+    words |= _cpp(life.cpp) if life.cpp else {}
     words |= _python(life.python) if life.python else {}
     words |= _csharp(life.csharp, variable) if life.csharp else {}
     return words | {"rule": mistake.family.name.format(**words)}
+
+
+def _cpp(spelled: Spelled) -> dict[str, str]:
+    return {
+        "cpp": "cuda" if spelled.make.startswith("cuda") else "c++",
+        "cpp_run": f"run({spelled.given})",
+        "cpp_type": spelled.type,
+        "cpp_make": spelled.make,
+        "cpp_use": spelled.use,
+        "cpp_end": spelled.end,
+    }
 
 
 def _python(spelled: Spelled) -> dict[str, str]:

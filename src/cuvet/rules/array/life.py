@@ -1,14 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import (
-    DESTROYED_TWICE,
-    MISTAKEN,
-    NULL_HANDLE,
-    USED_AFTER_CONTEXT,
-    USED_AFTER_DESTROY,
-    Life,
-    Mistake,
-    Spelled,
-)
+from cuvet.rules.families import DESTROYED_TWICE, MISTAKEN, NULL_HANDLE, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -19,6 +11,13 @@ LIFE = Life(
     another_use="cu.texture({})",
     end="cu.cuArrayDestroy({})",
     other="cu.cuMemAlloc(4096)",
+    cpp=Spelled(
+        type="cudaArray_t",
+        given="const cudaChannelFormatDesc *format, size_t width, size_t height, cudaChannelFormatDesc *found",
+        make="cudaMallocArray(&array, format, width, height)",
+        use="cudaGetChannelDesc(found, array)",
+        end="cudaFreeArray(array)",
+    ),
     python=Spelled(
         given="descriptor",
         make="error, array = driver.cuArrayCreate(descriptor)",
@@ -145,15 +144,6 @@ void resize(cudaArray_t *pixels, const cudaChannelFormatDesc *format, size_t wid
 }
 
 # array-destroy-twice: wrong
-
-## C++: in a branch and at the end [cuda]
-void draw(const cudaChannelFormatDesc *format, size_t width, size_t height) {
-    cudaArray_t pixels;
-    cudaMallocArray(&pixels, format, width, height);
-    if (!paint(pixels))
-        cudaFreeArray(pixels);
-    cudaFreeArray(pixels);  // error: [array-destroy-twice]
-}
 
 ## Python: CuPy's runtime [python]
 from cupy.cuda import runtime

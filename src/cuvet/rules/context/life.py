@@ -3,8 +3,9 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY
 from cuvet.rules.lifecycle import UseAfterDestroy
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH, Violation
 
 
@@ -26,6 +27,12 @@ LIFE = Life(
     use="cu.cuCtxPushCurrent({})",
     end="cu.cuCtxDestroy({})",
     variable="own",
+    cpp=Spelled(
+        type="CUcontext",
+        given="CUdevice device",
+        make="cuCtxCreate(&own, nullptr, 0, device)",
+        end="cuCtxDestroy(own)",
+    ),
     python=Spelled(
         given="device",
         make="error, own = driver.cuCtxCreate(None, 0, device)",
@@ -237,21 +244,6 @@ cu.cuDevicePrimaryCtxRetain(device)
 cu.cuDevicePrimaryCtxRelease(device)
 cu.cuDevicePrimaryCtxRelease(device)
 
-## C++: destroyed on each way out [c++]
-int compute(CUdevice device, const char *path) {
-    CUcontext context;
-    CUmodule module;
-    cuCtxCreate(&context, nullptr, 0, device);
-    CUresult result = cuModuleLoad(&module, path);
-    if (result != CUDA_SUCCESS) {
-        cuCtxDestroy(context);
-        return result;
-    }
-    run(module);
-    cuModuleUnload(module);
-    return cuCtxDestroy(context);
-}
-
 ## Python: in finally alone [python]
 from cuda.bindings import driver
 
@@ -261,22 +253,6 @@ def compute(device, work):
         work()
     finally:
         error, = driver.cuCtxDestroy(context)
-
-# context-destroy-twice: wrong
-
-## C++: on failure, and at the end [c++]
-int compute(CUdevice device, const char *path) {
-    CUcontext context;
-    CUmodule module;
-    cuCtxCreate(&context, nullptr, 0, device);
-    CUresult result = cuModuleLoad(&module, path);
-    if (result != CUDA_SUCCESS)
-        cuCtxDestroy(context);
-    else
-        run(module);
-    cuCtxDestroy(context);  // error: [context-destroy-twice]
-    return result;
-}
 
 # context-null-handle: right
 

@@ -3,17 +3,9 @@ from dataclasses import replace
 
 from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
 from cuvet.rules.lifecycle import ParentGone
-from cuvet.rules.lives import (
-    DESTROYED_TWICE,
-    NEVER_CREATED,
-    NULL_HANDLE,
-    USED_AFTER_CONTEXT,
-    USED_AFTER_DESTROY,
-    Life,
-    Mistake,
-    Spelled,
-)
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH, Violation
 
 CHECK_THE_POINTER = (

@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import MISTAKEN, NULL_HANDLE, USED_AFTER_CONTEXT, Life, Mistake
+from cuvet.rules.families import MISTAKEN, NULL_HANDLE, USED_AFTER_CONTEXT
+from cuvet.rules.lives import Life, Mistake
 
 LIFE = Life(
     kind=Kind.FUNCTION,

@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, MISTAKEN, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
+from cuvet.rules.families import DESTROYED_TWICE, MISTAKEN, NULL_HANDLE, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 
 LIFE = Life(
     kind=Kind.GRAPH,

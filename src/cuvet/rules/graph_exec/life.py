@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -11,6 +12,13 @@ LIFE = Life(
     end="cu.cuGraphExecDestroy({})",
     variable="executable",
     other="cu.cuGraphCreate(0)",
+    cpp=Spelled(
+        type="cudaGraphExec_t",
+        given="cudaGraph_t graph, cudaStream_t stream",
+        make="cudaGraphInstantiate(&executable, graph, 0)",
+        use="cudaGraphLaunch(executable, stream)",
+        end="cudaGraphExecDestroy(executable)",
+    ),
     python=Spelled(
         given="graph, stream",
         make="error, executable = runtime.cudaGraphInstantiate(graph, 0)",
@@ -118,16 +126,6 @@ class Recorder {
     }
 }
 
-# graph-exec-use-after-destroy: wrong
-
-## C++: launched after the destruction [cuda]
-void run(cudaGraph_t graph, cudaStream_t stream) {
-    cudaGraphExec_t launchable;
-    cudaGraphInstantiate(&launchable, graph, 0);
-    cudaGraphExecDestroy(launchable);
-    cudaGraphLaunch(launchable, stream);  // error: [graph-exec-use-after-destroy]
-}
-
 # graph-exec-destroy-twice: right
 
 ## C++: destroyed if it was made [cuda]
@@ -137,19 +135,6 @@ void run(cudaGraph_t graph, cudaStream_t stream) {
         cudaGraphLaunch(launchable, stream);
     if (launchable)
         cudaGraphExecDestroy(launchable);
-}
-
-# graph-exec-destroy-twice: wrong
-
-## C++: in a branch and at the end [cuda]
-bool run(cudaGraph_t graph, cudaStream_t stream) {
-    cudaGraphExec_t launchable;
-    cudaGraphInstantiate(&launchable, graph, 0);
-    bool done = launch(launchable, stream);
-    if (!done)
-        cudaGraphExecDestroy(launchable);
-    cudaGraphExecDestroy(launchable);  // error: [graph-exec-destroy-twice]
-    return done;
 }
 
 # graph-exec-never-created: right

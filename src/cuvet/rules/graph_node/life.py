@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NULL_HANDLE, Life, Mistake, Spelled
+from cuvet.rules.families import DESTROYED_TWICE, NULL_HANDLE
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -8,6 +9,12 @@ LIFE = Life(
     make="cu.cuGraphAddEmptyNode(cu.cuGraphCreate(0), 0, 0)",
     end="cu.cuGraphDestroyNode({})",
     variable="node",
+    cpp=Spelled(
+        type="cudaGraphNode_t",
+        given="cudaGraph_t graph",
+        make="cudaGraphAddEmptyNode(&node, graph, nullptr, 0)",
+        end="cudaGraphDestroyNode(node)",
+    ),
     python=Spelled(
         given="graph",
         make="error, node = runtime.cudaGraphAddEmptyNode(graph, None, 0)",
@@ -97,14 +104,4 @@ graph = cu.cuStreamEndCapture(stream)
 cu.cuGraphDestroyNode(node)
 cu.cuGraphDestroyNode(node)  # error: [graph-node-destroy-twice]
 cu.cuGraphDestroy(graph)
-
-## C++: in a branch and at the end [cuda]
-void rebuild(cudaGraph_t graph, const cudaKernelNodeParams *parameters, bool small) {
-    cudaGraphNode_t node;
-    cudaGraphAddKernelNode(&node, graph, nullptr, 0, parameters);
-    if (small)
-        cudaGraphDestroyNode(node);
-    launch(graph);
-    cudaGraphDestroyNode(node);  // error: [graph-node-destroy-twice]
-}
 """

@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake
+from cuvet.rules.families import DESTROYED_TWICE, NULL_HANDLE, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 
 LIFE = Life(
     kind=Kind.GREEN_CONTEXT,
@@ -9,6 +10,13 @@ LIFE = Life(
     another_use="cu.cuGreenCtxStreamCreate({}, 1, 0)",
     end="cu.cuGreenCtxDestroy({})",
     variable="green",
+    cpp=Spelled(
+        type="CUgreenCtx",
+        given="CUdevResourceDesc part, CUdevice device, CUstream *stream",
+        make="cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM)",
+        use="cuGreenCtxStreamCreate(stream, green, CU_STREAM_NON_BLOCKING, 0)",
+        end="cuGreenCtxDestroy(green)",
+    ),
     mistakes=(
         Mistake(
             USED_AFTER_DESTROY,
@@ -64,30 +72,6 @@ stream = cu.cuGreenCtxStreamCreate(second, 1, 0)
 cu.cuStreamDestroy(stream)
 cu.cuGreenCtxDestroy(second)
 
-## C++: destroyed after its stream [c++]
-void run(CUdevResourceDesc part, CUdevice device) {
-    CUgreenCtx green;
-    CUstream stream;
-    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
-    cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0);
-    work(stream);
-    cuStreamDestroy(stream);
-    cuGreenCtxDestroy(green);
-}
-
-# green-context-use-after-destroy: wrong
-
-## C++: a stream made in a destroyed green context [c++]
-void run(CUdevResourceDesc part, CUdevice device) {
-    CUgreenCtx green;
-    CUstream stream;
-    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
-    cuGreenCtxDestroy(green);
-    cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0);  // error: [green-context-use-after-destroy]
-    work(stream);
-    cuStreamDestroy(stream);
-}
-
 # green-context-destroy-twice: right
 
 ## handle issued again
@@ -96,35 +80,6 @@ green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
 green = cu.green_context()
 cu.cuGreenCtxDestroy(green)
-
-## C++: destroyed on each way out [c++]
-CUresult run(CUdevResourceDesc part, CUdevice device) {
-    CUgreenCtx green;
-    CUcontext context;
-    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
-    CUresult result = cuCtxFromGreenCtx(&context, green);
-    if (result != CUDA_SUCCESS) {
-        cuGreenCtxDestroy(green);
-        return result;
-    }
-    work(context);
-    return cuGreenCtxDestroy(green);
-}
-
-# green-context-destroy-twice: wrong
-
-## C++: on failure, and at the end [c++]
-void run(CUdevResourceDesc part, CUdevice device) {
-    CUgreenCtx green;
-    CUcontext context;
-    cuGreenCtxCreate(&green, part, device, CU_GREEN_CTX_DEFAULT_STREAM);
-    CUresult result = cuCtxFromGreenCtx(&context, green);
-    if (result != CUDA_SUCCESS)
-        cuGreenCtxDestroy(green);
-    else
-        work(context);
-    cuGreenCtxDestroy(green);  // error: [green-context-destroy-twice]
-}
 
 # green-context-null-handle: wrong
 

@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -10,6 +11,13 @@ LIFE = Life(
     end="cu.cuLibraryUnload({})",
     verb="unload",
     other="cu.module()",
+    cpp=Spelled(
+        type="CUlibrary",
+        given="const void *image, CUkernel *kernel",
+        make="cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0)",
+        use='cuLibraryGetKernel(kernel, library, "kernel")',
+        end="cuLibraryUnload(library)",
+    ),
     python=Spelled(
         given="path",
         make="error, library = driver.cuLibraryLoadFromFile(path, [], [], 0, [], [], 0)",
@@ -79,61 +87,6 @@ cu.launch(kernel, 0, 0)
 cu.cuCtxSynchronize()
 cu.cuCtxDestroy(own)
 cu.cuLibraryUnload(library)
-
-## C++: unloaded after the launch [c++]
-void run(const void *image, CUstream stream) {
-    CUlibrary library;
-    CUkernel kernel;
-    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
-    cuLibraryGetKernel(&kernel, library, "kernel");
-    launch(kernel, stream);
-    cuStreamSynchronize(stream);
-    cuLibraryUnload(library);
-}
-
-# library-use-after-unload: wrong
-
-## C++: asked for a kernel after it was unloaded [c++]
-void run(const void *image) {
-    CUlibrary library;
-    CUkernel kernel;
-    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
-    cuLibraryUnload(library);
-    cuLibraryGetKernel(&kernel, library, "kernel");  // error: [library-use-after-unload]
-    launch(kernel);
-}
-
-# library-unload-twice: right
-
-## C++: unloaded on each way out [c++]
-CUresult run(const void *image) {
-    CUlibrary library;
-    CUkernel kernel;
-    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
-    CUresult result = cuLibraryGetKernel(&kernel, library, "kernel");
-    if (result != CUDA_SUCCESS) {
-        cuLibraryUnload(library);
-        return result;
-    }
-    launch(kernel);
-    return cuLibraryUnload(library);
-}
-
-# library-unload-twice: wrong
-
-## C++: on failure and at the end [c++]
-CUresult run(const void *image) {
-    CUlibrary library;
-    CUkernel kernel;
-    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
-    CUresult result = cuLibraryGetKernel(&kernel, library, "kernel");
-    if (result != CUDA_SUCCESS)
-        cuLibraryUnload(library);
-    else
-        launch(kernel);
-    cuLibraryUnload(library);  // error: [library-unload-twice]
-    return result;
-}
 
 # library-never-created: right
 

@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, Life, Mistake, Spelled
+from cuvet.rules.families import DESTROYED_TWICE
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -7,6 +8,11 @@ LIFE = Life(
     name="linker",
     make="cu.cuLinkCreate(0, 0, 0)",
     end="cu.cuLinkDestroy({})",
+    cpp=Spelled(
+        type="CUlinkState",
+        make="cuLinkCreate(0, nullptr, nullptr, &linker)",
+        end="cuLinkDestroy(linker)",
+    ),
     python=Spelled(
         make="error, linker = driver.cuLinkCreate(0, [], [])",
         end="error, = driver.cuLinkDestroy(linker)",
@@ -48,23 +54,6 @@ bool link(const char *ptx, size_t size, CUmodule *module) {
     if (linked == CUDA_SUCCESS)
         cuModuleLoadData(module, image);
     cuLinkDestroy(linker);
-    return linked == CUDA_SUCCESS;
-}
-
-# linker-destroy-twice: wrong
-
-## C++: in a branch and at the end [c++]
-bool link(const char *ptx, size_t size, CUmodule *module) {
-    CUlinkState linker;
-    void *image = nullptr;
-    cuLinkCreate(0, nullptr, nullptr, &linker);
-    cuLinkAddData(linker, CU_JIT_INPUT_PTX, (void *)ptx, size, "kernel.ptx", 0, nullptr, nullptr);
-    CUresult linked = cuLinkComplete(linker, &image, nullptr);
-    if (linked == CUDA_SUCCESS)
-        cuModuleLoadData(module, image);
-    else
-        cuLinkDestroy(linker);
-    cuLinkDestroy(linker);  // error: [linker-destroy-twice]
     return linked == CUDA_SUCCESS;
 }
 """

@@ -1,14 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import (
-    DESTROYED_TWICE,
-    NEVER_CREATED,
-    NULL_HANDLE,
-    USED_AFTER_CONTEXT,
-    USED_AFTER_DESTROY,
-    Life,
-    Mistake,
-    Spelled,
-)
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -19,6 +11,13 @@ LIFE = Life(
     end="cu.cuMipmappedArrayDestroy({})",
     variable="array",
     other="cu.array()",
+    cpp=Spelled(
+        type="cudaMipmappedArray_t",
+        given="const cudaChannelFormatDesc *format, cudaExtent extent, cudaArray_t *level",
+        make="cudaMallocMipmappedArray(&array, format, extent, 4)",
+        use="cudaGetMipmappedArrayLevel(level, array, 0)",
+        end="cudaFreeMipmappedArray(array)",
+    ),
     python=Spelled(
         given="descriptor",
         make="error, array = driver.cuMipmappedArrayCreate(descriptor, 4)",
@@ -111,39 +110,6 @@ void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned level
         paint(level);
     }
     cudaFreeMipmappedArray(pyramid);
-}
-
-# mipmapped-array-use-after-destroy: wrong
-
-## C++: a level of a freed one [cuda]
-void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
-    cudaMipmappedArray_t pyramid;
-    cudaArray_t level;
-    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
-    cudaFreeMipmappedArray(pyramid);
-    cudaGetMipmappedArrayLevel(&level, pyramid, 0);  // error: [mipmapped-array-use-after-destroy]
-    paint(level);
-}
-
-# mipmapped-array-destroy-twice: right
-
-## C++: freed once [cuda]
-void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
-    cudaMipmappedArray_t pyramid;
-    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
-    paint(pyramid);
-    cudaFreeMipmappedArray(pyramid);
-}
-
-# mipmapped-array-destroy-twice: wrong
-
-## C++: in a branch and at the end [cuda]
-void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
-    cudaMipmappedArray_t pyramid;
-    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
-    if (!paint(pyramid))
-        cudaFreeMipmappedArray(pyramid);
-    cudaFreeMipmappedArray(pyramid);  // error: [mipmapped-array-destroy-twice]
 }
 
 # mipmapped-array-never-created: right

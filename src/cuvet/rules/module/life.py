@@ -1,14 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import (
-    DESTROYED_TWICE,
-    NEVER_CREATED,
-    NULL_HANDLE,
-    USED_AFTER_CONTEXT,
-    USED_AFTER_DESTROY,
-    Life,
-    Mistake,
-    Spelled,
-)
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -19,6 +11,13 @@ LIFE = Life(
     end="cu.cuModuleUnload({})",
     verb="unload",
     other="cu.library()",
+    cpp=Spelled(
+        type="CUmodule",
+        given="const char *path, CUfunction *kernel",
+        make="cuModuleLoad(&module, path)",
+        use='cuModuleGetFunction(kernel, module, "kernel")',
+        end="cuModuleUnload(module)",
+    ),
     python=Spelled(
         given="path",
         make="error, module = driver.cuModuleLoad(path)",
@@ -128,50 +127,6 @@ def run(path, launch):
         launch(kernel)
     finally:
         error, = driver.cuModuleUnload(module)
-
-# module-use-after-unload: wrong
-
-## C++: asked for a function after it was unloaded [c++]
-void run(const char *path, void **parameters) {
-    CUmodule module;
-    CUfunction kernel;
-    cuModuleLoad(&module, path);
-    cuModuleUnload(module);
-    cuModuleGetFunction(&kernel, module, "kernel");  // error: [module-use-after-unload]
-    launch(kernel, parameters);
-}
-
-# module-unload-twice: right
-
-## C++: unloaded on each way out [c++]
-CUresult run(const char *path) {
-    CUmodule module;
-    CUfunction kernel;
-    cuModuleLoad(&module, path);
-    CUresult result = cuModuleGetFunction(&kernel, module, "kernel");
-    if (result != CUDA_SUCCESS) {
-        cuModuleUnload(module);
-        return result;
-    }
-    launch(kernel);
-    return cuModuleUnload(module);
-}
-
-# module-unload-twice: wrong
-
-## C++: on failure and at the end [c++]
-CUresult run(const char *path) {
-    CUmodule module;
-    CUfunction kernel;
-    cuModuleLoad(&module, path);
-    CUresult result = cuModuleGetFunction(&kernel, module, "kernel");
-    if (result != CUDA_SUCCESS)
-        cuModuleUnload(module);
-    else
-        launch(kernel);
-    cuModuleUnload(module);  // error: [module-unload-twice]
-    return result;
-}
 
 # module-never-created: right
 

@@ -1,5 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY, Life, Mistake, Spelled
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
@@ -10,6 +11,13 @@ LIFE = Life(
     another_use="cu.cuMemAllocFromPoolAsync(4096, {}, 0)",
     end="cu.cuMemPoolDestroy({})",
     other="cu.cuStreamCreate(0)",
+    cpp=Spelled(
+        type="cudaMemPool_t",
+        given="const cudaMemPoolProps *properties",
+        make="cudaMemPoolCreate(&pool, properties)",
+        use="cudaMemPoolTrimTo(pool, 0)",
+        end="cudaMemPoolDestroy(pool)",
+    ),
     python=Spelled(
         given="properties",
         make="error, pool = driver.cuMemPoolCreate(properties)",
@@ -92,43 +100,6 @@ void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) 
     cudaMallocFromPoolAsync(&values, bytes, pool, stream);
     cudaMemPoolDestroy(pool);
     cudaFreeAsync(values, stream);
-}
-
-# pool-use-after-destroy: wrong
-
-## C++: allocated from a destroyed pool [cuda]
-void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
-    cudaMemPool_t pool;
-    void *values;
-    cudaMemPoolCreate(&pool, properties);
-    cudaMemPoolDestroy(pool);
-    cudaMallocFromPoolAsync(&values, bytes, pool, stream);  // error: [pool-use-after-destroy]
-    cudaFreeAsync(values, stream);
-}
-
-# pool-destroy-twice: right
-
-## C++: destroyed on each way out [cuda]
-bool run(const cudaMemPoolProps *properties, size_t bytes) {
-    cudaMemPool_t pool;
-    cudaMemPoolCreate(&pool, properties);
-    if (!reserve(pool, bytes)) {
-        cudaMemPoolDestroy(pool);
-        return false;
-    }
-    cudaMemPoolDestroy(pool);
-    return true;
-}
-
-# pool-destroy-twice: wrong
-
-## C++: destroyed in a branch and at the end [cuda]
-void run(const cudaMemPoolProps *properties, size_t bytes) {
-    cudaMemPool_t pool;
-    cudaMemPoolCreate(&pool, properties);
-    if (!reserve(pool, bytes))
-        cudaMemPoolDestroy(pool);
-    cudaMemPoolDestroy(pool);  // error: [pool-destroy-twice]
 }
 
 # pool-never-created: right

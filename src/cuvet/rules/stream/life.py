@@ -1,13 +1,6 @@
 from cuvet.catalog.roles import Kind
-from cuvet.rules.lives import (
-    DESTROYED_TWICE,
-    NEVER_CREATED,
-    USED_AFTER_CONTEXT,
-    USED_AFTER_DESTROY,
-    Life,
-    Mistake,
-    Spelled,
-)
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
+from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(

@@ -1,15 +1,7 @@
 from cuvet.catalog.roles import Kind
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
 from cuvet.rules.lifecycle import USES
-from cuvet.rules.lives import (
-    DESTROYED_TWICE,
-    NEVER_CREATED,
-    NULL_HANDLE,
-    USED_AFTER_CONTEXT,
-    USED_AFTER_DESTROY,
-    Life,
-    Mistake,
-    Spelled,
-)
+from cuvet.rules.lives import Life, Mistake, Spelled
 
 LIFE = Life(
     kind=Kind.SURFACE_OBJECT,
@@ -20,6 +12,13 @@ LIFE = Life(
     ends_in_context=True,
     other="cu.array()",
     null="0",
+    cpp=Spelled(
+        type="cudaSurfaceObject_t",
+        given="const cudaResourceDesc *pixels, cudaResourceDesc *found",
+        make="cudaCreateSurfaceObject(&surface, pixels)",
+        use="cudaGetSurfaceObjectResourceDesc(found, surface)",
+        end="cudaDestroySurfaceObject(surface)",
+    ),
     python=Spelled(
         given="pixels",
         make="error, surface = driver.cuSurfObjectCreate(pixels)",
@@ -106,57 +105,6 @@ second = cu.surface(array)
 cu.cuSurfObjectDestroy(first)
 cu.cuSurfObjectDestroy(second)
 cu.cuArrayDestroy(array)
-
-## C++: asked before the destruction [cuda]
-cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
-    cudaSurfaceObject_t surface;
-    cudaResourceDesc resource;
-    cudaCreateSurfaceObject(&surface, pixels);
-    paint<<<1, 256>>>(surface);
-    cudaGetSurfaceObjectResourceDesc(&resource, surface);
-    cudaDestroySurfaceObject(surface);
-    return resource.res.array.array;
-}
-
-# surface-use-after-destroy: wrong
-
-## C++: asked after the destruction [cuda]
-cudaArray_t pixels_of(const cudaResourceDesc *pixels) {
-    cudaSurfaceObject_t surface;
-    cudaResourceDesc resource;
-    cudaCreateSurfaceObject(&surface, pixels);
-    paint<<<1, 256>>>(surface);
-    cudaDestroySurfaceObject(surface);
-    cudaGetSurfaceObjectResourceDesc(&resource, surface);  // error: [surface-use-after-destroy]
-    return resource.res.array.array;
-}
-
-# surface-destroy-twice: right
-
-## C++: destroyed on each way out [cuda]
-bool draw(const cudaResourceDesc *pixels) {
-    cudaSurfaceObject_t surface;
-    cudaCreateSurfaceObject(&surface, pixels);
-    if (!paint(surface)) {
-        cudaDestroySurfaceObject(surface);
-        return false;
-    }
-    cudaDestroySurfaceObject(surface);
-    return true;
-}
-
-# surface-destroy-twice: wrong
-
-## C++: in a branch and at the end [cuda]
-bool draw(const cudaResourceDesc *pixels) {
-    cudaSurfaceObject_t surface;
-    cudaCreateSurfaceObject(&surface, pixels);
-    bool painted = paint(surface);
-    if (!painted)
-        cudaDestroySurfaceObject(surface);
-    cudaDestroySurfaceObject(surface);  // error: [surface-destroy-twice]
-    return painted;
-}
 
 # surface-null-handle: right
 

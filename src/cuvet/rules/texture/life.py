@@ -1,15 +1,7 @@
 from cuvet.catalog.roles import Kind
+from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, USED_AFTER_CONTEXT, USED_AFTER_DESTROY
 from cuvet.rules.lifecycle import USES
-from cuvet.rules.lives import (
-    DESTROYED_TWICE,
-    NEVER_CREATED,
-    NULL_HANDLE,
-    USED_AFTER_CONTEXT,
-    USED_AFTER_DESTROY,
-    Life,
-    Mistake,
-    Spelled,
-)
+from cuvet.rules.lives import Life, Mistake, Spelled
 
 LIFE = Life(
     kind=Kind.TEXTURE_OBJECT,
@@ -20,6 +12,13 @@ LIFE = Life(
     ends_in_context=True,
     other="cu.array()",
     null="0",
+    cpp=Spelled(
+        type="cudaTextureObject_t",
+        given="const cudaResourceDesc *pixels, const cudaTextureDesc *description, cudaResourceDesc *found",
+        make="cudaCreateTextureObject(&texture, pixels, description, nullptr)",
+        use="cudaGetTextureObjectResourceDesc(found, texture)",
+        end="cudaDestroyTextureObject(texture)",
+    ),
     python=Spelled(
         given="pixels, description",
         make="error, texture = driver.cuTexObjectCreate(pixels, description, None)",
@@ -106,30 +105,6 @@ second = cu.texture(array)
 cu.cuTexObjectDestroy(first)
 cu.cuTexObjectDestroy(second)
 cu.cuArrayDestroy(array)
-
-## C++: asked before the destruction [cuda]
-cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
-    cudaTextureObject_t texture;
-    cudaResourceDesc resource;
-    cudaCreateTextureObject(&texture, pixels, description, nullptr);
-    sample<<<1, 256>>>(texture);
-    cudaGetTextureObjectResourceDesc(&resource, texture);
-    cudaDestroyTextureObject(texture);
-    return resource.res.array.array;
-}
-
-# texture-use-after-destroy: wrong
-
-## C++: asked after the destruction [cuda]
-cudaArray_t pixels_of(const cudaResourceDesc *pixels, const cudaTextureDesc *description) {
-    cudaTextureObject_t texture;
-    cudaResourceDesc resource;
-    cudaCreateTextureObject(&texture, pixels, description, nullptr);
-    sample<<<1, 256>>>(texture);
-    cudaDestroyTextureObject(texture);
-    cudaGetTextureObjectResourceDesc(&resource, texture);  // error: [texture-use-after-destroy]
-    return resource.res.array.array;
-}
 
 # texture-destroy-twice: right
 
