@@ -11,7 +11,7 @@ from cuvet.model import Model
 from cuvet.recording.generated_code import GeneratedCode, advice
 from cuvet.recording.layout import End
 from cuvet.recording.reader import Recording
-from cuvet.rules.exit.leak import left
+from cuvet.rules.left import left
 
 MANY_LEFT = 100
 """Objects of a kind that one place made and nobody ended."""

@@ -24,10 +24,9 @@ from cuvet.recording.ordering import is_notable
 from cuvet.recording.reader import Clock
 from cuvet.recording.records import CallRecord
 from cuvet.rules.afterwards import explain_failure
-from cuvet.rules.error.unchecked import lacks
-from cuvet.rules.library_handle.creation_failed import kind_not_made
 from cuvet.rules.lifecycle import place
 from cuvet.rules.rule import Violation
+from cuvet.rules.unmade import kind_not_made, lacks
 
 MOST_FAILURES = 10_000
 _ORDINARY = (None, 0, NOT_READY)

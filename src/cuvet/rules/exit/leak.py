@@ -1,8 +1,7 @@
 from collections.abc import Iterator
 
-from cuvet.catalog.kinds import OWNED
-from cuvet.catalog.roles import Kind, Verb
-from cuvet.model import Allocation, Call, HostMemory, MemoryPool, ModelView, Object, Stream
+from cuvet.model import Allocation, HostMemory, ModelView, Object
+from cuvet.rules.left import left
 from cuvet.rules.rule import Ended, ExitRule, Violation
 
 
@@ -114,28 +113,6 @@ if __name__ == "__main__":
                 objects=(found,),
                 culprit=found.created_by,
             )
-
-
-def left(model: ModelView) -> Iterator[Object]:
-    """What is alive at the end of the process and was the program's to end; each has the call that made it."""
-    for kind in sorted(OWNED):
-        yield from (found for found in model.objects(kind) if found.created_by is not None and not _given(found))
-
-
-def _given(found: Object) -> bool:
-    """Whether the object was not the program's to end."""
-    return (
-        (isinstance(found, Stream) and found.builtin)
-        or (isinstance(found, MemoryPool) and found.default)
-        or (isinstance(found, Allocation) and found.variant in ("global", "graph"))
-        or bool(getattr(found, "child", False))
-        or (found.created_by is not None and _returns(found.created_by, found.kind))
-    )
-
-
-def _returns(call: Call, kind: Kind) -> bool:
-    """Whether the call only hands out an object that CUDA owns."""
-    return any(role.kind is kind and role.verb is Verb.RETURNS for role in call.entry_point.roles)
 
 
 def _ended(found: Object) -> str:

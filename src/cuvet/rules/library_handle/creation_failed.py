@@ -1,18 +1,13 @@
-import re
 from dataclasses import replace
 
 from cuvet.catalog import status_name
-from cuvet.catalog.kinds import LIBRARY_HANDLES
-from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.rules.library_handles import returned
 from cuvet.rules.lifecycle import place
 from cuvet.rules.memory.exhausted import explain_exhausted
 from cuvet.rules.rule import FailureRule, Violation
+from cuvet.rules.unmade import kind_not_made
 
-_PLANS = "cufftMakePlan"
-_OF_ARGUMENTS = re.compile(r"BAD_PARAM|INVALID|TYPE_ERROR|OUT_OF_RANGE|Invalid|UNALIGNED")
-"""Statuses, by name, that are about what the call was given."""
 _NO_DEVICE = frozenset({100, 101})
 """CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE."""
 _OUT_OF_MEMORY = 2
@@ -96,16 +91,6 @@ cu.cudnn.cudnnCreate()  # warning: [library-handle-creation-failed]
             found = _violation(f"{wanted}; {exhausted.message}", what, *exhausted.because)
             return replace(found, held=exhausted.held)
         return _violation(f"{wanted}; {inner.name} failed", what)
-
-
-def kind_not_made(call: Call, status: int) -> Kind | None:
-    """The kind of handle or plan that a failing call was to make. None of other calls, and if its arguments may be why it failed."""
-    if _OF_ARGUMENTS.search(status_name(call.entry_point.api, status)):
-        return None
-    if call.name.startswith(_PLANS):
-        return Kind.CUFFT_PLAN
-    made = (role.kind for role in call.entry_point.roles if role.verb is Verb.CREATES)
-    return next((kind for kind in made if kind in LIBRARY_HANDLES), None)
 
 
 def _failed_inside(call: Call, model: ModelView) -> tuple[Call, int] | None:
