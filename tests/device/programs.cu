@@ -374,6 +374,7 @@ static void two_devices() {
     CHECK(reachable == 1);
     OK(cudaDeviceEnablePeerAccess(0, 0));
     CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessAlreadyEnabled);
+    CHECK(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorPeerAccessUnsupported);
     OK(cudaMemcpyPeer(second, 1, first, 0, 32));
     OK(cudaMemcpy(out, second, 32, cudaMemcpyDeviceToHost));
     CHECK(memcmp(in, out, 32) == 0);

@@ -12,8 +12,6 @@ from cuvet.device.protocol import Steps
 from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, release
 from cuvet.model.statuses import STICKY
 
-_PEER_ACCESS_UNSUPPORTED = 217
-_INVALID_DEVICE = error("cudaErrorInvalidDevice")
 _DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
 
 
@@ -71,7 +69,8 @@ def cudaGetDeviceCount(call: RuntimeCall) -> Steps[int]:
 
 
 def _look_up(call: RuntimeCall, ordinal: int) -> Steps[int]:
-    """Status: whether there is such a device. If not, it is the driver's, so that the refusal is in the recording."""
+    """Status: whether there is such a device. If not, it is the driver's, so that the refusal is in the recording. (NVIDIA's
+    runtime refuses by itself, measured on an H100 with CUDA 13.0: on a GPU it is not there.)"""
     if 0 <= ordinal < _count(call):
         return 0
     status, _ = yield from call.ask("cuDeviceGet", ordinal & 0xFFFFFFFF)
@@ -206,8 +205,7 @@ def _peer(call: RuntimeCall, name: str, *flags: int) -> Steps[int]:
     if status:
         return status
     handle = yield from primary_of(call, peer)
-    status = yield from call.driver(name, handle, *flags)
-    return _INVALID_DEVICE if status == _PEER_ACCESS_UNSUPPORTED else status
+    return (yield from call.driver(name, handle, *flags))
 
 
 def primary_of(call: RuntimeCall, device: int) -> Steps[int]:
