@@ -65,4 +65,4 @@ def test_the_explanation_of_a_rule_imports_no_other_noun() -> None:
         [sys.executable, "-c", program, "explain", "CV201"], capture_output=True, text=True, check=True
     )
     modules = done.stderr.split("\n")[-2].split()
-    assert [name for name in modules if name.count(".") == 3] == ["cuvet.rules.stream.use_after_destroy"]
+    assert [name for name in modules if name.count(".") == 3] == ["cuvet.rules.stream.life"]
