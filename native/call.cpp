@@ -154,7 +154,7 @@ void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
     if (!object) return;
     const uint64_t state = object->state.load(std::memory_order_acquire);
     field.generation = generation_of(state);
-    field.flags = static_cast<uint16_t>((is_alive(object) ? 1 : 0) | (field.generation ? 2 : 0));
+    field.flags = static_cast<uint16_t>((is_alive(object) ? OBJECT_ALIVE : 0) | (field.generation ? OBJECT_KNOWN : 0));
     field.context = object->context.load(std::memory_order_relaxed);
 }
 
@@ -316,7 +316,7 @@ void Call::look_at_memory(uint64_t address, bool argument) {
     if (!is_alive(object)) {
         if (generation_of(state)) flags_ |= CALL_SUSPECT;
     } else if (state & ORDERED && !(entry_point_.flags & LIBRARY)) {
-        flags_ |= CALL_ORDERED_MEMORY;
+        flags_ |= CALL_STREAM_ORDERED;
         if (object->last_stream.exchange(stream(), std::memory_order_relaxed) != stream()) other_stream_ = true;
     } else {
         return;
@@ -549,10 +549,10 @@ bool Call::begin_life(const Role& role, uint64_t handle) {
 void Call::finish_record(uint32_t status, bool failed) {
     if (failed || new_object_) {
         if (!record_->stack) record_->stack = capture_stack(thread_);
-        record_->header.flags |= failed ? CALL_FAILED : CALL_LIFECYCLE;
+        record_->flags |= failed ? CALL_FAILED : CALL_LIFECYCLE;
     }
     if (status == SUCCESS) {
-        if (entry_point_.flags & ORDER_ON_SUCCESS) record_->header.flags |= CALL_ORDER;
+        if (entry_point_.flags & ORDER_ON_SUCCESS) record_->flags |= CALL_ORDER;
         OutputField* outputs = reinterpret_cast<OutputField*>(
             reinterpret_cast<char*>(record_ + 1) + record_->arguments * 8u + record_->objects * sizeof(ObjectField));
         for (int i = 0; i < record_->outputs; i++) fill_output(thread_, entry_point_, words_, &outputs[i]);

@@ -20,8 +20,6 @@ constexpr uint64_t MOST_IMAGE = uint64_t{64} << 20;
 constexpr uint32_t STORED_IMAGE = 4096;
 constexpr uint32_t STORED_MAPS = 4096;
 
-uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
-
 // Copies memory of this process that may not be readable; how many bytes could be read.
 uint64_t read_carefully(uint64_t address, void* to, uint64_t bytes) {
     const iovec local = {to, bytes};
@@ -142,15 +140,14 @@ bool is_text(uint64_t address) {
 
 void write_image(Thread* thread, uint64_t address, uint64_t readable, bool terminated, uint64_t number) {
     const uint32_t length = readable < STORED_IMAGE ? static_cast<uint32_t>(readable) : STORED_IMAGE;
-    const uint32_t bytes = padded(sizeof(RecordHeader) + 24 + length);
+    const ImageFields fields = {number, thread->id, length, static_cast<int64_t>(readable)};
+    const uint32_t bytes = padded(sizeof(RecordHeader) + sizeof fields + length);
     char* record = static_cast<char*>(reserve(thread, bytes));
     if (!record) return;
-    const uint32_t fields[2] = {thread->id, length};
-    memcpy(record + 8, &number, 8);
-    memcpy(record + 16, fields, 8);
-    memcpy(record + 24, &readable, 8);
-    const uint32_t got = static_cast<uint32_t>(read_carefully(address, record + 32, length));
-    if (got < length) memset(record + 32 + got, 0, length - got);
+    memcpy(record + sizeof(RecordHeader), &fields, sizeof fields);
+    char* image = record + sizeof(RecordHeader) + sizeof fields;
+    const uint32_t got = static_cast<uint32_t>(read_carefully(address, image, length));
+    if (got < length) memset(image + got, 0, length - got);
     publish(thread, record, bytes, RecordType::IMAGE, terminated ? 1 : 0);
 }
 
@@ -247,13 +244,12 @@ void write_maps(Thread* thread, uint64_t address, uint64_t size, uint64_t number
     if (in_sandbox()) return;
     const Uncancellable uncancellable;
     const uint64_t end = address + size < address ? ~uint64_t{0} : address + size;
-    char* record = static_cast<char*>(reserve(thread, sizeof(RecordHeader) + 16 + STORED_MAPS));
+    constexpr uint32_t BEFORE = sizeof(RecordHeader) + sizeof(MapsFields);
+    char* record = static_cast<char*>(reserve(thread, BEFORE + STORED_MAPS));
     if (!record) return;
-    const uint32_t length = lines_around(address, end, record + 24);
-    const uint32_t fields[2] = {thread->id, length};
-    memcpy(record + 8, &number, 8);
-    memcpy(record + 16, fields, 8);
-    publish(thread, record, padded(sizeof(RecordHeader) + 16 + length), RecordType::MAPS, 0);
+    const MapsFields fields = {number, thread->id, lines_around(address, end, record + BEFORE)};
+    memcpy(record + sizeof(RecordHeader), &fields, sizeof fields);
+    publish(thread, record, padded(BEFORE + fields.bytes), RecordType::MAPS, 0);
 }
 
 }  // namespace
@@ -284,19 +280,18 @@ uint32_t most_input_bytes(const EntryPoint& entry_point, const uint64_t* words) 
     uint32_t bytes = 0;
     for (int i = 0; i < entry_point.parameter_count; i++)
         if (const uint64_t most = most_bytes(entry_point.parameters[i], words))
-            bytes += 8 + padded(static_cast<uint32_t>(most));
+            bytes += sizeof(InputField) + padded(static_cast<uint32_t>(most));
     return bytes;
 }
 
 uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, const Blob* structs, char* at) {
     const char* start = at;
     for (int i = 0; i < entry_point.parameter_count; i++) {
-        const uint32_t length = read_input(entry_point.parameters[i], i, words, structs, at + 8);
+        const uint32_t length = read_input(entry_point.parameters[i], i, words, structs, at + sizeof(InputField));
         if (!length) continue;
-        const uint16_t parameter[2] = {static_cast<uint16_t>(i), 0};
-        memcpy(at, parameter, 4);
-        memcpy(at + 4, &length, 4);
-        at += 8 + padded(length);
+        const InputField field = {static_cast<uint16_t>(i), 0, length};
+        memcpy(at, &field, sizeof field);
+        at += sizeof field + padded(length);
     }
     return static_cast<uint32_t>(at - start);
 }

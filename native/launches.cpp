@@ -58,29 +58,6 @@ void choose_words(LaunchPlace* place, uint64_t function, uint32_t* told_words) {
     }
 }
 
-bool write_place(Thread* thread, uint32_t id, uint32_t stack, uint64_t function, uint64_t stream, uint32_t count,
-                 const uint32_t* words) {
-    struct Record {
-        RecordHeader header;
-        uint32_t id;
-        uint32_t stack;
-        uint64_t function;
-        uint64_t stream;
-        uint32_t count;
-        uint32_t words[MOST_LAUNCH_WORDS];
-    };
-    Record* record = static_cast<Record*>(reserve(thread, sizeof(Record)));
-    if (!record) return false;
-    record->id = id;
-    record->stack = stack;
-    record->function = function;
-    record->stream = stream;
-    record->count = count;
-    memcpy(record->words, words, sizeof record->words);
-    publish(thread, record, sizeof(Record), RecordType::LAUNCH_PLACE, 0);
-    return true;
-}
-
 // Nothing else may be stored meanwhile, by a signal handler; in calls that are looked at closely that is so already.
 class Alone {
   public:
@@ -113,7 +90,8 @@ __attribute__((noinline, cold)) const LaunchPlace* fill(Thread* thread, LaunchPl
     choose_words(place, function, words);
     place->generation = generation_of(object->state.load(std::memory_order_relaxed));
     place->endings = hot.endings.load(std::memory_order_acquire);
-    if (!write_place(thread, id, stack, function, stream, place->word_count, words)) return nullptr;
+    const LaunchPlaceFields fields = {id, stack, function, stream, place->word_count};
+    if (!write_record(thread, RecordType::LAUNCH_PLACE, fields, {{words, sizeof words}})) return nullptr;
     place->id.store(id, std::memory_order_release);
     return place;
 }

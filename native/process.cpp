@@ -25,34 +25,14 @@ bool record_everything;
 
 namespace {
 
-struct ForkRecord {
-    RecordHeader header;
-    uint32_t child;
-    uint32_t thread;
-    uint64_t time;
-    uint32_t stack;
-    uint32_t reserved;
-};
-
-struct FaultRecord {
-    RecordHeader header;
-    uint32_t signal;
-    uint32_t thread;
-    int32_t code;
-    uint32_t stack;
-    uint64_t address;
-    uint64_t instruction;
-    uint64_t time;
-};
-
 constexpr int LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
 
 pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_key_t thread_key;
-bool initialised;   // cuInit succeeded in this process or in the one that it was forked from
-bool inherited;     // … in the latter, which the new file does not say yet
-Thread unrecorded;  // stands in for each thread of which nothing is recorded; always busy
-__thread ForkRecord* pending_fork __attribute__((tls_model("initial-exec")));
+std::atomic<bool> initialised;  // cuInit succeeded in this process or in the one that it was forked from
+std::atomic<bool> inherited;    // … in the latter, which the new file does not say yet
+Thread unrecorded;              // stands in for each thread of which nothing is recorded; always busy
+__thread ForkFields* pending_fork __attribute__((tls_model("initial-exec")));
 
 bool wants_emulation() {
     const char* socket = getenv("CUVET_DEVICE_SOCKET");
@@ -78,16 +58,7 @@ void end_thread(void* round) {
 void record_fork(Thread* thread) {
     const Busy busy(thread);
     const uint32_t stack = capture_stack(thread);
-    ForkRecord* record = static_cast<ForkRecord*>(reserve(thread, sizeof(ForkRecord)));
-    if (record) {
-        record->child = 0;
-        record->thread = thread->id;
-        record->time = ticks();
-        record->stack = stack;
-        record->reserved = 0;
-        publish(thread, record, sizeof(ForkRecord), RecordType::FORK, 0);
-        pending_fork = record;
-    }
+    pending_fork = write_record(thread, RecordType::FORK, ForkFields{0, thread->id, ticks(), stack, 0});
 }
 
 void before_fork() {
@@ -106,7 +77,7 @@ void after_fork_in_child() {
     forget_recording();
     forget_stacks();
     forget_launches();
-    inherited = initialised;
+    inherited.store(initialised.load());
     let_quiet_calls_pass(false);
     mode.store(Mode::UNKNOWN, std::memory_order_relaxed);
     pthread_mutex_init(&start_lock, nullptr);
@@ -124,17 +95,11 @@ uint64_t instruction_of(const void* context) {
 }
 
 void record_fault(Thread* thread, int signal, const siginfo_t* info, const void* context) {
-    const uint64_t time = ticks();
-    FaultRecord* record = static_cast<FaultRecord*>(reserve(thread, sizeof(FaultRecord)));
+    const FaultFields fields = {
+        static_cast<uint32_t>(signal), thread->id, info->si_code, 0, reinterpret_cast<uint64_t>(info->si_addr),
+        instruction_of(context),       ticks()};
+    FaultFields* record = write_record(thread, RecordType::FAULT, fields);
     if (!record) return;
-    record->signal = static_cast<uint32_t>(signal);
-    record->thread = thread->id;
-    record->code = info->si_code;
-    record->stack = 0;
-    record->address = reinterpret_cast<uint64_t>(info->si_addr);
-    record->instruction = instruction_of(context);
-    record->time = time;
-    publish(thread, record, sizeof(FaultRecord), RecordType::FAULT, 0);
     record->stack = capture_stack(thread);  // last: on a stack that is destroyed or too small it may fault
 }
 
@@ -205,7 +170,7 @@ __attribute__((destructor)) void end_process() {
     if (wants_recording() && driver_past_shim(path, sizeof path)) {
         start();
         Thread* thread = current_thread ? current_thread : start_thread();
-        if (thread != &unrecorded) write_note(thread, Note::DRIVER_PAST_SHIM, path);
+        if (thread != &unrecorded) write_note(thread, NoteCode::BYPASSED, path);
     }
     if (current_thread && current_thread != &unrecorded) record_new_modules(current_thread);
     finish_recording();
@@ -247,16 +212,12 @@ Thread* start_thread() {
     }
     current_thread = thread;
     pthread_setspecific(thread_key, reinterpret_cast<void*>(intptr_t{1}));
-    if (inherited) {
-        inherited = false;
-        write_note(thread, Note::INHERITED_CONTEXT, "");
-    }
+    if (inherited.exchange(false)) write_note(thread, NoteCode::INHERITED_CONTEXT, "");
     return thread;
 }
 
 void driver_initialised() {
-    if (initialised) return;
-    initialised = true;
+    if (initialised.exchange(true)) return;
     uint32_t gpus = 0;
     int32_t version = 0;
     ask_driver(SYMBOL_cuDeviceGetCount, address_of(gpus));

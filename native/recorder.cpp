@@ -32,8 +32,6 @@ constexpr uint64_t DEFAULT_LIMIT = uint64_t{4} << 30;
 constexpr uint32_t RESERVED_CHUNKS = 64;
 constexpr uint32_t TAIL = 64;  // of each chunk, kept for the note that the limit was reached
 
-enum End : uint32_t { END_UNSEEN, END_EXIT, END_EXEC };
-
 struct Clock {
     uint64_t ticks;
     uint64_t monotonic_ns;
@@ -52,13 +50,13 @@ struct FileHeader {
     uint32_t header_bytes;
     uint32_t chunk_bytes;
     uint32_t pid;
-    uint32_t parent_pid;
+    uint32_t parent;
     uint32_t flags;
     Clock clock[3];
-    std::atomic<uint64_t> newest_clock;
+    std::atomic<uint64_t> newest_sample;
     std::atomic<uint64_t> chunks;
-    std::atomic<uint32_t> end;
-    uint32_t catalog_identity;
+    std::atomic<End> end;
+    uint32_t catalog;
     std::atomic<uint64_t> calls;
     std::atomic<uint64_t> dropped;
     std::atomic<uint32_t> gpus;
@@ -72,11 +70,7 @@ struct FileHeader {
     char executable[1024];
     GpuFacts gpu[MOST_GPUS];
 };
-static_assert(offsetof(FileHeader, newest_clock) == 104);
-static_assert(offsetof(FileHeader, gpus) == 144);
-static_assert(offsetof(FileHeader, stopped) == 168);
-static_assert(offsetof(FileHeader, driver) == 256);
-static_assert(offsetof(FileHeader, gpu) == 2304);
+#include "generated/header_checks.inc"
 static_assert(sizeof(FileHeader) <= HEADER_BYTES);
 
 FileHeader* header;
@@ -116,9 +110,9 @@ Clock read_clock() { return {ticks(), now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_REAL
 
 void sample_clock() {
     if (sampling.exchange(true, std::memory_order_acquire)) return;  // another thread does
-    const uint64_t next = header->newest_clock.load(std::memory_order_relaxed) == 1 ? 2 : 1;
+    const uint64_t next = header->newest_sample.load(std::memory_order_relaxed) == 1 ? 2 : 1;
     header->clock[next] = read_clock();
-    header->newest_clock.store(next, std::memory_order_release);
+    header->newest_sample.store(next, std::memory_order_release);
     sampling.store(false, std::memory_order_release);
 }
 
@@ -147,11 +141,11 @@ void mark_replaced(const char* directory, uint64_t start) {
         if (strncmp(entry->d_name, prefix, static_cast<size_t>(length)) != 0) continue;
         const int old = openat(dirfd(entries), entry->d_name, O_RDWR | O_CLOEXEC);
         uint64_t old_start = 0;
-        uint32_t end = 1;
+        End end = End::EXITED;
         if (old < 0) continue;
         if (pread(old, &old_start, 8, offsetof(FileHeader, process_start)) == 8 && old_start == start &&
-            pread(old, &end, 4, offsetof(FileHeader, end)) == 4 && end == END_UNSEEN) {
-            end = END_EXEC;
+            pread(old, &end, 4, offsetof(FileHeader, end)) == 4 && end == End::NONE) {
+            end = End::REPLACED;
             write_at(old, &end, 4, offsetof(FileHeader, end));
         }
         close(old);
@@ -247,7 +241,7 @@ void* take_reserved() {
     return number < reserved_count ? reserved + uint64_t{number} * CHUNK_BYTES : nullptr;
 }
 
-ChunkHeader* claim_chunk(uint32_t kind, uint32_t thread) {
+ChunkHeader* claim_chunk(ChunkKind kind, uint32_t thread) {
     const Uncancellable uncancellable;
     void* memory = nullptr;
     int error = ENOSYS;
@@ -261,7 +255,7 @@ ChunkHeader* claim_chunk(uint32_t kind, uint32_t thread) {
     }
     ChunkHeader* chunk = static_cast<ChunkHeader*>(memory);
     chunk->thread = thread;
-    __atomic_store_n(&chunk->magic_and_kind, uint64_t{kind} << 32 | CHUNK_MAGIC, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->magic_and_kind, static_cast<uint64_t>(kind) << 32 | CHUNK_MAGIC, __ATOMIC_RELEASE);
     sample_clock();
     return chunk;
 }
@@ -269,16 +263,17 @@ ChunkHeader* claim_chunk(uint32_t kind, uint32_t thread) {
 char* end_of(ChunkHeader* chunk, uint32_t used) { return reinterpret_cast<char*>(chunk) + used; }
 
 void write_limit_note(Thread* thread) {
-    if (!thread->chunk || thread->used + sizeof(RecordHeader) + 8 > CHUNK_BYTES) return;
+    constexpr uint32_t BYTES = sizeof(RecordHeader) + sizeof(NoteFields);
+    if (!thread->chunk || thread->used + BYTES > CHUNK_BYTES) return;
     char* record = end_of(thread->chunk, thread->used);
-    const uint32_t note[2] = {static_cast<uint32_t>(Note::LIMIT_REACHED), 0};
-    memcpy(record + sizeof(RecordHeader), note, sizeof note);
-    publish(thread, record, sizeof(RecordHeader) + sizeof note, RecordType::NOTE, 0);
+    const NoteFields note = {static_cast<uint32_t>(NoteCode::LIMIT), 0};
+    memcpy(record + sizeof(RecordHeader), &note, sizeof note);
+    publish(thread, record, BYTES, RecordType::NOTE, 0);
     thread->used = CHUNK_BYTES;
 }
 
 bool next_chunk(Thread* thread) {
-    ChunkHeader* chunk = claim_chunk(1, thread->id);
+    ChunkHeader* chunk = claim_chunk(ChunkKind::RECORDS, thread->id);
     if (!chunk) {
         write_limit_note(thread);
         return false;
@@ -294,18 +289,7 @@ bool next_chunk(Thread* thread) {
     return true;
 }
 
-// `names` follow one another, each with its NUL.
-void write_names(Thread* thread, uint32_t first, uint32_t count, const char* names, uint32_t length) {
-    const uint32_t bytes = (sizeof(RecordHeader) + 8 + length + 7) & ~7u;
-    char* record = static_cast<char*>(reserve(thread, bytes));
-    if (!record) return;
-    const uint32_t fields[2] = {first, count};
-    memcpy(record + sizeof(RecordHeader), fields, sizeof fields);
-    memcpy(record + sizeof(RecordHeader) + sizeof fields, names, length);
-    publish(thread, record, bytes, RecordType::ENTRY_POINTS, 0);
-}
-
-// In several records, since none is larger than a chunk.
+// `names` follow one another, each with its NUL. In several records, since none is larger than a chunk.
 void write_all_names(Thread* thread, uint32_t first, uint32_t count, const char* names) {
     constexpr uint32_t MOST_BYTES = 16384;
     while (count) {
@@ -314,7 +298,7 @@ void write_all_names(Thread* thread, uint32_t first, uint32_t count, const char*
             length += static_cast<uint32_t>(strlen(names + length)) + 1;
             taken++;
         }
-        write_names(thread, first, taken, names, length);
+        write_record(thread, RecordType::ENTRY_POINTS, EntryPointsFields{first, taken}, {{names, length}});
         first += taken;
         count -= taken;
         names += length;
@@ -326,13 +310,7 @@ void write_thread_name(Thread* thread) {
     char name[16] = {};
     prctl(PR_GET_NAME, name);
     const uint32_t length = static_cast<uint32_t>(strnlen(name, sizeof name));
-    const uint32_t bytes = (sizeof(RecordHeader) + 8 + length + 7) & ~7u;
-    char* record = static_cast<char*>(reserve(thread, bytes));
-    if (!record) return;
-    const uint32_t fields[2] = {thread->id, length};
-    memcpy(record + sizeof(RecordHeader), fields, sizeof fields);
-    memcpy(record + sizeof(RecordHeader) + sizeof fields, name, length);
-    publish(thread, record, bytes, RecordType::THREAD, 0);
+    write_record(thread, RecordType::THREAD, ThreadFields{thread->id, length}, {{name, length}});
 }
 
 Thread* take_ended_thread() {
@@ -365,7 +343,7 @@ bool prepare_ring(Thread* thread) {
         thread->ring->thread = thread->id;
         return true;
     }
-    thread->ring = claim_chunk(2, thread->id);
+    thread->ring = claim_chunk(ChunkKind::FLIGHT, thread->id);
     if (!thread->ring) thread->ring = private_ring();
     return thread->ring != nullptr;
 }
@@ -423,18 +401,18 @@ bool open_recording(bool emulated, bool full) {
         return false;
     }
     limit = size_limit();
-    header->version = 1;
+    header->version = FORMAT_VERSION;
     header->header_bytes = HEADER_BYTES;
     header->chunk_bytes = CHUNK_BYTES;
     header->pid = static_cast<uint32_t>(getpid());
-    header->parent_pid = static_cast<uint32_t>(getppid());
-    header->flags = (emulated ? 1u : 0u) | (full ? 2u : 0u);
+    header->parent = static_cast<uint32_t>(getppid());
+    header->flags = (emulated ? HEADER_EMULATED : 0) | (full ? HEADER_FULL : 0);
     header->clock[0] = read_clock();
-    header->catalog_identity = catalog_identity;
+    header->catalog = catalog_identity;
     const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
     header->executable[length < 0 ? 0 : length] = 0;
     std::atomic_thread_fence(std::memory_order_release);
-    memcpy(header->magic, "CUVETREC", 8);
+    memcpy(header->magic, MAGIC, sizeof header->magic);
     return true;
 }
 
@@ -524,6 +502,23 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
     __atomic_store_n(&start->size, bytes, __ATOMIC_RELEASE);
 }
 
+void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initializer_list<Part> rest) {
+    uint32_t bytes = sizeof(RecordHeader) + fixed.bytes;
+    for (const Part& part : rest) bytes += part.bytes;
+    bytes = padded(bytes);
+    char* record = static_cast<char*>(reserve(thread, bytes));
+    if (!record) return nullptr;
+    char* const fields = record + sizeof(RecordHeader);
+    memcpy(fields, fixed.data, fixed.bytes);
+    char* at = fields + fixed.bytes;
+    for (const Part& part : rest) {
+        if (part.bytes) memcpy(at, part.data, part.bytes);
+        at += part.bytes;
+    }
+    publish(thread, record, bytes, type, 0);
+    return fields;
+}
+
 void release_retired(Thread* thread) {
     while (thread->retired_count) unmap(thread->retired[--thread->retired_count]);
 }
@@ -541,35 +536,13 @@ uint32_t library_call_of(uint32_t thread) {
 }
 
 void write_overlap(Thread* thread, const Overlap& overlap, uint64_t number) {
-    struct Record {
-        RecordHeader header;
-        uint64_t number;
-        uint32_t thread;
-        Overlap overlap;
-    };
-    Record* record = static_cast<Record*>(reserve(thread, sizeof(Record)));
-    if (!record) return;
-    record->number = number;
-    record->thread = thread->id;
-    record->overlap = overlap;
-    publish(thread, record, sizeof(Record), RecordType::OVERLAP, 0);
+    write_record(thread, RecordType::OVERLAP,
+                 OverlapFields{number, thread->id, overlap.thread, overlap.entry_point, overlap.parameter});
 }
 
 void write_handed_out(Thread* thread, const OutputField* objects, uint32_t count, uint64_t number) {
-    struct Record {
-        RecordHeader header;
-        uint64_t number;
-        uint32_t thread;
-        uint32_t count;
-    };
-    const uint32_t bytes = count * sizeof(OutputField);
-    Record* record = static_cast<Record*>(reserve(thread, sizeof(Record) + bytes));
-    if (!record) return;
-    record->number = number;
-    record->thread = thread->id;
-    record->count = count;
-    memcpy(record + 1, objects, bytes);
-    publish(thread, record, sizeof(Record) + bytes, RecordType::HANDED_OUT, 0);
+    const Part objects_part = {objects, count * uint32_t{sizeof *objects}};
+    write_record(thread, RecordType::HANDED_OUT, HandedOutFields{number, thread->id, count}, {objects_part});
 }
 
 namespace {
@@ -578,19 +551,25 @@ constexpr int MOST_RINGS = 64;
 
 struct LaunchesRecord {
     RecordHeader header;
-    uint64_t number;
-    uint32_t thread;
-    uint32_t launching;
+    LaunchesFields fields;
     Slot slots[RING_SLOTS];
     Launch launches[RING_SLOTS];
     uint16_t on_host[RING_SLOTS];  // which words of a launch are addresses that the host can read
 };
 static_assert(CHUNK_HEADER_BYTES + sizeof(LaunchesRecord) + TAIL <= CHUNK_BYTES);
 
-// The other thread may be filling slots meanwhile: those that changed are left out.
-void copy_ring(Thread* other, LaunchesRecord* record) {
-    memcpy(record->slots, slot_of(other, 0), sizeof record->slots);
-    memcpy(record->launches, launch_of(other, 0), sizeof record->launches);
+// The ring of another thread, which may be filling slots: those that changed meanwhile are left out. It does so with
+// plain stores, since atomic ones cost a launch or an event half a nanosecond more; TSan would call that a race.
+#define RACES_ON_PURPOSE __attribute__((no_sanitize("thread")))
+
+RACES_ON_PURPOSE void copy_words(void* to, const void* from, size_t bytes) {
+    for (size_t i = 0; i < bytes / 8; i++)
+        static_cast<uint64_t*>(to)[i] = __atomic_load_n(static_cast<const uint64_t*>(from) + i, __ATOMIC_RELAXED);
+}
+
+RACES_ON_PURPOSE void copy_ring(Thread* other, LaunchesRecord* record) {
+    copy_words(record->slots, slot_of(other, 0), sizeof record->slots);
+    copy_words(record->launches, launch_of(other, 0), sizeof record->launches);
     std::atomic_thread_fence(std::memory_order_acquire);
     for (uint32_t i = 0; i < RING_SLOTS; i++) {
         const uint64_t number = __atomic_load_n(&slot_of(other, i)->number, __ATOMIC_RELAXED);
@@ -617,9 +596,7 @@ void write_launches(Thread* thread, uint64_t number) {
     for (int i = 0; i < count; i++) {
         LaunchesRecord* record = static_cast<LaunchesRecord*>(reserve(thread, sizeof(LaunchesRecord)));
         if (!record) return;
-        record->number = number;
-        record->thread = thread->id;
-        record->launching = others[i]->id;
+        record->fields = {number, thread->id, others[i]->id};
         copy_ring(others[i], record);
         for (uint32_t slot = 0; slot < RING_SLOTS; slot++) {
             const bool launched = record->slots[slot].number && record->launches[slot].place &&
@@ -630,15 +607,9 @@ void write_launches(Thread* thread, uint64_t number) {
     }
 }
 
-void write_note(Thread* thread, Note note, const char* text) {
+void write_note(Thread* thread, NoteCode code, const char* text) {
     const uint32_t length = static_cast<uint32_t>(strlen(text));
-    const uint32_t bytes = (sizeof(RecordHeader) + 8 + length + 7) & ~7u;
-    char* record = static_cast<char*>(reserve(thread, bytes));
-    if (!record) return;
-    const uint32_t fields[2] = {static_cast<uint32_t>(note), length};
-    memcpy(record + sizeof(RecordHeader), fields, sizeof fields);
-    memcpy(record + sizeof(RecordHeader) + sizeof fields, text, length);
-    publish(thread, record, bytes, RecordType::NOTE, 0);
+    write_record(thread, RecordType::NOTE, NoteFields{static_cast<uint32_t>(code), length}, {{text, length}});
 }
 
 const char* executable() { return header->executable; }
@@ -666,7 +637,7 @@ void finish_recording() {
         for (Thread* thread = all_threads; thread; thread = thread->next) flush(thread);
     }
     sample_clock();
-    header->end.store(END_EXIT, std::memory_order_release);
+    header->end.store(End::EXITED, std::memory_order_release);
 }
 
 void forget_recording() {

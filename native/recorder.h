@@ -6,52 +6,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "entry_points.h"
 
 namespace cuvet {
 
-constexpr uint32_t HEADER_BYTES = 4096;
-constexpr uint32_t CHUNK_BYTES = 65536;
-constexpr uint32_t CHUNK_HEADER_BYTES = 64;
-constexpr uint32_t CHUNK_MAGIC = 0x4b4e4843;
-constexpr uint32_t RING_SLOTS = 256;
-constexpr uint32_t NOT_RETURNED = 0xffffffff;
-constexpr uint64_t NOT_ASKED = ~uint64_t{0};
-constexpr uint32_t MOST_GPUS = 64;
-
-enum class RecordType : uint16_t {
-    CALL = 1,
-    STACK,
-    PYTHON_CODE,
-    MODULE,
-    THREAD,
-    MAPS,
-    FAULT,
-    FORK,
-    ENTRY_POINTS,
-    NOTE,
-    IMAGE,
-    OVERLAP,
-    LAUNCH_PLACE,
-    LAUNCHES,
-    HANDED_OUT,
-};
-
-enum class Note : uint32_t { DRIVER_PAST_SHIM = 1, LIMIT_REACHED, INHERITED_CONTEXT };
-
-constexpr uint16_t CALL_LIFECYCLE = 1;
-constexpr uint16_t CALL_SUSPECT = 2;
-constexpr uint16_t CALL_FAILED = 4;
-constexpr uint16_t CALL_ORDER = 8;
-constexpr uint16_t CALL_ORDERED_MEMORY = 16;
-constexpr uint16_t CALL_PER_THREAD = 32;
-
-struct RecordHeader {
-    uint32_t size;
-    uint16_t type;
-    uint16_t flags;
-};
+#include "generated/layout.inc"
 
 // Another thread that is inside a call with an object that only one may use at a time.
 struct Overlap {
@@ -59,63 +20,6 @@ struct Overlap {
     uint32_t entry_point;  // of the other's call
     uint32_t parameter;    // of this call: the object
 };
-
-struct CallRecord {
-    RecordHeader header;
-    uint32_t entry_point;
-    uint32_t status;
-    uint64_t entered;
-    uint64_t returned;
-    uint32_t thread;
-    uint32_t stack;
-    uint64_t number;
-    uint64_t context;
-    uint8_t arguments;
-    uint8_t objects;
-    uint8_t outputs;
-    uint8_t pointers;
-    uint32_t input_bytes;
-};
-static_assert(sizeof(CallRecord) == 64);
-
-struct ObjectField {
-    uint8_t parameter;
-    uint8_t kind;
-    uint16_t flags;  // 1 alive, 2 known
-    uint32_t generation;
-    uint64_t handle;
-    uint64_t context;
-};
-static_assert(sizeof(ObjectField) == 24);
-
-struct OutputField {
-    uint8_t parameter;
-    uint8_t kind;
-    uint16_t reserved;
-    uint32_t generation;
-    uint64_t value;
-};
-static_assert(sizeof(OutputField) == 16);
-
-// A slot of the flight recorder.
-struct Slot {
-    uint32_t entry_point;
-    uint32_t status;
-    uint64_t entered;
-    uint64_t number;
-    uint64_t arguments[5];
-};
-static_assert(sizeof(Slot) == 64);
-
-constexpr int MOST_LAUNCH_WORDS = 15;
-
-// What a launch leaves beside its slot: behind the slots, as many again.
-struct Launch {
-    uint32_t place;   // see LAUNCH_PLACE; 0 none
-    uint32_t number;  // of the call, its low half: the slot is of another call if they differ
-    uint64_t words[MOST_LAUNCH_WORDS];
-};
-static_assert(sizeof(Launch) == 128);
 
 struct ChunkHeader {
     uint64_t magic_and_kind;  // stored at once
@@ -233,7 +137,7 @@ __attribute__((always_inline)) inline Slot* fill_slot(Thread* thread, const Entr
     __atomic_store_n(&slot->entry_point, entry_point.id, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->status, NOT_RETURNED, __ATOMIC_RELAXED);
     const auto put = [&](int i) {
-        if (i < entry_point.parameter_count) __atomic_store_n(&slot->arguments[i], words[i], __ATOMIC_RELAXED);
+        if (i < entry_point.parameter_count) __atomic_store_n(&slot->args[i], words[i], __ATOMIC_RELAXED);
     };
     put(0), put(1), put(2), put(3), put(4);
     __atomic_store_n(&slot->number, number, __ATOMIC_RELEASE);
@@ -272,6 +176,20 @@ void detach_thread(Thread* thread);
 // is visible before publish().
 void* reserve(Thread* thread, uint32_t bytes);
 void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint16_t flags);
+
+struct Part {
+    const void* data;
+    uint32_t bytes;
+};
+// Stores what stands in `fixed`, and behind it `rest`; where it stands, null if the size limit is reached.
+void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initializer_list<Part> rest);
+template <class Fields>
+Fields* write_record(Thread* thread, RecordType type, const Fields& fields, std::initializer_list<Part> rest = {}) {
+    return static_cast<Fields*>(write_parts(thread, type, {&fields, sizeof fields}, rest));
+}
+
+inline uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
+
 // Unmaps full chunks once no call is pending in them.
 void release_retired(Thread* thread);
 
@@ -287,7 +205,7 @@ uint32_t library_call_of(uint32_t thread);
 void write_overlap(Thread* thread, const Overlap& overlap, uint64_t number);
 // New objects in arrays that call `number` has written.
 void write_handed_out(Thread* thread, const OutputField* objects, uint32_t count, uint64_t number);
-void write_note(Thread* thread, Note note, const char* text);
+void write_note(Thread* thread, NoteCode code, const char* text);
 // Path of the program.
 const char* executable();
 void set_driver_path(const char* path);

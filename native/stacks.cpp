@@ -202,17 +202,9 @@ Module describe(const dl_phdr_info* info) {
 
 void write_module(Thread* thread, const Module& module) {
     const uint32_t path_bytes = static_cast<uint32_t>(strnlen(module.path, PATH_MAX));
-    const uint32_t bytes = (sizeof(RecordHeader) + 32 + module.build_id_bytes + path_bytes + 7) & ~7u;
-    char* record = static_cast<char*>(reserve(thread, bytes));
-    if (!record) return;
-    const uint64_t range[3] = {module.start, module.end, module.bias};
-    const uint32_t lengths[2] = {module.build_id_bytes, path_bytes};
-    char* at = record + sizeof(RecordHeader);
-    memcpy(at, range, sizeof range);
-    memcpy(at + 24, lengths, sizeof lengths);
-    if (module.build_id_bytes) memcpy(at + 32, module.build_id, module.build_id_bytes);
-    memcpy(at + 32 + module.build_id_bytes, module.path, path_bytes);
-    publish(thread, record, bytes, RecordType::MODULE, 0);
+    const ModuleFields fields = {module.start, module.end, module.bias, module.build_id_bytes, path_bytes};
+    const Part build_id = {module.build_id, module.build_id_bytes}, path = {module.path, path_bytes};
+    write_record(thread, RecordType::MODULE, fields, {build_id, path});
 }
 
 int record_module(dl_phdr_info* info, size_t, void* argument) {
@@ -226,7 +218,7 @@ int record_module(dl_phdr_info* info, size_t, void* argument) {
     if (!module.path || !*module.path) module.path = executable();
     if (strncmp(base_name(module.path), "libpython", 9) == 0) python_loaded.store(true, std::memory_order_relaxed);
     write_module(thread, module);
-    if (is_foreign_driver(info)) write_note(thread, Note::DRIVER_PAST_SHIM, info->dlpi_name);
+    if (is_foreign_driver(info)) write_note(thread, NoteCode::BYPASSED, info->dlpi_name);
     return 0;
 }
 
@@ -244,36 +236,20 @@ __attribute__((noinline)) uint32_t code_id(Thread* thread, const char* code) {
     char names[2 * MOST_NAME];
     const uint32_t file_bytes = python_file_name(code, names, MOST_NAME);
     const uint32_t name_bytes = python_qualified_name(code, names + file_bytes, MOST_NAME);
-    const uint32_t bytes = (sizeof(RecordHeader) + 8 + file_bytes + name_bytes + 7) & ~7u;
-    char* record = static_cast<char*>(reserve(thread, bytes));
-    if (!record) return 0;
-    const uint16_t lengths[2] = {static_cast<uint16_t>(file_bytes), static_cast<uint16_t>(name_bytes)};
-    memcpy(record + 8, &number, 4);
-    memcpy(record + 12, lengths, 4);
-    memcpy(record + 16, names, file_bytes + name_bytes);
-    publish(thread, record, bytes, RecordType::PYTHON_CODE, 0);
+    const PythonCodeFields fields = {number, static_cast<uint16_t>(file_bytes), static_cast<uint16_t>(name_bytes)};
+    if (!write_record(thread, RecordType::PYTHON_CODE, fields, {{names, file_bytes + name_bytes}})) return 0;
     id->number.store(number, std::memory_order_release);
     return number;
 }
 
 bool write_stack(Thread* thread, uint32_t number, const Frames& frames) {
-    uint32_t python[2 * MOST_FRAMES];
-    for (int i = 0; i < frames.python; i++) {
-        python[2 * i] = code_id(thread, frames.code[i].code);
-        python[2 * i + 1] = python_line(frames.code[i]);
-    }
-    const uint32_t native_bytes = static_cast<uint32_t>(frames.native) * 8,
-                   python_bytes = static_cast<uint32_t>(frames.python) * 8;
-    const uint32_t bytes = sizeof(RecordHeader) + 8 + native_bytes + python_bytes;
-    char* record = static_cast<char*>(reserve(thread, bytes));
-    if (!record) return false;
-    const uint16_t counts[2] = {static_cast<uint16_t>(frames.native), static_cast<uint16_t>(frames.python)};
-    memcpy(record + 8, &number, 4);
-    memcpy(record + 12, counts, 4);
-    memcpy(record + 16, frames.addresses, native_bytes);
-    memcpy(record + 16 + native_bytes, python, python_bytes);
-    publish(thread, record, bytes, RecordType::STACK, 0);
-    return true;
+    PythonFrameFields python[MOST_FRAMES];
+    for (int i = 0; i < frames.python; i++)
+        python[i] = {code_id(thread, frames.code[i].code), python_line(frames.code[i])};
+    const StackFields fields = {number, static_cast<uint16_t>(frames.native), static_cast<uint16_t>(frames.python)};
+    const Part addresses = {frames.addresses, static_cast<uint32_t>(frames.native) * 8};
+    const Part lines = {python, static_cast<uint32_t>(frames.python) * uint32_t{sizeof *python}};
+    return write_record(thread, RecordType::STACK, fields, {addresses, lines}) != nullptr;
 }
 
 uint32_t store_stack(Thread* thread, const Frames& frames) {

@@ -725,6 +725,44 @@ def protocol_numbers() -> Iterator[str]:
     yield enumeration(protocol.Registration, "uint32_t")
 
 
+PACKED = {"LaunchPlaceFields"}
+"""What does not end on 8 bytes."""
+
+
+def layout_numbers() -> Iterator[str]:
+    """The recording's, for ``native/recorder.h``."""
+    for name in ("HEADER_BYTES", "CHUNK_BYTES", "CHUNK_HEADER_BYTES", "CHUNK_MAGIC", "MOST_GPUS"):
+        yield f"constexpr uint32_t {name} = {getattr(layout, name)};"
+    yield f"constexpr uint32_t RING_SLOTS = {layout.FLIGHT_SLOTS};"
+    yield f"constexpr int MOST_LAUNCH_WORDS = {layout.LAUNCH_WORDS};"
+    yield f"constexpr uint32_t FORMAT_VERSION = {layout.VERSION};"
+    yield f'constexpr char MAGIC[] = "{layout.MAGIC.decode()}";'
+    yield f"constexpr uint32_t NOT_RETURNED = {layout.PENDING};"
+    yield f"constexpr uint64_t NOT_ASKED = {layout.NOT_ASKED}u;"
+    yield f"constexpr uint16_t OBJECT_ALIVE = {layout.OBJECT_ALIVE}, OBJECT_KNOWN = {layout.OBJECT_KNOWN};"
+    for prefix, flags, base in (("CALL", layout.CallFlag, 16), ("HEADER", layout.HeaderFlag, 32)):
+        for flag in flags:
+            yield f"constexpr uint{base}_t {prefix}_{flag.name} = {flag.value};"
+    yield enumeration(layout.RecordType, "uint16_t")
+    yield enumeration(layout.NoteCode, "uint32_t")
+    yield enumeration(layout.End, "uint32_t")
+    yield enumeration(layout.ChunkKind, "uint32_t")
+    for name in layout.FIELDS:
+        members = "".join(
+            f" {'u' * (kind[0] == 'u')}int{kind[1:]}_t {field}{f'[{count}]' * (count > 0)};"
+            for kind, field, count in layout.fields(name)
+        )
+        packed = " __attribute__((packed))" if name in PACKED else ""
+        yield f"struct{packed} {name} {{{members} }};"
+        yield f"static_assert(sizeof({name}) == {layout.size_of(name)});"
+
+
+def header_checks() -> Iterator[str]:
+    """That the file's header, which holds atomic numbers, lies as the reader expects it."""
+    for name, (dtype, offset, *_) in (layout.HEADER.fields or {}).items():
+        yield f"static_assert(offsetof(FileHeader, {name}) == {offset} && sizeof FileHeader::{name} == {dtype.itemsize});"
+
+
 def write_driver() -> None:
     catalog = driver()
     rows = [row for entry_point in catalog.entry_points for row in rows_of(entry_point)]
@@ -764,6 +802,8 @@ def main() -> None:
     sticky = ", ".join(map(str, sorted(STICKY)))
     write("statuses.inc", ["// After which a context is lost.", f"constexpr uint32_t STICKY[] = {{{sticky}}};"])
     write("protocol.inc", protocol_numbers())
+    write("layout.inc", layout_numbers())
+    write("header_checks.inc", header_checks())
     write_driver()
     write_libraries()
 

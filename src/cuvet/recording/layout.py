@@ -1,7 +1,9 @@
-"""The numbers and fixed structures of FORMAT.md, in its order."""
+"""The numbers and fixed structures of FORMAT.md, in its order. They stand here alone: ``tools/generate_native.py`` writes them for the
+shim."""
 
 from __future__ import annotations
 
+import re
 import struct
 from enum import IntEnum, IntFlag
 
@@ -89,48 +91,86 @@ HEADER = np.dtype(
     }
 )  # fmt: skip
 
-CHUNK_HEADER = struct.Struct("<IIII48x")
-RECORD_HEADER = struct.Struct("<IHH")
-
-CALL = np.dtype(
-    [
-        ("size", "<u4"), ("type", "<u2"), ("flags", "<u2"), ("entry_point", "<u4"), ("status", "<u4"),
-        ("entered", "<u8"), ("returned", "<u8"), ("thread", "<u4"), ("stack", "<u4"), ("number", "<u8"),
-        ("context", "<u8"), ("arguments", "u1"), ("objects", "u1"), ("outputs", "u1"), ("pointers", "u1"),
-        ("input_bytes", "<u4"),
-    ]
-)  # fmt: skip
-"""The part of a CALL record that every call has."""
-CALL_FIXED = struct.Struct("<IHHIIQQIIQQBBBBI")
-CALL_OBJECT = struct.Struct("<BBHIQQ")
-CALL_OUTPUT = struct.Struct("<BBHIQ")
-CALL_INPUT = struct.Struct("<HHI")
+FLIGHT_SLOTS = 256
+LAUNCH_WORDS = 15
 OBJECT_ALIVE = 1
 OBJECT_KNOWN = 2
 
-FLIGHT_SLOT = np.dtype(
-    [("entry_point", "<u4"), ("status", "<u4"), ("entered", "<u8"), ("number", "<u8"), ("args", "<u8", 5)]
-)
+CHUNK_HEADER = struct.Struct("<IIII48x")
 
-FLIGHT_SLOTS = 256
-LAUNCH_WORDS = 15
-LAUNCH = np.dtype([("place", "<u4"), ("number", "<u4"), ("words", "<u8", LAUNCH_WORDS)])
+FIELDS = {
+    "RecordHeader": "u32 size, u16 type, u16 flags",
+    "CallRecord": "u32 size, u16 type, u16 flags, u32 entry_point, u32 status, u64 entered, u64 returned, u32 thread, u32 stack, "
+    "u64 number, u64 context, u8 arguments, u8 objects, u8 outputs, u8 pointers, u32 input_bytes",
+    "ObjectField": "u8 parameter, u8 kind, u16 flags, u32 generation, u64 handle, u64 context",
+    "OutputField": "u8 parameter, u8 kind, u16 reserved, u32 generation, u64 value",
+    "InputField": "u16 parameter, u16 reserved, u32 bytes",
+    "Slot": "u32 entry_point, u32 status, u64 entered, u64 number, u64 args[5]",
+    "Launch": f"u32 place, u32 number, u64 words[{LAUNCH_WORDS}]",
+    "StackFields": "u32 id, u16 native, u16 python",
+    "PythonFrameFields": "u32 code, u32 line",
+    "PythonCodeFields": "u32 id, u16 file_bytes, u16 name_bytes",
+    "ModuleFields": "u64 start, u64 end, u64 bias, u32 build_id_bytes, u32 path_bytes",
+    "ThreadFields": "u32 id, u32 name_bytes",
+    "MapsFields": "u64 number, u32 thread, u32 bytes",
+    "FaultFields": "u32 signal, u32 thread, i32 code, u32 stack, u64 address, u64 instruction, u64 time",
+    "ForkFields": "u32 child, u32 thread, u64 time, u32 stack, u32 reserved",
+    "EntryPointsFields": "u32 first, u32 count",
+    "NoteFields": "u32 code, u32 bytes",
+    "ImageFields": "u64 number, u32 thread, u32 bytes, i64 readable",
+    "OverlapFields": "u64 number, u32 thread, u32 other, u32 entry_point, u32 parameter",
+    "LaunchPlaceFields": "u32 id, u32 stack, u64 function, u64 stream, u32 words",
+    "LaunchesFields": "u64 number, u32 thread, u32 launching",
+    "HandedOutFields": "u64 number, u32 thread, u32 count",
+}
+"""The structures without gaps, by their names in the shim: type, name and count of each field. Of records it is what follows the header
+and is always there."""
+_CODES = {"u8": "B", "u16": "H", "u32": "I", "i32": "i", "u64": "Q", "i64": "q"}
+
+
+def fields(name: str) -> list[tuple[str, str, int]]:
+    """(type, name, count) of each; the count is 0 for what is no array."""
+    found = re.findall(r"(\w+) (\w+)(?:\[(\d+)\])?", FIELDS[name])
+    return [(kind, field, int(count or 0)) for kind, field, count in found]
+
+
+def _struct(name: str) -> struct.Struct:
+    return struct.Struct("<" + "".join(f"{count or ''}{_CODES[kind]}" for kind, _, count in fields(name)))
+
+
+def size_of(name: str) -> int:
+    """In bytes."""
+    return _struct(name).size
+
+
+def _dtype(name: str) -> np.dtype[np.void]:
+    return np.dtype([(field, f"<{_CODES[kind]}", count or ()) for kind, field, count in fields(name)])
+
+
+RECORD_HEADER = _struct("RecordHeader")
+CALL = _dtype("CallRecord")
+"""The part of a CALL record that every call has."""
+CALL_FIXED = _struct("CallRecord")
+CALL_OBJECT = _struct("ObjectField")
+CALL_OUTPUT = _struct("OutputField")
+CALL_INPUT = _struct("InputField")
+FLIGHT_SLOT = _dtype("Slot")
+LAUNCH = _dtype("Launch")
 RING = np.dtype(
     [("slots", FLIGHT_SLOT, FLIGHT_SLOTS), ("launches", LAUNCH, FLIGHT_SLOTS), ("on_host", "<u2", FLIGHT_SLOTS)]
 )
-
-STACK = struct.Struct("<IHH")
-PYTHON_FRAME = struct.Struct("<II")
-PYTHON_CODE = struct.Struct("<IHH")
-MODULE = struct.Struct("<QQQII")
-THREAD = struct.Struct("<II")
-MAPS = struct.Struct("<QII")
-FAULT = struct.Struct("<IIiIQQQ")
-FORK = struct.Struct("<IIQII")
-ENTRY_POINTS = struct.Struct("<II")
-NOTE = struct.Struct("<II")
-IMAGE = struct.Struct("<QIIq")
-OVERLAP = struct.Struct("<QIIII")
-LAUNCH_PLACE = struct.Struct("<IIQQI")
-LAUNCHES = struct.Struct("<QII")
-HANDED_OUT = struct.Struct("<QII")
+STACK = _struct("StackFields")
+PYTHON_FRAME = _struct("PythonFrameFields")
+PYTHON_CODE = _struct("PythonCodeFields")
+MODULE = _struct("ModuleFields")
+THREAD = _struct("ThreadFields")
+MAPS = _struct("MapsFields")
+FAULT = _struct("FaultFields")
+FORK = _struct("ForkFields")
+ENTRY_POINTS = _struct("EntryPointsFields")
+NOTE = _struct("NoteFields")
+IMAGE = _struct("ImageFields")
+OVERLAP = _struct("OverlapFields")
+LAUNCH_PLACE = _struct("LaunchPlaceFields")
+LAUNCHES = _struct("LaunchesFields")
+HANDED_OUT = _struct("HandedOutFields")
