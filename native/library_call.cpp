@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include <cstddef>
 #include <initializer_list>
 #include <new>
 
@@ -21,15 +22,21 @@ struct Passage {
     void* function;
     uint64_t stack_words;
 };
+static_assert(sizeof(Passage) == 16 && offsetof(Passage, stack_words) == 8);  // it comes in two registers
+
+// Numbers that the assembly has, too.
+#define FRAME_BYTES 192
+#define ENTRANCE_BYTES 16
+#define ASKED 0x8000  // in the number that an entrance hands over
+#define TEXT(what) #what
+#define TEXT_OF(number) TEXT(number)
 
 namespace {
 
 constexpr int FLOATING_REGISTERS = 8;
 constexpr int MOST_PARAMETERS = 48;
 constexpr int MOST_STRUCTS = 2;
-constexpr uint32_t ENTRANCE_BYTES = 16;
-constexpr uint32_t ASKED = 0x8000;  // in the number that an entrance hands over
-constexpr uint32_t NOT_FOUND = 1;   // an error to every library
+constexpr uint32_t NOT_FOUND = 1;  // an error to every library
 constexpr uint32_t MOST_TRANSIENT = 256;
 static_assert(LIBRARY_SYMBOL_COUNT < ASKED);
 
@@ -50,8 +57,9 @@ struct Frame {
     bool emulated;  // the emulated device answers; of a look that is not QUIET
     QuietCall quiet;
 };
-constexpr uint64_t FRAME_BYTES = 192;  // as the assembly below has it
-static_assert(sizeof(Frame) <= FRAME_BYTES && alignof(Frame) <= 16);
+static_assert(sizeof(Frame) <= FRAME_BYTES && FRAME_BYTES % 16 == 0 && alignof(Frame) <= 16);
+static_assert(offsetof(Frame, integers) == 0 && sizeof(Frame::integers) == INTEGER_REGISTERS * 8);
+static_assert(offsetof(Frame, floating) == INTEGER_REGISTERS * 8 && sizeof(Frame::floating) == 64);
 
 // What the catalog says of the arguments.
 struct Description {
@@ -309,22 +317,21 @@ void* entrance_of_asked(uint32_t symbol) { return const_cast<char*>(cuvet_asked_
 extern "C" __attribute__((visibility("default"))) void* cuvet_library_function(const char* name) {
     const uint32_t symbol = cuvet::library_symbol(name);
     if (symbol == cuvet::NO_LIBRARY_SYMBOL) return nullptr;
-    return const_cast<char*>(cuvet::cuvet_bound_entrances + symbol * cuvet::ENTRANCE_BYTES);
+    return const_cast<char*>(cuvet::cuvet_bound_entrances + symbol * ENTRANCE_BYTES);
 }
 
-// Each entrance is 16 bytes: the number of its symbol, and a jump to what all have in common. That keeps the argument
-// registers in a Frame, asks cuvet_library_enter what to call, calls it with a copy of the stack's arguments, and hands
-// its status to cuvet_library_leave.
+// Each entrance has ENTRANCE_BYTES: the number of its symbol, and a jump to what all have in common. That keeps the
+// argument registers in a Frame, asks cuvet_library_enter what to call, calls it with a copy of the stack's arguments,
+// and hands its status to cuvet_library_leave.
 #if defined(__x86_64__)
 #define ENTRANCE(name)                   \
     ".globl " #name                      \
     "\n"                                 \
     ".type " #name ", @function\n" #name \
     ": cuvet_entrance\n"                 \
-    ".size " #name ", 16\n"
-asm(R"(
+    ".size " #name ", " TEXT_OF(ENTRANCE_BYTES) "\n"
+asm("    .set CUVET_FRAME, " TEXT_OF(FRAME_BYTES) R"(
     .section .text.hot,"ax",@progbits
-    .set CUVET_FRAME, 192
     .p2align 6
     .type cuvet_library_call, @function
 cuvet_library_call:
@@ -402,7 +409,7 @@ cuvet_library_call:
     movl $cuvet_number, %eax
     jmp cuvet_library_call
     .set cuvet_number, cuvet_number + 1
-    .p2align 4
+    .balign )" TEXT_OF(ENTRANCE_BYTES) R"(
     .endm
 )"
 #elif defined(__aarch64__)
@@ -411,10 +418,9 @@ cuvet_library_call:
     "\n"                                 \
     ".type " #name ", %function\n" #name \
     ": cuvet_entrance\n"                 \
-    ".size " #name ", 16\n"
-asm(R"(
+    ".size " #name ", " TEXT_OF(ENTRANCE_BYTES) "\n"
+asm("    .set CUVET_FRAME, " TEXT_OF(FRAME_BYTES) R"(
     .section .text.hot,"ax",%progbits
-    .set CUVET_FRAME, 192
     .p2align 6
     .type cuvet_library_call, %function
 cuvet_library_call:
@@ -479,11 +485,11 @@ cuvet_library_call:
     mov w16, #cuvet_number
     b cuvet_library_call
     .set cuvet_number, cuvet_number + 1
-    .p2align 4
+    .balign )" TEXT_OF(ENTRANCE_BYTES) R"(
     .endm
 )"
 #endif
-    R"(
+                                       R"(
     .globl cuvet_bound_entrances
     .hidden cuvet_bound_entrances
     .globl cuvet_asked_entrances
@@ -494,9 +500,9 @@ cuvet_library_call:
 cuvet_bound_entrances:
 )"
 #include "generated/library_entrances.inc"
-    R"(
+                                       R"(
     .set cuvet_count, cuvet_number
-    .set cuvet_number, 0x8000
+    .set cuvet_number, )" TEXT_OF(ASKED) R"(
 cuvet_asked_entrances:
     .rept cuvet_count
     cuvet_entrance

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <atomic>
+#include <cstddef>
 
 #include "backend.h"
 #include "libraries.h"
@@ -129,6 +130,7 @@ struct Asked {
     void* function;
     uint64_t answered;
 };
+static_assert(sizeof(Asked) == 16 && offsetof(Asked, answered) == 8);  // it comes in two registers
 
 extern "C" __attribute__((visibility("hidden"), used)) Asked cuvet_dlsym(void* library, const char* name,
                                                                          const void* caller) {

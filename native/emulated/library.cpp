@@ -64,6 +64,7 @@ uint32_t answer_not_found() { return NOT_FOUND; }
 extern "C" {
 __attribute__((visibility("hidden"))) void* cuvet_targets[sizeof forwarded / sizeof *forwarded];
 }
+static_assert(sizeof *cuvet_targets == 8);  // as the assembly below counts
 
 __attribute__((constructor)) static void find_targets() {
     using Find = void* (*)(const char*);
