@@ -41,13 +41,13 @@ void* try_driver(const char* path) {
 
 void* find_driver() {
     if (const char* path = getenv("CUVET_DRIVER")) return try_driver(path);
-    static const char* const places[] = {
+    static const char* const paths[] = {
         "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/aarch64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1",
         "/usr/lib/wsl/lib/libcuda.so.1",          "/usr/local/nvidia/lib64/libcuda.so.1",    "/usr/lib/libcuda.so.1",
         "/run/opengl-driver/lib/libcuda.so.1",
     };
-    for (const char* place : places)
-        if (void* library = try_driver(place)) return library;
+    for (const char* path : paths)
+        if (void* library = try_driver(path)) return library;
     return nullptr;
 }
 

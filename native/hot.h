@@ -1,5 +1,6 @@
 // What calls that leave no trace look at, on one page, most of it in one line: where a framework's own work has filled
 // the caches, each line and page that must be fetched, one after the other, costs more than all that is done with it.
+// See docs/decisions/0008-quiet-calls-look-at-one-page.md.
 #pragma once
 
 #include <atomic>

@@ -14,7 +14,7 @@ namespace {
 
 struct Arguments {
     std::atomic<uint32_t> known;                   // count + 1
-    std::atomic<uint64_t> places[MOST_ARGUMENTS];  // index << 32 | offset << 16 | bytes
+    std::atomic<uint64_t> layout[MOST_ARGUMENTS];  // index << 32 | offset << 16 | bytes
 };
 
 constexpr uint64_t PARAM_BUFFER_END = 0, PARAM_BUFFER_POINTER = 1;
@@ -36,7 +36,7 @@ const Arguments* arguments_of(uint64_t function) {
     };
     for (uint16_t i = 0; count < MOST_ARGUMENTS && known_parameter(i); i++)
         if (size >= 8)
-            arguments->places[count++].store(
+            arguments->layout[count++].store(
                 uint64_t{i} << 32 | uint64_t{static_cast<uint16_t>(offset)} << 16 | static_cast<uint16_t>(size),
                 std::memory_order_relaxed);
     arguments->known.store(count + 1, std::memory_order_release);
@@ -70,9 +70,9 @@ int parameters_of(uint64_t function, KernelParameter parameters[MOST_ARGUMENTS])
     const Arguments* known = arguments_of(function);
     const int count = known ? static_cast<int>(known->known.load(std::memory_order_acquire)) - 1 : 0;
     for (int i = 0; i < count; i++) {
-        const uint64_t place = known->places[i].load(std::memory_order_relaxed);
-        parameters[i] = {static_cast<uint16_t>(place >> 32), static_cast<uint16_t>(place >> 16),
-                         static_cast<uint16_t>(place)};
+        const uint64_t word = known->layout[i].load(std::memory_order_relaxed);
+        parameters[i] = {static_cast<uint16_t>(word >> 32), static_cast<uint16_t>(word >> 16),
+                         static_cast<uint16_t>(word)};
     }
     return count;
 }
@@ -91,8 +91,8 @@ int pointer_arguments(Thread* thread, const EntryPoint& entry_point, const uint6
     for (int i = 0; i < known; i++) {
         const KernelParameter& parameter = parameters[i];
         if (parameter.bytes != 8) continue;
-        const uint64_t place = packed ? packed + parameter.offset : word_at(thread, list + 8u * parameter.index);
-        arguments[count++] = word_at(thread, place);
+        const uint64_t at = packed ? packed + parameter.offset : word_at(thread, list + 8u * parameter.index);
+        arguments[count++] = word_at(thread, at);
     }
     return count;
 }

@@ -35,14 +35,14 @@ static_assert(sizeof(LaunchPlace) == 128);
 Table<LaunchPlace> places;  // by function, stream, frame and way
 std::atomic<uint32_t> last_place;
 std::atomic<uint32_t> losses;
-std::atomic<uint64_t> told;  // the context that was lost last
+std::atomic<uint64_t> last_loss;  // the context that was lost last
 
 uint64_t key_of(uint64_t function, uint64_t stream, uint64_t frame) {
     const uint64_t mixed = function * 0x9E3779B97F4A7C15u ^ stream * 0xC2B2AE3D27D4EB4Fu ^ frame;
     return (mixed & ~(MOST_WAYS - 1)) | MOST_WAYS;  // never 0, with room for the ways below
 }
 
-void choose_words(LaunchPlace* place, uint64_t function, uint32_t* told_words) {
+void choose_words(LaunchPlace* place, uint64_t function, uint32_t* described) {
     KernelParameter parameters[MOST_ARGUMENTS];
     const int count = parameters_of(function, parameters);
     place->word_count = 0;
@@ -53,7 +53,7 @@ void choose_words(LaunchPlace* place, uint64_t function, uint32_t* told_words) {
             const int word = place->word_count++;
             place->words[word] =
                 static_cast<uint16_t>(place->packed ? (parameter.offset + at) / 8 : parameter.index << 8 | at / 8);
-            told_words[word] = uint32_t{parameter.index} << 16 | at;
+            described[word] = uint32_t{parameter.index} << 16 | at;
         }
     }
 }
@@ -193,14 +193,14 @@ __attribute__((noinline, hot)) void note_launch(Thread* thread, uint64_t number,
 void tell_launches(Thread* thread, uint32_t status, uint64_t number) {
     if (!is_sticky(status)) return;
     const uint64_t loss = current_context(thread) + hot.endings.load(std::memory_order_relaxed) + 1;  // never 0
-    if (told.exchange(loss) == loss || losses.fetch_add(1) >= MOST_LOSSES) return;
+    if (last_loss.exchange(loss) == loss || losses.fetch_add(1) >= MOST_LOSSES) return;
     write_launches(thread, number);
 }
 
 void forget_launches() {
     places.clear();
     last_place.store(0);
-    told.store(0);
+    last_loss.store(0);
     losses.store(0);
 }
 

@@ -1,5 +1,6 @@
 // The functions of NVIDIA's libraries (cuDNN, cuBLAS, …) that the shim stands in front of: what the generated tables
-// say about them, and where the real ones are.
+// say about them, and where the real ones are. See
+// docs/decisions/0007-libraries-behind-one-entrance.md.
 #pragma once
 
 #include <atomic>

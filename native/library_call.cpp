@@ -1,6 +1,6 @@
 // A call of a library's function goes through the shim as it came: registers and stack reach the real function
 // untouched, so that no signature need be right for the program to work. What the catalog says of the parameters is
-// only for what is recorded.
+// only for what is recorded. See docs/decisions/0007-libraries-behind-one-entrance.md.
 #include "library_call.h"
 
 #include <string.h>
@@ -147,7 +147,7 @@ uint32_t stack_words(CallSite* site, const Frame* frame) {
     return known - 1;
 }
 
-// Frameworks make and destroy descriptors for every operation. The first of each place are stored, the others only
+// Frameworks make and destroy descriptors for every operation. The first of each call site are stored, the others only
 // looked after.
 bool are_stored(const CallSite* site) { return site && site->stored.load(std::memory_order_relaxed) >= MOST_TRANSIENT; }
 
@@ -165,39 +165,39 @@ void end(Thread* thread) {
     __atomic_store_n(&thread->library_call, 0, __ATOMIC_RELAXED);
 }
 
-// The first of the two where a place may stand.
-Place* place_of(Thread* thread, uint64_t key) {
-    return &thread->places[(key * 0x9E3779B97F4A7C15u >> (64 - PLACE_BITS)) & ~uint64_t{1}];
+// The first of the two where a memo may stand.
+Memo* memo_of(Thread* thread, uint64_t key) {
+    return &thread->memos[(key * 0x9E3779B97F4A7C15u >> (64 - MEMO_BITS)) & ~uint64_t{1}];
 }
 
-// Where the place stands, or is to stand.
-Place* place_for(Thread* thread, uint64_t key) {
-    Place* place = place_of(thread, key);
-    for (Place* found : {place, place + 1})
+// Where the memo stands, or is to stand.
+Memo* memo_for(Thread* thread, uint64_t key) {
+    Memo* memo = memo_of(thread, key);
+    for (Memo* found : {memo, memo + 1})
         if (found->key == key) return found;
-    place[1] = *place;
-    place->stamp = 0;
-    place->key = key;
-    return place;
+    memo[1] = *memo;
+    memo->stamp = 0;
+    memo->key = key;
+    return memo;
 }
 
 bool is_quick(const Frame* frame) { return quiet_calls_pass && shape_of(frame->symbol).entry_point.flags & QUICK; }
 
-// Also remembers the place, for the next call. `seen`: the changes before anything was looked at.
-bool enter_quietly(Thread* thread, Place* place, const CallSite* site, uint64_t seen, const Passage& passage,
+// Also fills the memo, for the next call. `seen`: the changes before anything was looked at.
+bool enter_quietly(Thread* thread, Memo* memo, const CallSite* site, uint64_t seen, const Passage& passage,
                    Frame* frame) {
     const EntryPoint& entry_point = shape_of(frame->symbol).entry_point;
     const Arguments arguments = {frame->integers, frame->stack};
     const bool untold = entry_point.flags & MAKES_TRANSIENT && are_stored(site);
-    const uint64_t key = place->key;
-    const bool is_learnt = learn(thread, entry_point, arguments, untold, place);
-    place->key = key;
+    const uint64_t key = memo->key;
+    const bool is_learnt = learn(thread, entry_point, arguments, untold, memo);
+    memo->key = key;
     if (!is_learnt) return false;
-    place->function = passage.function;
-    place->stack_words = static_cast<uint8_t>(passage.stack_words);
-    place->stamp = seen;
-    Object* last = find_fresh(*place, arguments);
-    return (last || !place->fresh_count) && frame->quiet.enter(thread, *place, last);
+    memo->function = passage.function;
+    memo->stack_words = static_cast<uint8_t>(passage.stack_words);
+    memo->stamp = seen;
+    Object* last = find_fresh(*memo, arguments);
+    return (last || !memo->fresh_count) && frame->quiet.enter(thread, *memo, last);
 }
 
 void enter_closely(Thread* thread, CallSite* site, const Frame* frame) {
@@ -210,7 +210,7 @@ void enter_closely(Thread* thread, CallSite* site, const Frame* frame) {
     new (close->call) Call(close->entry_point, close->words, close->structs, thread, untold, entry);
 }
 
-// A call whose place tells nothing of it.
+// A call whose memo tells nothing of it.
 __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* frame, const void* caller) {
     Thread* thread = current_thread ? current_thread : start_thread();
     const uint64_t key = call_site_key(entrance, caller), seen = hot.changes.load(std::memory_order_acquire);
@@ -227,7 +227,7 @@ __attribute__((noinline, cold)) Passage enter_anew(uint32_t entrance, Frame* fra
     if (!real.watched || !may_look(thread)) return passage;
     begin(thread, frame->symbol);
     const Busy busy(thread);
-    if (is_quick(frame) && enter_quietly(thread, place_for(thread, key), site, seen, passage, frame)) {
+    if (is_quick(frame) && enter_quietly(thread, memo_for(thread, key), site, seen, passage, frame)) {
         frame->look = Look::QUIET;
     } else {
         frame->look = Look::CLOSE;
@@ -263,11 +263,11 @@ __attribute__((noinline, cold)) uint32_t leave_closely(const Frame* frame, uint3
     return status;
 }
 
-// A call that names what comes and goes, as the place knows.
+// A call that names what comes and goes, as the memo knows.
 __attribute__((noinline, hot)) Passage enter_again(uint32_t entrance, Frame* frame, const void* caller,
-                                                   const Place* place) {
-    Object* last = find_fresh(*place, {frame->integers, frame->stack});
-    if (last && frame->quiet.enter(frame->thread, *place, last)) return {place->function, place->stack_words};
+                                                   const Memo* memo) {
+    Object* last = find_fresh(*memo, {frame->integers, frame->stack});
+    if (last && frame->quiet.enter(frame->thread, *memo, last)) return {memo->function, memo->stack_words};
     end(frame->thread);
     return enter_anew(entrance, frame, caller);
 }
@@ -285,13 +285,12 @@ extern "C" __attribute__((visibility("hidden"), used, hot)) Passage cuvet_librar
     if (__builtin_expect(!thread || !may_look(thread), 0)) return enter_anew(entrance, frame, caller);
     begin(thread, frame->symbol);
     const uint64_t key = call_site_key(entrance, caller);
-    const Place* place = place_of(thread, key);
-    if (__builtin_expect(place->key != key, 0)) place++;
-    const bool is_known = place->key == key && place->stamp == hot.changes.load(std::memory_order_acquire);
-    if (__builtin_expect(is_known && is_as_before(*place, {frame->integers, stack}), 1)) {
-        if (place->fresh_count) return enter_again(entrance, frame, caller, place);
-        if (__builtin_expect(frame->quiet.enter(thread, *place, nullptr), 1))
-            return {place->function, place->stack_words};
+    const Memo* memo = memo_of(thread, key);
+    if (__builtin_expect(memo->key != key, 0)) memo++;
+    const bool is_known = memo->key == key && memo->stamp == hot.changes.load(std::memory_order_acquire);
+    if (__builtin_expect(is_known && is_as_before(*memo, {frame->integers, stack}), 1)) {
+        if (memo->fresh_count) return enter_again(entrance, frame, caller, memo);
+        if (__builtin_expect(frame->quiet.enter(thread, *memo, nullptr), 1)) return {memo->function, memo->stack_words};
     }
     end(thread);
     return enter_anew(entrance, frame, caller);

@@ -120,77 +120,77 @@ bool is_foreign(Thread* thread, const Object* object, const Handle* handle) {
     return current != context && handle->foreign_context.load(std::memory_order_relaxed) != current;
 }
 
-bool expect_word(Place* place, uint8_t parameter, uint64_t word) {
-    if (place->lasting_count == Place::MOST_LASTING) return false;
-    place->lasting[place->lasting_count] = parameter;
-    place->words[place->lasting_count++] = word;
+bool expect_word(Memo* memo, uint8_t parameter, uint64_t word) {
+    if (memo->lasting_count == Memo::MOST_LASTING) return false;
+    memo->lasting[memo->lasting_count] = parameter;
+    memo->words[memo->lasting_count++] = word;
     return true;
 }
 
-bool expect_object(Place* place, const Role& role) {
-    if (place->fresh_count == Place::MOST_FRESH || place->effects.flags & ENDS) return false;
-    place->fresh[place->fresh_count].parameter = role.parameter;
-    place->fresh[place->fresh_count++].kind = role.kind;
-    if (role.action == Action::DESTROYS) place->effects.flags |= ENDS;
+bool expect_object(Memo* memo, const Role& role) {
+    if (memo->fresh_count == Memo::MOST_FRESH || memo->effects.flags & ENDS) return false;
+    memo->fresh[memo->fresh_count].parameter = role.parameter;
+    memo->fresh[memo->fresh_count++].kind = role.kind;
+    if (role.action == Action::DESTROYS) memo->effects.flags |= ENDS;
     return true;
 }
 
-bool learn_handle(Thread* thread, const Role& role, Object* object, Place* place) {
+bool learn_handle(Thread* thread, const Role& role, Object* object, Memo* memo) {
     Handle* handle = handle_of(object);
     if (!handle) return true;
     if (is_gone(handle->stream) || is_gone(handle->workspace)) return false;
     const bool is_bound = role.flags & OF_DEVICE && is_of_context(object);
     if (is_bound && is_foreign(thread, object, handle)) return false;
-    place->handle = handle;
-    place->context = thread->context;
-    place->effects.flags |= (is_bound ? IN_ITS_CONTEXT : 0) | (role.flags & EXCLUSIVE ? TAKES : 0);
+    memo->handle = handle;
+    memo->context = thread->context;
+    memo->effects.flags |= (is_bound ? IN_ITS_CONTEXT : 0) | (role.flags & EXCLUSIVE ? TAKES : 0);
     return true;
 }
 
 // False if there is something to say of what the role names. It lives, or nothing need be there, or nothing is known of
 // it.
-bool learn_use(Thread* thread, const Role& role, uint64_t word, Place* place) {
+bool learn_use(Thread* thread, const Role& role, uint64_t word, Memo* memo) {
     if (role.action == Action::TOUCHES) {
         const Object* memory = word ? find_object(Kind::MEMORY, word) : nullptr;
         const bool dead = memory && memory->state.load(std::memory_order_relaxed) && !is_alive(memory);
-        return !dead && expect_word(place, role.parameter, word);
+        return !dead && expect_word(memo, role.parameter, word);
     }
     const bool builtin = role.kind == Kind::STREAM && is_builtin_stream(word);
-    if (builtin || (!word && role.flags & NULLABLE)) return expect_word(place, role.parameter, word);
+    if (builtin || (!word && role.flags & NULLABLE)) return expect_word(memo, role.parameter, word);
     Object* object = word ? find_named(role.kind, word) : nullptr;
     const uint64_t state = object ? object->state.load(std::memory_order_relaxed) : 0;
     if (!state)  // libraries make objects for each other unseen
-        return word && is_of_library(role.kind) && expect_word(place, role.parameter, word);
+        return word && is_of_library(role.kind) && expect_word(memo, role.parameter, word);
     if (!is_alive(object)) return false;
-    if (state & UNTOLD) return expect_object(place, role);
+    if (state & UNTOLD) return expect_object(memo, role);
     if (role.action == Action::DESTROYS) return false;
-    if (role.flags & (OF_DEVICE | EXCLUSIVE) && !learn_handle(thread, role, object, place)) return false;
-    return expect_word(place, role.parameter, word);
+    if (role.flags & (OF_DEVICE | EXCLUSIVE) && !learn_handle(thread, role, object, memo)) return false;
+    return expect_word(memo, role.parameter, word);
 }
 
-bool learn_outcome(const Role& role, const Arguments& arguments, bool untold, Place* place) {
+bool learn_outcome(const Role& role, const Arguments& arguments, bool untold, Memo* memo) {
     if (role.action == Action::CREATES) {
-        place->effects.flags |= MAKES;
-        place->effects.created_parameter = role.parameter;
-        place->effects.created = role.kind;
+        memo->effects.flags |= MAKES;
+        memo->effects.created_parameter = role.parameter;
+        memo->effects.created = role.kind;
         return untold;
     }
-    if (!place->handle) return true;
-    if (!is_known(*setting_of(role, place->handle), role, arguments)) return false;
-    if (role.action == Action::SETS_WORKSPACE) place->effects.flags |= GIVES_WORKSPACE;
-    return role.count == NO_PARAMETER || expect_word(place, role.count, arguments[role.count]);
+    if (!memo->handle) return true;
+    if (!is_known(*setting_of(role, memo->handle), role, arguments)) return false;
+    if (role.action == Action::SETS_WORKSPACE) memo->effects.flags |= GIVES_WORKSPACE;
+    return role.count == NO_PARAMETER || expect_word(memo, role.count, arguments[role.count]);
 }
 
 }  // namespace
 
-bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Place* place) {
-    *place = Place{};
+bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Memo* memo) {
+    *memo = Memo{};
     const Role* role = entry_point.roles;
     for (const Role* end = role + entry_point.before_count; role < end; role++)
-        if (!learn_use(thread, *role, arguments[role->parameter], place)) return false;
+        if (!learn_use(thread, *role, arguments[role->parameter], memo)) return false;
     for (const Role* end = role + entry_point.after_count; role < end; role++)
-        if (!learn_outcome(*role, arguments, untold, place)) return false;
-    if (place->handle && entry_point.flags & RESETS_WORKSPACE) place->effects.flags |= FORGETS_WORKSPACE;
+        if (!learn_outcome(*role, arguments, untold, memo)) return false;
+    if (memo->handle && entry_point.flags & RESETS_WORKSPACE) memo->effects.flags |= FORGETS_WORKSPACE;
     return true;
 }
 

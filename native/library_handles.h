@@ -73,7 +73,7 @@ constexpr uint8_t FORGETS_WORKSPACE = 32;
 class QuietCall {
   public:
     // Of a call whose arguments have been looked at. `ended`: what it ends, if it does. False: it is to be a Call.
-    bool enter(const Thread* thread, const Place& place, Object* ended);
+    bool enter(const Thread* thread, const Memo& memo, Object* ended);
     void succeed(const Thread* thread, const Arguments& arguments) const;
     // It is to be a Call now.
     void fail() const;
@@ -88,27 +88,27 @@ class QuietCall {
 };
 
 // Whether what lasts is what it was at the last call.
-inline bool is_as_before(const Place& place, const Arguments& arguments) {
-    for (uint32_t i = 0; i < place.lasting_count; i++)
-        if (arguments[place.lasting[i]] != place.words[i]) return false;
+inline bool is_as_before(const Memo& memo, const Arguments& arguments) {
+    for (uint32_t i = 0; i < memo.lasting_count; i++)
+        if (arguments[memo.lasting[i]] != memo.words[i]) return false;
     return true;
 }
 
 // Looks up what comes and goes; the last of it. Null: something is not alive.
-inline Object* find_fresh(const Place& place, const Arguments& arguments) {
+inline Object* find_fresh(const Memo& memo, const Arguments& arguments) {
     Object* object = nullptr;
-    for (uint32_t i = 0; i < place.fresh_count; i++) {
-        object = find_object(place.fresh[i].kind, arguments[place.fresh[i].parameter]);
+    for (uint32_t i = 0; i < memo.fresh_count; i++) {
+        object = find_object(memo.fresh[i].kind, arguments[memo.fresh[i].parameter]);
         if (!object || !is_alive(object)) return nullptr;
     }
     return object;
 }
 
-inline bool QuietCall::enter(const Thread* thread, const Place& place, Object* ended) {
-    handle_ = place.handle;
-    effects_ = place.effects;
+inline bool QuietCall::enter(const Thread* thread, const Memo& memo, Object* ended) {
+    handle_ = memo.handle;
+    effects_ = memo.effects;
     const uint8_t flags = effects_.flags;
-    if (flags & IN_ITS_CONTEXT && (place.context != thread->context || !thread->context_known)) return false;
+    if (flags & IN_ITS_CONTEXT && (memo.context != thread->context || !thread->context_known)) return false;
     if (flags & TAKES && !take(handle_, thread)) return false;
     if (!(flags & ENDS)) return true;
     ended_ = ended;
@@ -128,9 +128,9 @@ inline void QuietCall::succeed(const Thread* thread, const Arguments& arguments)
     if (word) make(word);
 }
 
-// Fills `place` with all but its key, stamp and function by what the call names and is to do. False: it is to be a
+// Fills `memo` with all but its key, stamp and function by what the call names and is to do. False: it is to be a
 // Call. `untold`: what it creates need not be stored.
-bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Place* place);
+bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Memo* memo);
 
 // What a call's handles tell at its entry.
 struct Entry {

@@ -200,7 +200,7 @@ void unmap(ChunkHeader* chunk) {
 }
 
 // Places for `wanted` chunks, or for as many as the limit allows: how many.
-uint32_t claim_places(uint32_t wanted, uint64_t* offset) {
+uint32_t claim_room(uint32_t wanted, uint64_t* offset) {
     const uint64_t largest = limit > HEADER_BYTES ? (limit - HEADER_BYTES) / CHUNK_BYTES : 0;
     uint64_t place = header->chunks.load(std::memory_order_relaxed);
     while (place < largest && !limit_reached.load(std::memory_order_relaxed)) {
@@ -233,7 +233,7 @@ int make_chunks(uint32_t count, uint64_t offset, void** chunks) {
 
 int make_chunk(void** chunk) {
     uint64_t offset;
-    return claim_places(1, &offset) ? make_chunks(1, offset, chunk) : 0;
+    return claim_room(1, &offset) ? make_chunks(1, offset, chunk) : 0;
 }
 
 void* take_reserved() {
@@ -322,7 +322,7 @@ Thread* take_ended_thread() {
 
 void forget_what_was_found(Thread* thread) {
     memset(thread->readable, 0, sizeof thread->readable);
-    memset(static_cast<void*>(thread->places), 0, sizeof thread->places);
+    memset(static_cast<void*>(thread->memos), 0, sizeof thread->memos);
 }
 
 // All zero.
@@ -432,7 +432,7 @@ void expect_sandbox() {
     const Uncancellable uncancellable;
     uint64_t offset;
     void* chunks = nullptr;
-    const uint32_t count = claim_places(RESERVED_CHUNKS, &offset);
+    const uint32_t count = claim_room(RESERVED_CHUNKS, &offset);
     const int error = count ? make_chunks(count, offset, &chunks) : 0;
     if (chunks) {
         reserved = static_cast<char*>(chunks);

@@ -39,12 +39,12 @@ struct alignas(4) Effects {
     Kind created;
 };
 
-// What a thread found when it last called a library from some place: how the next call there is known to leave no trace
-// either.
-struct alignas(64) Place {
+// What a thread found when it last called a library from some call site: how the next call there is known to leave no
+// trace either. See docs/decisions/0008-quiet-calls-look-at-one-page.md.
+struct alignas(64) Memo {
     static constexpr int MOST_LASTING = 14, MOST_FRESH = 8;
 
-    uint64_t key;    // of the symbol and the place; 0 none
+    uint64_t key;    // of the call site; 0 none
     uint64_t stamp;  // `changes` when this was found; 0: nothing is known
     void* function;  // the real one
     uint64_t context;
@@ -60,7 +60,7 @@ struct alignas(64) Place {
     uint8_t lasting[MOST_LASTING];  // parameters that shall be
     uint64_t words[MOST_LASTING];   // … these
 };
-constexpr int PLACE_BITS = 7;
+constexpr int MEMO_BITS = 7;
 
 constexpr int MOST_RETIRED = 16;
 constexpr uint64_t READABLE_PAGES = 16;
@@ -86,7 +86,7 @@ struct Thread {
     uint64_t readable[READABLE_PAGES];   // see is_readable()
     Thread* next;
     alignas(16) char close_call[1024];  // of the library's call that it is inside: see library_call.cpp
-    Place places[1 << PLACE_BITS];
+    Memo memos[1 << MEMO_BITS];
 };
 
 // While it lives, the thread is busy. Its signal handlers must see it so.

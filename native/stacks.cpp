@@ -52,7 +52,7 @@ std::atomic<Backtrace> backtrace;
 std::atomic<GetAddress> get_address;
 std::atomic<GetRegister> get_register;
 enum Where : uint32_t { IN_FILE = 1, GENERATED };
-Table<Id> places;                           // by the address that a walk ended at: whether that is in a file (Where)
+Table<Id> walk_ends;                        // by the address that a walk ended at: whether that is in a file (Where)
 std::atomic<GetAddress> get_stack_pointer;  // of the frame whose address get_address tells
 Table<Id> stack_ids;
 Table<Id> code_ids;
@@ -89,7 +89,7 @@ int take_caller(void* context, void* argument) {
 // Of code that a runtime generated while the program ran. No file is unloaded between a call and its caller, but where
 // one was, another may be later: a stack may then end too early, no more.
 bool is_generated(uint64_t address) {
-    Id* id = places.insert(address);
+    Id* id = walk_ends.insert(address);
     if (!id) return false;
     if (const uint32_t known = id->number.load(std::memory_order_relaxed)) return known == GENERATED;
     File file;
@@ -98,7 +98,8 @@ bool is_generated(uint64_t address) {
     return where == GENERATED;
 }
 
-// The unwinder ends at generated code that registers no frames (mono, .NET, V8): on by frame pointers, to the first
+// The unwinder ends at generated code that registers no frames (mono, .NET, V8; see
+// docs/decisions/0009-names-of-generated-code.md): on by frame pointers, to the first
 // address in a file.
 void walk_generated(Thread* thread, Frames* frames) {
     uint64_t below = reinterpret_cast<uint64_t>(frames), at = frames->frame_pointer;
@@ -345,7 +346,7 @@ bool driver_past_shim(char* path, uint64_t bytes) {
 }
 
 void forget_stacks() {
-    places.clear();
+    walk_ends.clear();
     stack_ids.clear();
     code_ids.clear();
     modules.clear();

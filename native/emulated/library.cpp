@@ -66,7 +66,9 @@ __attribute__((visibility("hidden"))) void* cuvet_targets[sizeof forwarded / siz
 }
 static_assert(sizeof *cuvet_targets == 8);  // as the assembly below counts
 
-__attribute__((constructor)) static void find_targets() {
+namespace {
+
+__attribute__((constructor)) void find_targets() {
     using Find = void* (*)(const char*);
     void* shim = dlopen("libcuda.so.1", RTLD_NOW);
     const auto find = shim ? reinterpret_cast<Find>(dlsym(shim, "cuvet_library_function")) : nullptr;
@@ -75,6 +77,8 @@ __attribute__((constructor)) static void find_targets() {
         cuvet_targets[i] = found ? found : reinterpret_cast<void*>(&answer_not_found);
     }
 }
+
+}  // namespace
 
 #undef FORWARD
 #undef NOTHING
