@@ -11,7 +11,7 @@ SEED ?= 1
 NATIVE_SOURCES = git ls-files --cached --others --exclude-standard 'native/*.cpp' 'native/*.h' 'examples/*.cpp'
 
 .DEFAULT_GOAL := help
-.PHONY: help requirements setup native demo test mutants lint format types generate docs wheel bench hardware clean
+.PHONY: help requirements setup native demo sanitized test mutants lint format types generate docs wheel bench hardware clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ demo: requirements ## install the package and diagnose an example program, on th
 	@echo "building cuvet and installing it into $(DEMO)/venv: half a minute"
 	@$(DEMO)/venv/bin/python -m pip install --quiet --disable-pip-version-check .
 	@sh examples/demo.sh $(DEMO)
+
+sanitized: $(INSTALLED) ## run the native tests over libraries built with ASan, UBSan and TSan (SANITIZER=thread: one)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/sanitized.py $(addprefix --sanitizer=,$(SANITIZER))
 
 # Each worker begins with half of the tests, in order, so that what the tests of a file share is made once; in the end it takes over some of
 # the other's, so that no file runs alone.

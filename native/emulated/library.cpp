@@ -91,7 +91,9 @@ __attribute__((constructor)) void find_targets() {
 #undef DATA
 #define FORWARD(name)
 // A constant that calls are given: where it stands tells which it is.
-#define DATA(name) LIBRARY_API const void* name = &name;
+#define DATA(name)                \
+    LIBRARY_API const void* name; \
+    const void* name = &name;
 #define NOTHING(name) \
     LIBRARY_API uint64_t name() { return 0; }
 #define NO_TEXT(name) \

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import cuvet
+from tests.under_test import NATIVE, PRELOAD
 
 ROOT = Path(__file__).parents[2]
-NATIVE = Path(cuvet.__file__).parent / "_native"
 TOOLKIT = Path(sys.prefix) / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages/nvidia/cu13"
 NVCC = TOOLKIT / "bin" / "nvcc"
 SHARED_RUNTIME = (
@@ -76,7 +75,7 @@ def running_device(directory: Path, devices: int = 1, memory: int = 0, **environ
         "CUVET_DEVICE_SOCKET": str(socket),
         "CUVET_DEVICE_KEY": key,
         "CUVET_TRACE": str(trace),
-        "LD_PRELOAD": str(NATIVE / "libcuda.so.1"),
+        "LD_PRELOAD": PRELOAD,
         "LD_LIBRARY_PATH": str(NATIVE),
     }
     try:

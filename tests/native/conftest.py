@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.native import null_driver
+from tests.under_test import NATIVE, OPTIONS, PRELOAD, SHIM
 
-import cuvet
 from cuvet.catalog import driver
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import CallRecord, decode
 
 HERE = Path(__file__).parent
-NATIVE = Path(cuvet.__file__).parent / "_native"
-SHIM = NATIVE / "libcuda.so.1"
 
 
 class Seen:
@@ -74,12 +72,12 @@ class Bench:
         trace.mkdir(exist_ok=True)
         inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         ours = {
-            "LD_PRELOAD": str(SHIM),
+            "LD_PRELOAD": PRELOAD,
             "LD_LIBRARY_PATH": str(NATIVE),
             "CUVET_TRACE": str(trace),
             "CUVET_DRIVER": str(self.driver),
         }
-        return {**inherited, **ours, **extra}
+        return {**inherited, **OPTIONS, **ours, **extra}
 
     def run(
         self, program: str | list[str], *, options: tuple[str, ...] = (), timeout: float = 60, **environment: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.libraries.native.conftest import Fakes
 from tests.native.conftest import SHIM, Bench, Run
+from tests.under_test import PRELOAD
 
 PROGRAM = '#include "fake.h"\n'
 
@@ -109,7 +110,7 @@ def test_an_interposer_behind_the_shim(bench: Bench, fakes: Fakes) -> None:
             return 0;
         }""",
         str(blas),
-        LD_PRELOAD=f"{SHIM}:{tool}",
+        LD_PRELOAD=f"{PRELOAD}:{tool}",
     )
     assert counted(done, "cublasCreate") == 1 and done.stdout == "tool\n"
 
