@@ -28,6 +28,7 @@ struct Parameter {
     uint8_t out_bytes;  // width of the scalar or handle written through the pointer, 0: not an output
     uint16_t bytes;
 };
+constexpr Parameter PLAIN = {Capture::NONE, NO_PARAMETER, 0, 0};  // a word, and nothing else of it is looked at
 
 enum class Action : uint8_t {
     USES,       // the handle must be alive

@@ -33,6 +33,8 @@ constexpr uint32_t INVALID_VALUE = 1, NOT_FOUND = 500;
 constexpr uint32_t NOT_MADE = ~0u;  // no status of the driver
 constexpr uint64_t NO_STREAM = ~uint64_t{0};
 
+uint64_t word(uint64_t value) { return value; }
+uint64_t word(uint32_t value) { return value; }
 uint64_t word(int32_t value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
 
 uint64_t word(float value) {
@@ -56,6 +58,13 @@ uint32_t pass(uint32_t symbol, const uint64_t* words, const Blob* structs, Argum
                                 ? ask_emulated(symbol, words, structs)
                                 : reinterpret_cast<uint32_t (*)(Arguments...)>(real_function(symbol))(arguments...);
     return call.leave(status);
+}
+
+// The same where the arguments are the words.
+template <class... Arguments>
+uint32_t pass_all(uint32_t symbol, Arguments... arguments) {
+    const uint64_t words[sizeof...(Arguments) ? sizeof...(Arguments) : 1] = {word(arguments)...};
+    return pass(symbol, words, NO_STRUCTS, arguments...);
 }
 
 bool lives(Kind kind, uint64_t handle) {

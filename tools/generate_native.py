@@ -381,13 +381,14 @@ def capture_of(catalog: Catalog, row: Row, parameter: Parameter) -> tuple[str, i
 def parameter_row(catalog: Catalog, row: Row, position: int, created: set[object]) -> str:
     parameter = row.at[position]
     if parameter is None:
-        return "{Capture::NONE, NO_PARAMETER, 0, 0}"
+        return "PLAIN"
     capture, size, count = capture_of(catalog, row, parameter)
     out = parameter.pointee_bytes if parameter.out else 0
     if position in created:
         out = min(parameter.pointee_bytes or 8, 8)
         capture = "NONE"
-    return f"{{Capture::{capture}, {count}, {out}, {size}}}"
+    fields = f"{{Capture::{capture}, {count}, {out}, {size}}}"
+    return "PLAIN" if fields == "{Capture::NONE, NO_PARAMETER, 0, 0}" else fields
 
 
 def role_row(fields: dict[str, object]) -> str:
@@ -418,9 +419,7 @@ class Arrays:
 
     def lines(self) -> Iterator[str]:
         for rows, name in self._names.items():
-            yield f"constexpr {self.type_name} {name}[] = {{"
-            yield from (f"    {row}," for row in rows)
-            yield "};"
+            yield f"constexpr {self.type_name} {name}[] = {{{', '.join(rows)}}};"
 
 
 def entry_point_row(catalog: Catalog, row: Row, name: str, number: int, parameters: Arrays, roles: Arrays) -> str:
@@ -600,6 +599,11 @@ def lives(fields: dict[str, object], words: Sequence[str]) -> str:
     return f"(!{word} || {alive})" if "NULLABLE" in str(fields["flags"]) else alive
 
 
+def plain_word(parameter: Parameter, position: int) -> str:
+    """The word of a parameter that is none of a struct, nor a stream of a thread of its own."""
+    return f"word(a{position})" if parameter.abi != "word" or parameter.signed else f"a{position}"
+
+
 def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
     signature = row.entry_point.signatures[row.number]
     own = signature.parameters
@@ -637,6 +641,8 @@ def wrapper_of(catalog: Catalog, row: Row, symbol: str) -> str:
             )
             passed = f"{known}, SYMBOL_{symbol}, first, work, look{arguments}"
             body = f"{look}{as_work}{first}    return pass_known({passed});\n"
+    elif not blobs and words == [plain_word(parameter, i) for i, parameter in enumerate(own)]:
+        return f'extern "C" EXPORT uint32_t {symbol}({declared}) {{ return pass_all(SYMBOL_{symbol}{arguments}); }}'
     else:
         body = "".join(f"    {line}\n" for line in (*described, f"return pass({given});"))
     export = "EXPORT_HOT" if symbol in MOST_CALLED else "EXPORT"
