@@ -11,6 +11,7 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
       keep that graph as long as they are updated.
     limits: A node that was captured or cloned is known once a call hands it out (`cuStreamGetCaptureInfo`, `cuGraphGetNodes` and their
       like), and such a node can have the handle of one that ended. A call that succeeds is not reported: its handle is of another node.
+      The node that a failed `cuGraphInstantiate` or `cuGraphExecUpdate` names is not seen.
     """
 
     code = "CV742"
