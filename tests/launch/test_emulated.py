@@ -90,7 +90,7 @@ def test_closed_standard_streams_stay_closed_and_harm_nothing(
     [
         ("uninitialised", "device-not-initialised", "cuInit was never called"),
         ("pitch", "memory-pitch-below-width", "the pitch is 16, less than the 64 bytes of a row"),
-        ("empty", "memory-host-pointer-null", "the source of 4096 bytes is NULL"),
+        ("empty", "memory-host-pointer-null", "the source is NULL"),
         ("large", "host-memory-register-too-large", "4,398,046,511,104 bytes in one registration"),
         ("moved", "host-memory-unregister-never-registered", "is registered, and was unmapped since"),
         ("device", "device-ordinal-out-of-range", "there is no device 1"),

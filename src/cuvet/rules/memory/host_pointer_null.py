@@ -92,7 +92,7 @@ cu.cuGraphAddMemcpyNode(graph, 0, 0, copy, context)  # error: [memory-host-point
             return
         yield Violation(
             rule=cls,
-            message=f"the {null[0].role} of {null[0].shape} is NULL",
+            message=f"the {null[0].role} is NULL",
             argument=null[0].argument,
             outcomes=(1,),
             only_if_failed=True,
