@@ -135,6 +135,7 @@ class LifeRule(CallRule):
     stage = Stage.HANDLE
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         if "kind" in vars(cls) and "kinds" not in vars(cls):
             cls.kinds = frozenset({cls.kind})
 

@@ -132,7 +132,6 @@ def _rule(life: Life, mistake: Mistake, own: dict[str, str]) -> type[LifeRule]:
         "__doc__": _Text(lambda: _page(mistake, words)),
         "code": mistake.code,
         "name": name,
-        "severity": "error",
         "summary": _Text(lambda: dict(_texts(mistake, words))["summary"]),
         "help": _Text(lambda: dict(_texts(mistake, words))["help"]),
         "evidence": _Text(lambda: _evidence(mistake, words)),

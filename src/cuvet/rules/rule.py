@@ -95,7 +95,8 @@ class Rule(ABC):
 
     code: ClassVar[str]
     name: ClassVar[str]
-    severity: ClassVar[Severity]
+    """From its place: ``stream-destroy-default`` is ``stream/destroy_default.py``."""
+    severity: ClassVar[Severity] = "error"
     summary: ClassVar[str]
     help: ClassVar[str]
     evidence: ClassVar[str]
@@ -121,6 +122,11 @@ class Rule(ABC):
     answers: ClassVar[bool] = False
     """It is about what is refused, or is so already. Where that answers the call (``catalog.answers``), it is a note; nothing if a library
     asked."""
+
+    def __init_subclass__(cls) -> None:
+        place = cls.__module__.split(".")[2:]
+        if len(place) == 2 and "name" not in vars(cls):
+            cls.name = "-".join(place).replace("_", "-")
 
     @classmethod
     def can_succeed(cls, name: str) -> bool:

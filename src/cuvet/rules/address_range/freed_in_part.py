@@ -17,8 +17,6 @@ class AddressRangeFreedInPart(CallRule):
     """
 
     code = "CV432"
-    name = "address-range-freed-in-part"
-    severity = "error"
     summary = "a range of addresses is freed with another size than it was reserved with, or unmapped in part"
     help = "pass the size that cuMemAddressReserve, or cuMemMap, was given"
     entry_points = frozenset({"cuMemAddressFree", "cuMemUnmap"})

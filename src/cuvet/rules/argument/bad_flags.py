@@ -12,8 +12,6 @@ class ArgumentBadFlags(ArgumentRule):
     """
 
     code = "CV951"
-    name = "argument-bad-flags"
-    severity = "error"
     summary = "a call is given flags that the parameter does not take"
     help = "pass the flags that this function takes, or 0"
     of_flags = True

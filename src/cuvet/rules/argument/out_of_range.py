@@ -13,8 +13,6 @@ class ArgumentOutOfRange(ArgumentRule):
     """
 
     code = "CV952"
-    name = "argument-out-of-range"
-    severity = "error"
     summary = "a call is given a number that the parameter does not take"
     help = "pass one of the values that the parameter takes"
     of_flags = False

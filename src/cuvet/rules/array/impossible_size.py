@@ -25,8 +25,6 @@ class ArrayImpossibleSize(CallRule):
     """
 
     code = "CV466"
-    name = "array-impossible-size"
-    severity = "error"
     summary = "an array is made without a width, or larger than any GPU takes"
     help = "pass a width in elements, of at least 1 and at most what cuDeviceGetAttribute says"
     stage = Stage.ARGUMENT

@@ -21,8 +21,6 @@ class ArrayOtherContext(CallRule):
     """
 
     code = "CV467"
-    name = "array-other-context"
-    severity = "error"
     about_devices = True
     summary = "a texture or surface object is made of an array of another context"
     help = "make the context of the array current first"

@@ -28,8 +28,6 @@ class ArrayWrongKind(CallRule):
     """
 
     code = "CV468"
-    name = "array-wrong-kind"
-    severity = "error"
     summary = "properties of sparse or deferred arrays are asked for of an ordinary array"
     help = "make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask"
     entry_points = frozenset(_NEEDS)

@@ -18,8 +18,6 @@ class CaptureBeginLegacy(CallRule):
     """
 
     code = "CV812"
-    name = "capture-begin-legacy"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a capture is begun on the legacy default stream"
     help = "capture on a stream that was created, or on CU_STREAM_PER_THREAD"

@@ -17,8 +17,6 @@ class CaptureBeginTwice(CallRule):
     """
 
     code = "CV811"
-    name = "capture-begin-twice"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a capture is begun on a stream that is capturing"
     help = "end the capture first, or ask cuStreamIsCapturing before beginning one"

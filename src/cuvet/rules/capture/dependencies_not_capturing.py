@@ -16,8 +16,6 @@ class CaptureDependenciesNotCapturing(CallRule):
     """
 
     code = "CV817"
-    name = "capture-dependencies-not-capturing"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "the dependencies of a capture are changed on a stream that is not capturing"
     help = "make the call while the stream is capturing"

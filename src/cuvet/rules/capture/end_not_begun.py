@@ -17,8 +17,6 @@ class CaptureEndNotBegun(CallRule):
     """
 
     code = "CV810"
-    name = "capture-end-not-begun"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a capture is ended that was not begun"
     help = "look at the status of cuStreamBeginCapture, and end each capture once"

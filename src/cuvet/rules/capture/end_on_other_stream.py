@@ -17,8 +17,6 @@ class CaptureEndOnOtherStream(CallRule):
     """
 
     code = "CV807"
-    name = "capture-end-on-other-stream"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a capture is ended on a stream that only joined it"
     help = "end the capture on the stream on which it was begun"

@@ -17,8 +17,6 @@ class CaptureEndOnOtherThread(CallRule):
     """
 
     code = "CV806"
-    name = "capture-end-on-other-thread"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a capture is ended on another thread than it was begun"
     help = "end the capture on the thread that began it, or begin it in relaxed mode"

@@ -23,8 +23,6 @@ class CaptureEventWait(CallRule):
     """
 
     code = "CV802"
-    name = "capture-event-wait"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "the host waits for an event that was recorded in a capture"
     help = "record another event after the graph is launched and wait for that one"

@@ -18,8 +18,6 @@ class CaptureFreeOutsideMemory(CallRule):
     """
 
     code = "CV814"
-    name = "capture-free-outside-memory"
-    severity = "error"
     summary = "memory from outside of a capture is freed on a capturing stream"
     help = "free the memory outside of the capture, or allocate it on the capturing stream"
     entry_points = frozenset({"cuMemFreeAsync"})

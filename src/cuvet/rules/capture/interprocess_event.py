@@ -24,8 +24,6 @@ class CaptureInterprocessEvent(CallRule):
     """
 
     code = "CV818"
-    name = "capture-interprocess-event"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "an interprocess event is used on a capturing stream"
     help = "record the interprocess event after the launch of the graph"

@@ -22,8 +22,6 @@ class CaptureInvalidated(CallRule):
     """
 
     code = "CV805"
-    name = "capture-invalidated"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a capture is used that an earlier call invalidated"
     help = "correct the earlier call that invalidated the capture"

@@ -23,8 +23,6 @@ class CaptureLegacyStream(CallRule):
     """
 
     code = "CV803"
-    name = "capture-legacy-stream"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "the legacy default stream is used while a blocking stream is capturing"
     help = "enqueue on the capturing stream, or capture on a stream created with CU_STREAM_NON_BLOCKING"

@@ -18,8 +18,6 @@ class CaptureMerge(CallRule):
     """
 
     code = "CV809"
-    name = "capture-merge"
-    severity = "error"
     summary = "a capturing stream waits for an event of another capture"
     help = "begin one capture only and let the other stream join it through an event"
     entry_points = frozenset({"cuStreamWaitEvent"})

@@ -21,8 +21,6 @@ class CaptureNotSupported(CallRule):
     """
 
     code = "CV815"
-    name = "capture-not-supported"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a call that cannot be captured is made on a capturing stream"
     help = "make the call before the capture begins or after it has ended"

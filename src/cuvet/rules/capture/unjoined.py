@@ -17,8 +17,6 @@ class CaptureUnjoined(CallRule):
     """
 
     code = "CV813"
-    name = "capture-unjoined"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a capture is ended while a stream has not joined back"
     help = "record an event on the other stream after its last work, and make the first stream wait for it"

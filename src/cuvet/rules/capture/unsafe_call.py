@@ -31,8 +31,6 @@ class CaptureUnsafeCall(CallRule):
     """
 
     code = "CV804"
-    name = "capture-unsafe-call"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "a call is made that a capture forbids"
     help = "move the call out of the capture; on another thread, begin the capture in thread-local mode instead"

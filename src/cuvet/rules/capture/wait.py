@@ -21,8 +21,6 @@ class CaptureWait(CallRule):
     """
 
     code = "CV801"
-    name = "capture-wait"
-    severity = "error"
     stage = Stage.CAPTURE
     summary = "the host waits for a stream that is capturing"
     help = "move the synchronisation before the capture begins, or after the graph is launched"

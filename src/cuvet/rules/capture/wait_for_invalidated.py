@@ -20,8 +20,6 @@ class CaptureWaitForInvalidated(CallRule):
     """
 
     code = "CV816"
-    name = "capture-wait-for-invalidated"
-    severity = "error"
     summary = "a stream waits for an event of an invalidated capture"
     help = "end the capture, and record the event again"
     entry_points = frozenset({"cuStreamWaitEvent"})

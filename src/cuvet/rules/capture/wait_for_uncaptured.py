@@ -21,8 +21,6 @@ class CaptureWaitForUncaptured(CallRule):
     """
 
     code = "CV808"
-    name = "capture-wait-for-uncaptured"
-    severity = "error"
     summary = "a capturing stream waits for an event that was recorded outside of the capture"
     help = "wait before the capture begins, or record the event on a stream of the capture"
     entry_points = frozenset({"cuStreamWaitEvent"})

@@ -14,8 +14,6 @@ class ContextCurrentElsewhere(CurrentContextRule):
     """
 
     code = "CV107"
-    name = "context-current-elsewhere"
-    severity = "error"
     summary = "the context is current on another thread only"
     help = "call cuCtxSetCurrent with that context at the start of this thread"
     outcomes = (201,)

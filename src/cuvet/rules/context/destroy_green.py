@@ -16,8 +16,6 @@ class ContextDestroyGreen(CallRule):
     """
 
     code = "CV118"
-    name = "context-destroy-green"
-    severity = "error"
     summary = "the context of a green context is destroyed by itself"
     help = "call cuGreenCtxDestroy with the green context instead of cuCtxDestroy with its context"
     entry_points = frozenset({"cuCtxDestroy"})

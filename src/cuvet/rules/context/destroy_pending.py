@@ -18,7 +18,6 @@ class ContextDestroyPending(UnfinishedWork):
     """
 
     code = "CV109"
-    name = "context-destroy-pending"
     severity = "note"
     summary = "a context is destroyed while work in it is pending"
     help = "call cuCtxSynchronize and look at its status before destroying the context"

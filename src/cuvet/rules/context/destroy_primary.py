@@ -16,8 +16,6 @@ class ContextDestroyPrimary(CallRule):
     """
 
     code = "CV110"
-    name = "context-destroy-primary"
-    severity = "error"
     summary = "the primary context of a device is destroyed"
     help = "call cuDevicePrimaryCtxRelease instead of cuCtxDestroy"
     entry_points = frozenset({"cuCtxDestroy"})

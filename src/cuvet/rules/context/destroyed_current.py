@@ -16,8 +16,6 @@ class ContextDestroyedCurrent(CurrentContextRule):
     """
 
     code = "CV106"
-    name = "context-destroyed-current"
-    severity = "error"
     summary = "the current context was destroyed"
     help = "make another context current on this thread, or cuCtxSetCurrent(NULL), before the context is destroyed"
     outcomes = (709,)

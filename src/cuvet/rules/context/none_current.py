@@ -15,8 +15,6 @@ class ContextNoneCurrent(CurrentContextRule):
     """
 
     code = "CV105"
-    name = "context-none-current"
-    severity = "error"
     answers = True
     summary = "a call needs a current context and there is none"
     help = "retain the primary context with cuDevicePrimaryCtxRetain and make it current with cuCtxSetCurrent first"

@@ -18,7 +18,6 @@ class ContextPeerEnabledTwice(CallRule):
     """
 
     code = "CV114"
-    name = "context-peer-enabled-twice"
     severity = "note"
     answers = True
     summary = "peer access is enabled that is enabled already"

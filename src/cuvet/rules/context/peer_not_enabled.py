@@ -15,8 +15,6 @@ class ContextPeerNotEnabled(CallRule):
     """
 
     code = "CV113"
-    name = "context-peer-not-enabled"
-    severity = "error"
     summary = "peer access is disabled that was not enabled"
     help = "disable peer access from the context that it was enabled from, and only once"
     entry_points = frozenset({"cuCtxDisablePeerAccess"})

@@ -16,8 +16,6 @@ class ContextPeerSameDevice(CallRule):
     """
 
     code = "CV112"
-    name = "context-peer-same-device"
-    severity = "error"
     summary = "peer access is enabled to a context of the same device"
     help = "leave out the pairs of a device with itself"
     entry_points = frozenset({"cuCtxEnablePeerAccess"})

@@ -19,7 +19,6 @@ class ContextPrimaryAndUser(CallRule):
     """
 
     code = "CV108"
-    name = "context-primary-and-user"
     severity = "note"
     summary = "the primary and another context of one device are mixed"
     help = "use cuDevicePrimaryCtxRetain instead of cuCtxCreate, so that runtime and driver API share one context"

@@ -15,8 +15,6 @@ class ContextReleasedTooOften(CallRule):
     """
 
     code = "CV111"
-    name = "context-released-too-often"
-    severity = "error"
     summary = "a primary context is released more often than it was retained"
     help = "call cuDevicePrimaryCtxRelease once for each cuDevicePrimaryCtxRetain"
     entry_points = frozenset({"cuDevicePrimaryCtxRelease"})

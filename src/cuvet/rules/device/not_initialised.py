@@ -19,8 +19,6 @@ class DeviceNotInitialised(ExitRule):
     """
 
     code = "CV124"
-    name = "device-not-initialised"
-    severity = "error"
     stage = Stage.PROCESS
     of_process = True
     summary = "the driver is called without cuInit"

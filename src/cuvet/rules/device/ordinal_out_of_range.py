@@ -46,8 +46,6 @@ class DeviceOrdinalOutOfRange(CallRule):
     """
 
     code = "CV123"
-    name = "device-ordinal-out-of-range"
-    severity = "error"
     answers = True
     summary = "a device is named that does not exist"
     help = "number devices from 0, below what cuDeviceGetCount says; look at CUDA_VISIBLE_DEVICES"

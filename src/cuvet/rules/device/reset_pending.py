@@ -19,7 +19,6 @@ class DeviceResetPending(UnfinishedWork):
     """
 
     code = "CV121"
-    name = "device-reset-pending"
     severity = "warning"
     summary = "a device is reset while work on it is pending"
     help = "call cudaDeviceSynchronize and look at its status before the reset, or leave the reset out"

@@ -19,8 +19,6 @@ class DeviceUseAfterFork(CallRule):
     """
 
     code = "CV122"
-    name = "device-use-after-fork"
-    severity = "error"
     stage = Stage.PROCESS
     of_process = True
     libraries = True

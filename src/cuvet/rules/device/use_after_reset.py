@@ -42,8 +42,6 @@ class DeviceUseAfterReset(CallRule):
     """
 
     code = "CV120"
-    name = "device-use-after-reset"
-    severity = "error"
     in_source = True
     stage = Stage.HANDLE
     summary = "something from before a device reset is used"

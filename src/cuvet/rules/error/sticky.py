@@ -42,8 +42,6 @@ class ErrorSticky(FailureRule):
     """
 
     code = "CV901"
-    name = "error-sticky"
-    severity = "error"
     summary = "the context was lost to an error on the device; later failures follow from it"
     help = (
         "look first at the launches that are named with an argument; CUDA_LAUNCH_BLOCKING=1 makes the error show at "

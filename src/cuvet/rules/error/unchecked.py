@@ -21,7 +21,6 @@ class ErrorUnchecked(CallRule):
     """
 
     code = "CV902"
-    name = "error-unchecked"
     severity = "warning"
     summary = "a call failed, and the program went on as if it had succeeded"
     help = "check the status of this call"

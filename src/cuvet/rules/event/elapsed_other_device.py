@@ -15,8 +15,6 @@ class EventElapsedOtherDevice(CallRule):
     """
 
     code = "CV309"
-    name = "event-elapsed-other-device"
-    severity = "error"
     about_devices = True
     in_source = True
     summary = "the time between events of two devices is asked for"

@@ -18,8 +18,6 @@ class EventExternalOutsideCapture(CallRule):
     """
 
     code = "CV310"
-    name = "event-external-outside-capture"
-    severity = "error"
     summary = "the external flag is given for an event outside of a capture"
     help = "give the flag only while the stream is capturing"
     entry_points = frozenset(_FLAGS)

@@ -21,8 +21,6 @@ class EventInterprocessOtherContext(CallRule):
     """
 
     code = "CV312"
-    name = "event-interprocess-other-context"
-    severity = "error"
     about_devices = True
     summary = "a stream waits for an interprocess event of another context"
     help = "let the stream wait for an ordinary event, recorded beside the shared one"

@@ -18,8 +18,6 @@ class EventNeverRecorded(CallRule):
     """
 
     code = "CV308"
-    name = "event-never-recorded"
-    severity = "error"
     summary = "the elapsed time of an event that was never recorded is asked for"
     help = "record both events before asking for the time between them"
     entry_points = frozenset({"cuEventElapsedTime"})

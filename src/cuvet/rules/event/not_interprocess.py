@@ -16,8 +16,6 @@ class EventNotInterprocess(CallRule):
     """
 
     code = "CV311"
-    name = "event-not-interprocess"
-    severity = "error"
     summary = "an event is shared that was not created for it"
     help = "create the event with CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING"
     entry_points = frozenset({"cuIpcGetEventHandle"})

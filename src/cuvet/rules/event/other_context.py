@@ -20,8 +20,6 @@ class EventOtherContext(CallRule):
     """
 
     code = "CV306"
-    name = "event-other-context"
-    severity = "error"
     about_devices = True
     in_source = True
     summary = "an event is recorded on a stream of another context"

@@ -17,8 +17,6 @@ class EventTimingDisabled(CallRule):
     """
 
     code = "CV307"
-    name = "event-timing-disabled"
-    severity = "error"
     in_source = True
     summary = "the elapsed time of an event without timing is asked for"
     help = "create the event without CU_EVENT_DISABLE_TIMING (cudaEventDisableTiming)"

@@ -37,7 +37,6 @@ class ExitCallAfterShutdown(FailureRule):
     """
 
     code = "CV931"
-    name = "exit-call-after-shutdown"
     severity = "warning"
     stage = Stage.PROCESS
     summary = "CUDA is called after the driver has shut down"

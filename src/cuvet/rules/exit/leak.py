@@ -18,7 +18,6 @@ class LeakedAtExit(ExitRule):
     """
 
     code = "CV941"
-    name = "exit-leak"
     severity = "note"
     summary = "an object was never freed or destroyed"
     help = "free it when its last user is done"

@@ -19,8 +19,6 @@ class FunctionOtherContext(CallRule):
     """
 
     code = "CV616"
-    name = "function-other-context"
-    severity = "error"
     about_devices = True
     summary = "a function is launched in another context than its module's"
     help = "load the module in each context, or use a library (cuLibraryLoadData), whose kernels run in all of them"

@@ -13,8 +13,6 @@ class FunctionUseAfterUnload(ParentGone):
     """
 
     code = "CV611"
-    name = "function-use-after-unload"
-    severity = "error"
     summary = "a function is used after its module was unloaded"
     help = "keep the module loaded while its functions are used"
     kind = Kind.FUNCTION

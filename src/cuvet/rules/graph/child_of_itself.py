@@ -16,8 +16,6 @@ class GraphChildOfItself(CallRule):
     """
 
     code = "CV707"
-    name = "graph-child-of-itself"
-    severity = "error"
     summary = "a graph is added to itself as a child"
     help = "add a clone of the graph instead"
     entry_points = frozenset({"cuGraphAddChildGraphNode"})

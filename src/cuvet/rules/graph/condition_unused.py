@@ -19,8 +19,6 @@ class GraphConditionUnused(CallRule):
     """
 
     code = "CV710"
-    name = "graph-condition-unused"
-    severity = "error"
     summary = "a graph is instantiated with a condition that no conditional node has"
     help = "add a conditional node for each condition that was made"
     entry_points = frozenset({"cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams"})

@@ -17,8 +17,6 @@ class GraphDependencyMissing(CallRule):
     """
 
     code = "CV709"
-    name = "graph-dependency-missing"
-    severity = "error"
     summary = "a dependency is removed that the graph does not have"
     help = "ask cuGraphNodeGetDependencies which there are"
     entry_points = frozenset({"cuGraphRemoveDependencies"})

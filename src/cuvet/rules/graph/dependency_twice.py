@@ -17,8 +17,6 @@ class GraphDependencyTwice(CallRule):
     """
 
     code = "CV708"
-    name = "graph-dependency-twice"
-    severity = "error"
     summary = "a dependency is added that the graph has"
     help = "add each dependency once"
     entry_points = frozenset({"cuGraphAddDependencies"})

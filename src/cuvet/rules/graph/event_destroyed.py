@@ -19,8 +19,6 @@ class GraphEventDestroyed(CallRule):
     """
 
     code = "CV705"
-    name = "graph-event-destroyed"
-    severity = "error"
     summary = "a graph is used of which a node names a destroyed event"
     help = "destroy the event after the graphs that name it"
     entry_points = frozenset(

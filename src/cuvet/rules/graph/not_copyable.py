@@ -31,8 +31,6 @@ class GraphNotCopyable(CallRule):
     """
 
     code = "CV706"
-    name = "graph-not-copyable"
-    severity = "error"
     summary = "a graph with memory or conditional nodes is copied"
     help = "build the graph again, or destroy the first executable graph before making another"
     entry_points = frozenset(_PARAMETERS)

@@ -20,8 +20,6 @@ class GraphExecLaunchedBeforeFreed(CallRule):
     """
 
     code = "CV726"
-    name = "graph-exec-launched-before-freed"
-    severity = "error"
     summary = "an executable graph is launched again while the memory of its last launch is allocated"
     help = "free the memory between the launches, or instantiate with AUTO_FREE_ON_LAUNCH"
     entry_points = frozenset({"cuGraphLaunch"})

@@ -20,8 +20,6 @@ class GraphExecNodeElsewhere(CallRule):
     """
 
     code = "CV725"
-    name = "graph-exec-node-elsewhere"
-    severity = "error"
     summary = "a node is named that the executable graph does not have"
     help = "name a node of the graph that the executable graph was made from"
     kinds = frozenset({Kind.GRAPH_NODE})

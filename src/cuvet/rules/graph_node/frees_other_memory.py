@@ -20,8 +20,6 @@ class GraphNodeFreesOtherMemory(CallRule):
     """
 
     code = "CV747"
-    name = "graph-node-frees-other-memory"
-    severity = "error"
     summary = "a graph node is to free memory that is not a graph's, or is freed already"
     help = "free the address that cuGraphAddMemAllocNode tells, once"
     entry_points = frozenset({"cuGraphAddMemFreeNode"})

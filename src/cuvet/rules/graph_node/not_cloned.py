@@ -16,8 +16,6 @@ class GraphNodeNotCloned(CallRule):
     """
 
     code = "CV745"
-    name = "graph-node-not-cloned"
-    severity = "error"
     summary = "a node is looked for in a graph that is no clone of its graph"
     help = "give the graph that cuGraphClone made of the node's graph"
     entry_points = frozenset({"cuGraphNodeFindInClone"})

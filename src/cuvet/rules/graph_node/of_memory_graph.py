@@ -20,8 +20,6 @@ class GraphNodeOfMemoryGraph(CallRule):
     """
 
     code = "CV744"
-    name = "graph-node-of-memory-graph"
-    severity = "error"
     summary = "a node or dependency is taken out of a graph that allocates or frees memory"
     help = "build the graph anew without the node or dependency"
     entry_points = frozenset({"cuGraphDestroyNode", "cuGraphRemoveDependencies"})

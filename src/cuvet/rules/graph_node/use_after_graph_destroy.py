@@ -15,8 +15,6 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
     """
 
     code = "CV742"
-    name = "graph-node-use-after-graph-destroy"
-    severity = "error"
     summary = "a node is used after its graph was destroyed"
     help = "keep the graph as long as its nodes are named"
     kind = Kind.GRAPH_NODE

@@ -25,8 +25,6 @@ class GraphNodeWrongType(CallRule):
     """
 
     code = "CV746"
-    name = "graph-node-wrong-type"
-    severity = "error"
     summary = "a call is given a graph node of another type than it is for"
     help = "ask cuGraphNodeGetType for the node's type"
     evidence = """

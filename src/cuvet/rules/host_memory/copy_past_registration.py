@@ -17,8 +17,6 @@ class HostMemoryCopyPastRegistration(CallRule):
     """
 
     code = "CV517"
-    name = "host-memory-copy-past-registration"
-    severity = "error"
     summary = "a copy starts in registered host memory and reaches past its end"
     help = "register the whole buffer at once, or end the copy where the registration ends"
     entry_points = frozenset({"cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"})

@@ -16,8 +16,6 @@ class HostMemoryNotPinned(CallRule):
     """
 
     code = "CV516"
-    name = "host-memory-not-pinned"
-    severity = "error"
     summary = "the device address of host memory is asked for that is not pinned"
     help = "allocate the memory as pinned or register it first, and look at the status of that call"
     stage = Stage.HANDLE

@@ -11,8 +11,6 @@ class HostMemoryRegisterBadFlags(RegistrationRule):
     """
 
     code = "CV509"
-    name = "host-memory-register-bad-flags"
-    severity = "error"
     summary = "a host registration is given flags that do not fit"
     help = "pass flags of the registration (CU_MEMHOSTREGISTER_…), and IOMEMORY only for memory of a device"
     case = Case.BAD_FLAGS

@@ -10,8 +10,6 @@ class HostMemoryRegisterDeviceMemory(RegistrationRule):
     """
 
     code = "CV505"
-    name = "host-memory-register-device-memory"
-    severity = "error"
     in_source = True
     summary = "device or managed memory is registered as host memory"
     help = "register host memory; device and managed memory need no registration"

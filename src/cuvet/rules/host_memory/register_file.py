@@ -14,8 +14,6 @@ class HostMemoryRegisterFile(RegistrationRule):
     """
 
     code = "CV508"
-    name = "host-memory-register-file"
-    severity = "error"
     summary = "a shared mapping of a file, or a mapping of a device file, is registered"
     help = "map the file privately or read-only (with CU_MEMHOSTREGISTER_READ_ONLY), or copy it to ordinary memory"
     case = Case.FILE

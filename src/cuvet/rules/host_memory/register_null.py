@@ -10,8 +10,6 @@ class HostMemoryRegisterNull(RegistrationRule):
     """
 
     code = "CV501"
-    name = "host-memory-register-null"
-    severity = "error"
     summary = "NULL is registered as host memory"
     help = "check that the allocation of the buffer succeeded"
     case = Case.NULL

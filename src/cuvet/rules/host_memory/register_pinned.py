@@ -11,8 +11,6 @@ class HostMemoryRegisterPinned(RegistrationRule):
     """
 
     code = "CV503"
-    name = "host-memory-register-pinned"
-    severity = "error"
     in_source = True
     summary = "pinned memory is registered"
     help = "leave the registration out: the memory is pinned already"

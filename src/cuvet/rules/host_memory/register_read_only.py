@@ -12,8 +12,6 @@ class HostMemoryRegisterReadOnly(RegistrationRule):
     """
 
     code = "CV506"
-    name = "host-memory-register-read-only"
-    severity = "error"
     summary = "memory that is mapped read-only is registered without the read-only flag"
     help = "pass CU_MEMHOSTREGISTER_READ_ONLY (cudaHostRegisterReadOnly)"
     case = Case.READ_ONLY

@@ -10,8 +10,6 @@ class HostMemoryRegisterSizeZero(RegistrationRule):
     """
 
     code = "CV502"
-    name = "host-memory-register-size-zero"
-    severity = "error"
     summary = "a host registration of zero bytes"
     help = "skip the registration when there is nothing to register"
     case = Case.SIZE_ZERO

@@ -13,8 +13,6 @@ class HostMemoryRegisterTooLarge(RegistrationRule):
     """
 
     code = "CV518"
-    name = "host-memory-register-too-large"
-    severity = "error"
     summary = "more host memory is registered in one call than the driver takes"
     help = "check the size, or register in pieces, of 64 GiB for example"
     case = Case.TOO_LARGE

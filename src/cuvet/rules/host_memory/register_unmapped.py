@@ -12,8 +12,6 @@ class HostMemoryRegisterUnmapped(RegistrationRule):
     """
 
     code = "CV507"
-    name = "host-memory-register-unmapped"
-    severity = "error"
     summary = "a range is registered that is not mapped, or only in part"
     help = "check the address, the size and that the memory was not freed"
     case = Case.UNMAPPED

@@ -13,8 +13,6 @@ class HostMemoryRegisteredTwice(RegistrationRule):
     """
 
     code = "CV504"
-    name = "host-memory-registered-twice"
-    severity = "error"
     in_source = True
     summary = "host memory is registered while it is registered already"
     help = "register each range once, and unregister it before it is freed"

@@ -17,8 +17,6 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     """
 
     code = "CV515"
-    name = "host-memory-unmapped-while-registered"
-    severity = "error"
     summary = "host memory was unmapped while it was registered"
     help = "unregister memory before it is freed or unmapped"
     case = Case.UNMAPPED_SINCE

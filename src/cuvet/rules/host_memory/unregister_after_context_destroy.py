@@ -11,8 +11,6 @@ class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
     """
 
     code = "CV514"
-    name = "host-memory-unregister-after-context-destroy"
-    severity = "error"
     summary = "memory is unregistered after the context of its registration ended"
     help = "unregister it before the context is destroyed"
     entry_points = frozenset({"cuMemHostUnregister"})

@@ -10,8 +10,6 @@ class HostMemoryUnregisterInterior(RegistrationRule):
     """
 
     code = "CV512"
-    name = "host-memory-unregister-interior"
-    severity = "error"
     summary = "an address inside a registered range is unregistered"
     help = "unregister the address that was registered"
     entry_points = frozenset({"cuMemHostUnregister"})

@@ -16,8 +16,6 @@ class HostMemoryUnregisterNeverRegistered(RegistrationRule):
     """
 
     code = "CV510"
-    name = "host-memory-unregister-never-registered"
-    severity = "error"
     summary = "memory is unregistered that was never registered"
     help = "unregister exactly what was registered, and only if the registration succeeded"
     entry_points = frozenset({"cuMemHostUnregister"})

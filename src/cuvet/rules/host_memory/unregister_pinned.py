@@ -10,8 +10,6 @@ class HostMemoryUnregisterPinned(RegistrationRule):
     """
 
     code = "CV513"
-    name = "host-memory-unregister-pinned"
-    severity = "error"
     in_source = True
     summary = "memory that was allocated as pinned is unregistered"
     help = "free it with cuMemFreeHost (cudaFreeHost)"

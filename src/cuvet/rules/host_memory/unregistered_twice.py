@@ -10,8 +10,6 @@ class HostMemoryUnregisteredTwice(RegistrationRule):
     """
 
     code = "CV511"
-    name = "host-memory-unregistered-twice"
-    severity = "error"
     in_source = True
     summary = "host memory is unregistered a second time"
     help = "unregister it once"

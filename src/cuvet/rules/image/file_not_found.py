@@ -15,8 +15,6 @@ class ImageFileNotFound(CallRule):
     """
 
     code = "CV657"
-    name = "image-file-not-found"
-    severity = "error"
     summary = "a module is loaded from a file that cannot be opened"
     help = "check the path: relative paths start at the working directory of the process"
     entry_points = frozenset(FILES)

@@ -20,7 +20,6 @@ class ImageNoSuchFunction(CallRule):
     """
 
     code = "CV658"
-    name = "image-no-such-function"
     severity = "note"
     answers = True
     summary = "a function is asked for that the image does not have"

@@ -17,8 +17,6 @@ class ImageNotRecognised(CallRule):
     """
 
     code = "CV651"
-    name = "image-not-recognised"
-    severity = "error"
     summary = "a module is loaded from bytes that are no device code"
     help = "check where the bytes come from: a cubin, a fatbin or PTX is wanted"
     entry_points = frozenset({*BYTES, *FILES})

@@ -16,8 +16,6 @@ class ImagePtxNotCompiled(CallRule):
     """
 
     code = "CV656"
-    name = "image-ptx-not-compiled"
-    severity = "error"
     summary = "PTX is loaded that the driver cannot compile"
     help = "ask for the compiler's log: pass CU_JIT_ERROR_LOG_BUFFER to cuModuleLoadDataEx"
     entry_points = frozenset({*BYTES, *FILES})

@@ -15,8 +15,6 @@ class ImagePtxNotTerminated(CallRule):
     """
 
     code = "CV653"
-    name = "image-ptx-not-terminated"
-    severity = "error"
     summary = "PTX is loaded that has no NUL at its end"
     help = "append a NUL byte to the PTX"
     entry_points = frozenset({*BYTES, *FILES})

@@ -18,8 +18,6 @@ class ImagePtxTooNew(CallRule):
     """
 
     code = "CV654"
-    name = "image-ptx-too-new"
-    severity = "error"
     summary = "PTX is newer than the driver takes"
     help = "install a newer driver, or compile with an older toolkit or for the GPU itself (-gencode arch=…,code=sm_…)"
     entry_points = frozenset({*BYTES, *FILES})

@@ -17,8 +17,6 @@ class ImageTruncated(CallRule):
     """
 
     code = "CV652"
-    name = "image-truncated"
-    severity = "error"
     summary = "a module is loaded from an image that is not whole"
     help = "load the whole image, and check how much of the file was read"
     entry_points = frozenset({*BYTES, *FILES})

@@ -18,8 +18,6 @@ class ImageWrongGpu(CallRule):
     """
 
     code = "CV655"
-    name = "image-wrong-gpu"
-    severity = "error"
     summary = "an image has no code for this GPU"
     help = "compile for this GPU as well, or add PTX of an architecture that is not newer than it"
     entry_points = frozenset({*BYTES, *FILES})

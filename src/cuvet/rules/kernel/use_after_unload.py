@@ -14,8 +14,6 @@ class KernelUseAfterUnload(ParentGone):
     """
 
     code = "CV631"
-    name = "kernel-use-after-unload"
-    severity = "error"
     summary = "a kernel is used after its library was unloaded"
     help = "keep the library loaded while its kernels are used"
     kind = Kind.KERNEL

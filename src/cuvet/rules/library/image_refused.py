@@ -25,8 +25,6 @@ class LibraryImageRefused(CallRule):
     """
 
     code = "CV625"
-    name = "library-image-refused"
-    severity = "error"
     answers = True
     summary = "something is asked for of a library whose image the driver cannot use"
     help = "look at the image that the library was loaded from, with cuvet inspect"

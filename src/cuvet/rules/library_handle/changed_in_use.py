@@ -22,7 +22,6 @@ class LibraryHandleChangedInUse(CallRule):
     """
 
     code = "CV972"
-    name = "library-handle-changed-in-use"
     severity = "warning"
     summary = "a handle is changed or destroyed while another thread is inside a call with it"
     help = "give each thread a handle of its own, or hold a lock from setting the stream to the last call that uses it"

@@ -30,7 +30,6 @@ class LibraryHandleCreationFailed(FailureRule):
 
     code = "CV966"
     asked_first = True
-    name = "library-handle-creation-failed"
     severity = "warning"
     summary = "a library could not make its handle or plan"
     help = "fix the reason that is named; if no driver call failed, run cuvet doctor: it looks at the library's files"

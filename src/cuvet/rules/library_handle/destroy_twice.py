@@ -30,8 +30,6 @@ class LibraryHandleDestroyTwice(DestroyTwice):
     """
 
     code = "CV962"
-    name = "library-handle-destroy-twice"
-    severity = "error"
     summary = "a handle of a library is destroyed twice"
     help = "let one owner destroy the handle, and clear the variable afterwards"
     kinds = LIBRARY_OBJECTS

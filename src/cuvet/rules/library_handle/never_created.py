@@ -23,7 +23,6 @@ class LibraryHandleNeverCreated(CallRule):
     """
 
     code = "CV973"
-    name = "library-handle-never-created"
     severity = "warning"
     summary = "a library is given a handle that it never made"
     help = "make the handle before its first use, and set the variable to NULL until then"

@@ -23,8 +23,6 @@ class LibraryHandleNotMade(CallRule):
     """
 
     code = "CV965"
-    name = "library-handle-not-made"
-    severity = "error"
     summary = "a library's handle was not made, and it is used all the same"
     help = "check the status of the call that makes the handle; make it once for each device, and keep it"
     kinds = NEEDED_BY_LIBRARIES

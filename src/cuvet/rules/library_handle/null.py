@@ -23,8 +23,6 @@ class LibraryHandleNull(CallRule):
     """
 
     code = "CV963"
-    name = "library-handle-null"
-    severity = "error"
     summary = "a call of a library is given no handle"
     help = "make the handle before its first use"
     kinds = NEEDED_BY_LIBRARIES

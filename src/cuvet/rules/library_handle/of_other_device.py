@@ -26,8 +26,6 @@ class LibraryHandleOfOtherDevice(CallRule):
     """
 
     code = "CV967"
-    name = "library-handle-of-other-device"
-    severity = "error"
     about_devices = True
     summary = "a library's handle or plan is used on another device or context than its own"
     help = "make one handle or plan for each device (and thread), with that device current; key caches by device"

@@ -35,8 +35,6 @@ class LibraryHandleOutlivesContext(CallRule):
     """
 
     code = "CV968"
-    name = "library-handle-outlives-context"
-    severity = "error"
     summary = "a library's handle is used after its context was destroyed or its device reset"
     help = "destroy the library's handle before the context or the reset, and make a new one afterwards"
     kinds = _KINDS

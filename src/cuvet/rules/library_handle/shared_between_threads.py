@@ -28,8 +28,6 @@ class LibraryHandleSharedBetweenThreads(CallRule):
     """
 
     code = "CV971"
-    name = "library-handle-shared-between-threads"
-    severity = "error"
     summary = "two threads are inside a library with the same handle"
     help = "give each thread a handle of its own, or lend one to a thread at a time"
     kinds = _KINDS

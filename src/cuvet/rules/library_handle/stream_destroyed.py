@@ -23,8 +23,6 @@ class LibraryHandleStreamDestroyed(CallRule):
     """
 
     code = "CV969"
-    name = "library-handle-stream-destroyed"
-    severity = "error"
     summary = "a library computes on a stream that was destroyed"
     help = "give the handle another stream before its stream is destroyed"
     kinds = NEEDED_BY_LIBRARIES

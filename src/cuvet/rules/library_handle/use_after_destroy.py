@@ -19,8 +19,6 @@ class LibraryHandleUseAfterDestroy(UseAfterDestroy):
     """
 
     code = "CV961"
-    name = "library-handle-use-after-destroy"
-    severity = "error"
     summary = "a destroyed handle of a library is used"
     help = "destroy the handle after its last use, or clear the variable that still holds it"
     kinds = LIBRARY_OBJECTS

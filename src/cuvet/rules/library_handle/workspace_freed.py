@@ -26,8 +26,6 @@ class LibraryHandleWorkspaceFreed(CallRule):
     """
 
     code = "CV970"
-    name = "library-handle-workspace-freed"
-    severity = "error"
     summary = "a library computes in a workspace that was freed"
     help = "free the workspace after its last use by the library, or give the handle another one before"
     libraries = True

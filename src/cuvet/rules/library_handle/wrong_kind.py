@@ -23,8 +23,6 @@ class LibraryHandleWrongKind(CallRule):
     """
 
     code = "CV964"
-    name = "library-handle-wrong-kind"
-    severity = "error"
     summary = "a call of a library is given the handle of something else"
     help = "pass the handle that this library made"
     kinds = _POINTERS

@@ -18,7 +18,6 @@ class LinkerDestroyedOnOtherThread(CallRule):
     """
 
     code = "CV661"
-    name = "linker-destroyed-on-other-thread"
     severity = "warning"
     summary = "a linker was destroyed on another thread than created it, which then goes on linking"
     help = "destroy a linker on the thread that created it"

@@ -20,8 +20,6 @@ class MemoryAccessPastEnd(CallRule):
     """
 
     code = "CV406"
-    name = "memory-access-past-end"
-    severity = "error"
     summary = "a copy or set goes past the end of its allocation"
     help = "check the size: it is in bytes, and starts at the address given, not at the start of the allocation"
     entry_points = COPIES | SETS

@@ -19,8 +19,6 @@ class MemoryAttachedToNullStream(CallRule):
     """
 
     code = "CV423"
-    name = "memory-attached-to-null-stream"
-    severity = "error"
     summary = "managed memory is attached to the NULL stream alone"
     help = "attach it to a stream that cuStreamCreate made"
     entry_points = frozenset({"cuStreamAttachMemAsync"})

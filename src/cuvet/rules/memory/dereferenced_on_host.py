@@ -15,8 +15,6 @@ class MemoryDereferencedOnHost(FaultRule):
     """
 
     code = "CV413"
-    name = "memory-dereferenced-on-host"
-    severity = "error"
     summary = "host code reads or writes memory that only the device reaches"
     help = "copy the data to a host buffer, or allocate managed or pinned memory"
     evidence = """

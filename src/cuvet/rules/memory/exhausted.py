@@ -25,7 +25,6 @@ class MemoryExhausted(FailureRule):
     """
 
     code = "CV416"
-    name = "memory-exhausted"
     severity = "note"
     summary = "a call failed for want of memory"
     help = "hold less at once: smaller batches, memory freed earlier, caches given back"

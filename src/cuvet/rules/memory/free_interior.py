@@ -16,8 +16,6 @@ class MemoryFreeInterior(CallRule):
     """
 
     code = "CV402"
-    name = "memory-free-interior"
-    severity = "error"
     summary = "a pointer into the middle of an allocation is freed"
     help = "free the address that the allocation returned"
     entry_points = ENTRY_POINTS

@@ -16,8 +16,6 @@ class MemoryFreeNeverAllocated(CallRule):
     """
 
     code = "CV403"
-    name = "memory-free-never-allocated"
-    severity = "error"
     summary = "memory that CUDA did not allocate is freed"
     help = "free it with the counterpart of the function that allocated it"
     entry_points = ENTRY_POINTS

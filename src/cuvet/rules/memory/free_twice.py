@@ -18,8 +18,6 @@ class MemoryFreeTwice(CallRule):
     """
 
     code = "CV401"
-    name = "memory-free-twice"
-    severity = "error"
     in_source = True
     summary = "memory is freed a second time"
     help = "free it once; set the pointer to NULL after the free, because freeing NULL does nothing"

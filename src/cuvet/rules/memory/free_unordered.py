@@ -21,7 +21,6 @@ class MemoryFreeUnordered(CallRule):
     """
 
     code = "CV409"
-    name = "memory-free-unordered"
     severity = "warning"
     summary = "stream-ordered memory is freed without waiting for its last use"
     help = "free it on the stream of its last use, or wait for that use first"

@@ -25,8 +25,6 @@ class MemoryFreeWrongFunction(CallRule):
     """
 
     code = "CV404"
-    name = "memory-free-wrong-function"
-    severity = "error"
     in_source = True
     summary = "memory is freed by a function for another kind of memory"
     help = "free it with the counterpart of the function that allocated it"

@@ -20,8 +20,6 @@ class MemoryFreedInKernel(CallRule):
     """
 
     code = "CV408"
-    name = "memory-freed-in-kernel"
-    severity = "error"
     in_source = True
     summary = "a kernel is launched with the address of freed memory"
     help = "free the memory after the last launch that names it"

@@ -17,8 +17,6 @@ class MemoryHostPointerNull(CallRule):
     """
 
     code = "CV425"
-    name = "memory-host-pointer-null"
-    severity = "error"
     summary = "a copy is given NULL as its host memory"
     help = "check that the host memory was allocated and that the container is not empty; with 0 bytes NULL is allowed"
     entry_points = COPIES | {"cuGraphAddMemcpyNode"}

@@ -16,7 +16,6 @@ class MemoryLargerThanDevice(CallRule):
     """
 
     code = "CV412"
-    name = "memory-larger-than-device"
     severity = "warning"
     summary = "an allocation asks for more memory than a device has"
     help = "check the computation of the size, and the status of the allocation"

@@ -16,8 +16,6 @@ class MemoryMappedTwice(CallRule):
     """
 
     code = "CV417"
-    name = "memory-mapped-twice"
-    severity = "error"
     summary = "addresses are mapped or given back where memory is mapped"
     help = "unmap what is mapped there first"
     entry_points = frozenset({"cuMemMap", "cuMemAddressFree"})

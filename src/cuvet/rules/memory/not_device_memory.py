@@ -17,8 +17,6 @@ class MemoryNotDeviceMemory(CallRule):
     """
 
     code = "CV407"
-    name = "memory-not-device-memory"
-    severity = "error"
     summary = "a copy or set is given a host address where device memory is needed"
     help = "check the order of the arguments, the direction of the copy, and that the allocation succeeded"
     entry_points = COPIES | SETS

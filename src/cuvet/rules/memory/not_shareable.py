@@ -24,8 +24,6 @@ class MemoryNotShareable(CallRule):
     """
 
     code = "CV422"
-    name = "memory-not-shareable"
-    severity = "error"
     summary = "memory is exported that was not made for that"
     help = "ask for the kind of handle when the memory or the pool is made"
     entry_points = frozenset({*_OWNERS, "cuMemPoolExportPointer"})

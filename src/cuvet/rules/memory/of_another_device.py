@@ -25,8 +25,6 @@ class MemoryOfAnotherDevice(CallRule):
     """
 
     code = "CV414"
-    name = "memory-of-another-device"
-    severity = "error"
     summary = "memory of one device is set or copied on another that cannot reach it"
     help = "use a stream of the memory's device, or enable peer access"
     entry_points = SETS | COPIES | WRITES

@@ -22,8 +22,6 @@ class MemoryOfGraphNotLaunched(CallRule):
     """
 
     code = "CV418"
-    name = "memory-of-graph-not-launched"
-    severity = "error"
     summary = "memory that a graph allocates is used before the graph was launched"
     help = "launch the graph first, or use the memory inside of the capture"
     entry_points = COPIES | SETS | {"cuMemFree"}

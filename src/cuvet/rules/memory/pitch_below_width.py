@@ -25,8 +25,6 @@ class MemoryPitchBelowWidth(CallRule):
     """
 
     code = "CV424"
-    name = "memory-pitch-below-width"
-    severity = "error"
     stage = Stage.ARGUMENT
     summary = "the pitch of a copy or set is smaller than its rows"
     help = "pass the pitch in bytes, as cudaMallocPitch handed it out, or the bytes of a row"

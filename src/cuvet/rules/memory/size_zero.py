@@ -14,8 +14,6 @@ class MemorySizeZero(CallRule):
     """
 
     code = "CV415"
-    name = "memory-size-zero"
-    severity = "error"
     stage = Stage.ARGUMENT
     summary = "an allocation of zero bytes"
     help = "skip the allocation when the size is zero"

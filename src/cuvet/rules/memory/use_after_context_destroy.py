@@ -18,8 +18,6 @@ class MemoryUseAfterContextDestroy(CallRule):
     """
 
     code = "CV411"
-    name = "memory-use-after-context-destroy"
-    severity = "error"
     in_source = True
     summary = "memory is used or freed after its context was destroyed"
     help = "free the memory before its context is destroyed"

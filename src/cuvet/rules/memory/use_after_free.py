@@ -17,8 +17,6 @@ class MemoryUseAfterFree(CallRule):
     """
 
     code = "CV405"
-    name = "memory-use-after-free"
-    severity = "error"
     in_source = True
     summary = "a copy or set names freed memory"
     help = "free the memory after the last copy or set that names it"

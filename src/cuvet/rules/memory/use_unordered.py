@@ -21,7 +21,6 @@ class MemoryUseUnordered(CallRule):
     """
 
     code = "CV410"
-    name = "memory-use-unordered"
     severity = "warning"
     summary = "stream-ordered memory is used on a stream that does not wait for its allocation"
     help = "record an event after the allocation and make the other stream wait for it"

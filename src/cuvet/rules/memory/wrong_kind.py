@@ -49,8 +49,6 @@ class MemoryWrongKind(CallRule):
     """
 
     code = "CV421"
-    name = "memory-wrong-kind"
-    severity = "error"
     summary = "a call is given memory of another kind than it takes"
     help = "allocate the memory with the function that this call is for"
     entry_points = frozenset(_TABLE)

@@ -18,8 +18,6 @@ class MemoryHandleReleasedTwice(LifeRule):
     """
 
     code = "CV431"
-    name = "memory-handle-released-twice"
-    severity = "error"
     summary = "a memory handle is released more often than it was made"
     help = "release a handle once for each call that made or retained it"
     kind = Kind.MEMORY_HANDLE

@@ -17,8 +17,6 @@ class MipmappedArrayLevelOutOfRange(CallRule):
     """
 
     code = "CV476"
-    name = "mipmapped-array-level-out-of-range"
-    severity = "error"
     summary = "a level is asked for that a mipmapped array does not have"
     help = "number levels from 0, and make the array with as many as are used"
     entry_points = frozenset({"cuMipmappedArrayGetLevel"})

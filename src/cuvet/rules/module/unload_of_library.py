@@ -14,8 +14,6 @@ class ModuleUnloadOfLibrary(CallRule):
     """
 
     code = "CV606"
-    name = "module-unload-of-library"
-    severity = "error"
     summary = "a module that belongs to a library is unloaded"
     help = "call cuLibraryUnload for its library instead"
     entry_points = frozenset({"cuModuleUnload"})

@@ -15,8 +15,6 @@ class PoolDestroyDefault(CallRule):
     """
 
     code = "CV455"
-    name = "pool-destroy-default"
-    severity = "error"
     summary = "the default memory pool of a device is destroyed"
     help = "use cuMemPoolTrimTo to give memory back, or create a pool of your own"
     entry_points = frozenset({"cuMemPoolDestroy"})

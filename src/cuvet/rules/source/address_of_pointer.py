@@ -14,7 +14,6 @@ class SourceAddressOfPointer(SourceRule):
     """
 
     code = "CV894"
-    name = "source-address-of-pointer"
     severity = "warning"
     summary = "the address of a pointer is given instead of the pointer"
     help = "leave out the &"

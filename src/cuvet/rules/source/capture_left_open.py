@@ -11,7 +11,6 @@ class SourceCaptureLeftOpen(SourceRule):
     """
 
     code = "CV899"
-    name = "source-capture-left-open"
     severity = "note"
     summary = "an exception leaves a capture open"
     help = "end the capture in a destructor"

@@ -13,7 +13,6 @@ class SourceCopiedOwner(SourceRule):
     """
 
     code = "CV857"
-    name = "source-copied-owner"
     severity = "note"
     summary = "a class that owns a handle can be copied"
     help = "delete the copy constructor and the copy assignment, or hold the handle in an owner"

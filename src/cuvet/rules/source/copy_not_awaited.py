@@ -13,7 +13,6 @@ class SourceCopyNotAwaited(SourceRule):
     """
 
     code = "CV866"
-    name = "source-copy-not-awaited"
     severity = "warning"
     summary = "the host uses a pinned buffer while it is copied"
     help = "synchronize with the stream before the host uses the buffer"

@@ -13,7 +13,6 @@ class SourceDestroyAfterContext(SourceRule):
     """
 
     code = "CV896"
-    name = "source-destroy-after-context"
     severity = "warning"
     summary = "a context is destroyed before the objects in it"
     help = "destroy the objects first, and their context last"

@@ -11,8 +11,6 @@ class SourceDeviceMemoryOnHost(SourceRule):
     """
 
     code = "CV867"
-    name = "source-device-memory-on-host"
-    severity = "error"
     summary = "the host reads or writes device memory"
     help = "copy with cudaMemcpy, set with cudaMemset, or allocate with cudaMallocManaged"
     evidence = """

@@ -12,7 +12,6 @@ class SourceDeviceOfThread(SourceRule):
     """
 
     code = "CV886"
-    name = "source-device-of-thread"
     severity = "note"
     summary = "a thread_local object stays on whatever device was current at its first use"
     help = "keep one object for each device, or remember the device and make it current when the object goes"

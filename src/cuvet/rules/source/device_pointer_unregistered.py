@@ -11,7 +11,6 @@ class SourceDevicePointerUnregistered(SourceRule):
     """
 
     code = "CV898"
-    name = "source-device-pointer-unregistered"
     severity = "warning"
     summary = "the device's pointer to host memory is unregistered or freed"
     help = "give it the host's pointer"

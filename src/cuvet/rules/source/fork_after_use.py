@@ -13,8 +13,6 @@ class SourceForkAfterUse(SourceRule):
     """
 
     code = "CV871"
-    name = "source-fork-after-use"
-    severity = "error"
     summary = "a child uses CUDA that was forked after its parent had used it"
     help = "fork before the first call of CUDA, or start the child with exec"
     evidence = """

@@ -12,8 +12,6 @@ class SourceFreedWhileRegistered(SourceRule):
     """
 
     code = "CV859"
-    name = "source-freed-while-registered"
-    severity = "error"
     summary = "host memory is freed before it is unregistered"
     help = "call cudaHostUnregister before the memory is freed"
     evidence = """

@@ -10,8 +10,6 @@ class SourceHeapFree(SourceRule):
     """
 
     code = "CV858"
-    name = "source-heap-free"
-    severity = "error"
     summary = "memory of CUDA is given to free or delete"
     help = "free it with the counterpart of the function that allocated it"
     evidence = """

@@ -13,7 +13,6 @@ class SourceKeptAfterEnd(SourceRule):
     """
 
     code = "CV872"
-    name = "source-kept-after-end"
     severity = "warning"
     summary = "a global keeps what was ended, and is made only where it is NULL"
     help = "set the variable to NULL after the end"

@@ -13,7 +13,6 @@ class SourceLaunchUnchecked(SourceRule):
     """
 
     code = "CV862"
-    name = "source-launch-unchecked"
     severity = "note"
     summary = "nobody asks whether a launch was accepted"
     help = "check cudaGetLastError() after the launch"

@@ -15,7 +15,6 @@ class SourceLeak(SourceRule):
     """
 
     code = "CV851"
-    name = "source-leak"
     severity = "warning"
     summary = "a function makes an object and loses it"
     help = "end the object before the function returns, or give it to an owner"

@@ -11,7 +11,6 @@ class SourceLeakOnFailure(SourceRule):
     """
 
     code = "CV853"
-    name = "source-leak-on-failure"
     severity = "note"
     summary = "an object is lost when a later call fails"
     help = "end the object before returning, or give it to an owner whose destructor does"

@@ -13,7 +13,6 @@ class SourceLeakOnReturn(SourceRule):
     """
 
     code = "CV852"
-    name = "source-leak-on-return"
     severity = "warning"
     summary = "an object is lost on one way out of the function"
     help = "end the object on this way out too, or give it to an owner whose destructor does"

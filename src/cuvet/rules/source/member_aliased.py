@@ -11,7 +11,6 @@ class SourceMemberAliased(SourceRule):
     """
 
     code = "CV888"
-    name = "source-member-aliased"
     severity = "warning"
     summary = "two members are one object, and a function ends both"
     help = "end the member that was made, and not its alias"

@@ -13,7 +13,6 @@ class SourceMemberLeak(SourceRule):
     """
 
     code = "CV855"
-    name = "source-member-leak"
     severity = "warning"
     summary = "a class makes a member and never ends it"
     help = "end the member where the others are ended"

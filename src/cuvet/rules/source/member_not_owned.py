@@ -13,7 +13,6 @@ class SourceMemberNotOwned(SourceRule):
     """
 
     code = "CV889"
-    name = "source-member-not-owned"
     severity = "warning"
     summary = "a class ends a member that its caller gave it"
     help = "leave the object to the caller, or remember whether it is the class's own"

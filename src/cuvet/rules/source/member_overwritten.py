@@ -11,7 +11,6 @@ class SourceMemberOverwritten(SourceRule):
     """
 
     code = "CV856"
-    name = "source-member-overwritten"
     severity = "warning"
     summary = "a function makes a member anew over the one that is there"
     help = "end the member before it is made again, or make it once"

@@ -14,7 +14,6 @@ class SourceMemberUninitialized(SourceRule):
     """
 
     code = "CV887"
-    name = "source-member-uninitialized"
     severity = "warning"
     summary = "a destructor ends a member that a constructor left without a value"
     help = "give the member a value where it is declared, and end it only if it was made"

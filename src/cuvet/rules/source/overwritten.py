@@ -11,7 +11,6 @@ class SourceOverwritten(SourceRule):
     """
 
     code = "CV854"
-    name = "source-overwritten"
     severity = "warning"
     summary = "the only variable that holds an object gets another value"
     help = "end the object before its variable is used again"

@@ -11,7 +11,6 @@ class SourceRemovedEntryPoint(SourceRule):
     """
 
     code = "CV863"
-    name = "source-removed-entry-point"
     severity = "warning"
     summary = "a function is called that CUDA has removed"
     help = "call what replaced it, or compile the call for older releases only"

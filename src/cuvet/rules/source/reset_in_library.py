@@ -17,7 +17,6 @@ class SourceResetInLibrary(SourceRule):
     """
 
     code = "CV870"
-    name = "source-reset-in-library"
     severity = "warning"
     summary = "a library resets the device, which others use too"
     help = "end what was made here, and leave the reset to main"

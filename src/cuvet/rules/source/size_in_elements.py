@@ -12,7 +12,6 @@ class SourceSizeInElements(SourceRule):
     """
 
     code = "CV868"
-    name = "source-size-in-elements"
     severity = "warning"
     summary = "a size is given in elements where bytes are meant"
     help = "multiply the number of elements by the size of one"

@@ -17,7 +17,6 @@ class SourceStaticOwner(SourceRule):
     """
 
     code = "CV869"
-    name = "source-static-owner"
     severity = "warning"
     summary = "a static object's destructor calls CUDA after main"
     help = "end the object before main returns, or leave it to the end of the process without a destructor"

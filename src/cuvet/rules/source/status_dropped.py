@@ -13,7 +13,6 @@ class SourceStatusDropped(SourceRule):
     """
 
     code = "CV860"
-    name = "source-status-dropped"
     severity = "note"
     summary = "the status of a call is thrown away"
     help = "check the status, or write (void) in front of the call to say that it does not matter"

@@ -11,7 +11,6 @@ class SourceStatusUnread(SourceRule):
     """
 
     code = "CV861"
-    name = "source-status-unread"
     severity = "note"
     summary = "the status of a call is assigned and not read"
     help = "read the status before the variable is assigned again"

@@ -10,7 +10,6 @@ class SourceThreadLeak(SourceRule):
     """
 
     code = "CV897"
-    name = "source-thread-leak"
     severity = "warning"
     summary = "an object of each thread is never ended"
     help = "keep it in a class whose destructor ends it"

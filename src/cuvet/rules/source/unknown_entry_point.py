@@ -14,7 +14,6 @@ class SourceUnknownEntryPoint(SourceRule):
     """
 
     code = "CV864"
-    name = "source-unknown-entry-point"
     severity = "warning"
     summary = "a function is called that CUDA does not have"
     help = "call the function that the finding names"

@@ -15,7 +15,6 @@ class SourceUnknownType(SourceRule):
     """
 
     code = "CV873"
-    name = "source-unknown-type"
     severity = "warning"
     summary = "a type is named that CUDA does not have"
     help = "name the type that the finding names"

@@ -12,7 +12,6 @@ class SourceWrongArgumentCount(SourceRule):
     """
 
     code = "CV865"
-    name = "source-wrong-argument-count"
     severity = "warning"
     summary = "a function is given more or fewer arguments than it takes"
     help = "give it the arguments that the header names"

@@ -16,8 +16,6 @@ class StreamAttributesOtherContext(CallRule):
     """
 
     code = "CV207"
-    name = "stream-attributes-other-context"
-    severity = "error"
     about_devices = True
     summary = "attributes are copied between streams of two contexts"
     help = "set the attributes of each context's streams with cuStreamSetAttribute"

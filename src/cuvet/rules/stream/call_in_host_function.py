@@ -21,8 +21,6 @@ class StreamCallInHostFunction(CallRule):
     """
 
     code = "CV208"
-    name = "stream-call-in-host-function"
-    severity = "error"
     stage = Stage.PROCESS
     summary = "a host function of a stream calls CUDA"
     help = "let the host function wake a thread that calls CUDA; free memory with cudaFreeAsync on the stream"

@@ -17,8 +17,6 @@ class StreamDestroyDefault(CallRule):
     """
 
     code = "CV203"
-    name = "stream-destroy-default"
-    severity = "error"
     summary = "a default stream is destroyed"
     help = "destroy only streams that were created: test the handle before the call"
     entry_points = frozenset({"cuStreamDestroy"})

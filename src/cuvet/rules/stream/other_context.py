@@ -20,8 +20,6 @@ class StreamOtherContext(CallRule):
     """
 
     code = "CV206"
-    name = "stream-other-context"
-    severity = "error"
     about_devices = True
     in_source = True
     summary = "a kernel is launched on a stream of another device or context"
