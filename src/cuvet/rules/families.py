@@ -299,6 +299,17 @@ own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxDestroy(own)
 {use}
 {end}
+
+## C++: {ended} before its context [{cpp}]
+void {cpp_run_on_device} {
+    CUcontext context;
+    {cpp_type} {x};
+    cuCtxCreate(&context, nullptr, 0, device);
+    {cpp_make};
+    work({x});
+    {cpp_end};
+    cuCtxDestroy(context);
+}
 """,
     invalid="""
 ## used after its context was destroyed
@@ -319,6 +330,17 @@ own = cu.cuCtxCreate(0, 0, device)
 cu.cuCtxPopCurrent()
 cu.in_thread(lambda: cu.cuCtxDestroy(own))
 {use}  # error: [{rule}]
+
+## C++: {ended} after its context [{cpp}]
+void {cpp_run_on_device} {
+    CUcontext context;
+    {cpp_type} {x};
+    cuCtxCreate(&context, nullptr, 0, device);
+    {cpp_make};
+    work({x});
+    cuCtxDestroy(context);
+    {cpp_end};  // error: [{rule}]
+}
 
 ## Python: {ended} after its context [python]
 from cuda.bindings import {py_module}

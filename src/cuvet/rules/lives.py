@@ -200,6 +200,7 @@ def _cpp(spelled: Spelled) -> dict[str, str]:
     return {
         "cpp": "cuda" if spelled.make.startswith("cuda") else "c++",
         "cpp_run": f"run({spelled.given})",
+        "cpp_run_on_device": f"run({', '.join(filter(None, ('CUdevice device', spelled.given)))})",
         "cpp_type": spelled.type,
         "cpp_make": spelled.make,
         "cpp_use": spelled.use,

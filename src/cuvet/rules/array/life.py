@@ -192,30 +192,4 @@ def draw(size, paint):
     pixels = runtime.malloc(size)
     paint(pixels)
     runtime.freeArray(pixels)  # error: [array-never-created]
-
-# array-use-after-context-destroy: right
-
-## C++: destroyed before its context [c++]
-void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
-    CUcontext context;
-    CUarray pixels;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuArrayCreate(&pixels, descriptor);
-    paint(pixels);
-    cuArrayDestroy(pixels);
-    cuCtxDestroy(context);
-}
-
-# array-use-after-context-destroy: wrong
-
-## C++: destroyed after its context [c++]
-void draw(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *descriptor) {
-    CUcontext context;
-    CUarray pixels;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuArrayCreate(&pixels, descriptor);
-    paint(pixels);
-    cuCtxDestroy(context);
-    cuArrayDestroy(pixels);  // error: [array-use-after-context-destroy]
-}
 """

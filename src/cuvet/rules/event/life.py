@@ -41,6 +41,12 @@ LIFE = Life(
     another_use="cu.cuEventRecord({}, 0)",
     end="cu.cuEventDestroy({})",
     other="cu.cuStreamCreate(0)",
+    cpp=Spelled(
+        type="cudaEvent_t",
+        make="cudaEventCreate(&event)",
+        use="cudaEventQuery(event)",
+        end="cudaEventDestroy(event)",
+    ),
     python=Spelled(
         make="error, event = driver.cuEventCreate(0)",
         use="error, = driver.cuEventQuery(event)",
@@ -329,17 +335,6 @@ cu.cuCtxSetCurrent(primary)
 cu.cuEventSynchronize(event)
 cu.cuEventDestroy(event)
 
-## C++: destroyed before its context [c++]
-void compute(CUdevice device) {
-    CUcontext context;
-    CUevent done;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuEventCreate(&done, CU_EVENT_DEFAULT);
-    run(done);
-    cuEventDestroy(done);
-    cuCtxDestroy(context);
-}
-
 # event-use-after-context-destroy: wrong
 
 ## of a green context that was all that retained the primary context [no-setup]
@@ -350,15 +345,4 @@ event = cu.cuEventCreate(0)
 cu.cuGreenCtxDestroy(green)
 cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0))
 cu.cuEventSynchronize(event)  # error: [event-use-after-context-destroy]
-
-## C++: destroyed after its context [c++]
-void compute(CUdevice device) {
-    CUcontext context;
-    CUevent done;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuEventCreate(&done, CU_EVENT_DEFAULT);
-    run(done);
-    cuCtxDestroy(context);
-    cuEventDestroy(done);  // error: [event-use-after-context-destroy]
-}
 """

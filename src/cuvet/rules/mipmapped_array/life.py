@@ -146,30 +146,4 @@ class Image {
         Check(Destroy(array));  // error: [mipmapped-array-never-created]
     }
 }
-
-# mipmapped-array-use-after-context-destroy: right
-
-## C++: destroyed before its context [c++]
-void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
-    CUcontext context;
-    CUmipmappedArray pyramid;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuMipmappedArrayCreate(&pyramid, descriptor, levels);
-    paint(pyramid);
-    cuMipmappedArrayDestroy(pyramid);
-    cuCtxDestroy(context);
-}
-
-# mipmapped-array-use-after-context-destroy: wrong
-
-## C++: destroyed after its context [c++]
-void draw(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels) {
-    CUcontext context;
-    CUmipmappedArray pyramid;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuMipmappedArrayCreate(&pyramid, descriptor, levels);
-    paint(pyramid);
-    cuCtxDestroy(context);
-    cuMipmappedArrayDestroy(pyramid);  // error: [mipmapped-array-use-after-context-destroy]
-}
 """

@@ -176,17 +176,4 @@ void run(CUdevice device, const char *path) {
     work(module);
     cuCtxDestroy(context);
 }
-
-# module-use-after-context-destroy: wrong
-
-## C++: unloaded after its context [c++]
-void run(CUdevice device, const char *path) {
-    CUcontext context;
-    CUmodule module;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuModuleLoad(&module, path);
-    work(module);
-    cuCtxDestroy(context);
-    cuModuleUnload(module);  // error: [module-use-after-context-destroy]
-}
 """

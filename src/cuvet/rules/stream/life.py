@@ -11,6 +11,12 @@ LIFE = Life(
     another_use="cu.cuEventRecord(cu.cuEventCreate(0), {})",
     end="cu.cuStreamDestroy({})",
     other="cu.cuEventCreate(0)",
+    cpp=Spelled(
+        type="cudaStream_t",
+        make="cudaStreamCreate(&stream)",
+        use="cudaStreamSynchronize(stream)",
+        end="cudaStreamDestroy(stream)",
+    ),
     python=Spelled(
         make="error, stream = driver.cuStreamCreate(0)",
         use="error, = driver.cuStreamSynchronize(stream)",
@@ -333,17 +339,6 @@ class Worker {
 
 # stream-use-after-context-destroy: right
 
-## C++: destroyed before its context [c++]
-void compute(CUdevice device) {
-    CUcontext context;
-    CUstream stream;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    run(stream);
-    cuStreamDestroy(stream);
-    cuCtxDestroy(context);
-}
-
 ## C++: of another context [c++]
 void compute(CUdevice device, CUstream stream) {
     CUcontext context;
@@ -360,15 +355,4 @@ green = cu.green_context()
 stream = cu.cuGreenCtxStreamCreate(green, 1, 0)
 cu.cuGreenCtxDestroy(green)
 cu.cuStreamSynchronize(stream)  # error: [stream-use-after-context-destroy]
-
-## C++: destroyed after its context [c++]
-void compute(CUdevice device) {
-    CUcontext context;
-    CUstream stream;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    run(stream);
-    cuCtxDestroy(context);
-    cuStreamDestroy(stream);  // error: [stream-use-after-context-destroy]
-}
 """

@@ -146,30 +146,4 @@ class Image {
         return found;
     }
 }
-
-# surface-use-after-context-destroy: right
-
-## C++: destroyed before its context [c++]
-void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
-    CUcontext context;
-    CUsurfObject surface;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuSurfObjectCreate(&surface, pixels);
-    run(surface);
-    cuSurfObjectDestroy(surface);
-    cuCtxDestroy(context);
-}
-
-# surface-use-after-context-destroy: wrong
-
-## C++: destroyed after its context [c++]
-void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels) {
-    CUcontext context;
-    CUsurfObject surface;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuSurfObjectCreate(&surface, pixels);
-    run(surface);
-    cuCtxDestroy(context);
-    cuSurfObjectDestroy(surface);  // error: [surface-use-after-context-destroy]
-}
 """

@@ -192,30 +192,4 @@ class Image {
         return found;
     }
 }
-
-# texture-use-after-context-destroy: right
-
-## C++: destroyed before its context [c++]
-void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
-    CUcontext context;
-    CUtexObject texture;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuTexObjectCreate(&texture, pixels, description, nullptr);
-    run(texture);
-    cuTexObjectDestroy(texture);
-    cuCtxDestroy(context);
-}
-
-# texture-use-after-context-destroy: wrong
-
-## C++: destroyed after its context [c++]
-void draw(CUdevice device, const CUDA_RESOURCE_DESC *pixels, const CUDA_TEXTURE_DESC *description) {
-    CUcontext context;
-    CUtexObject texture;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuTexObjectCreate(&texture, pixels, description, nullptr);
-    run(texture);
-    cuCtxDestroy(context);
-    cuTexObjectDestroy(texture);  // error: [texture-use-after-context-destroy]
-}
 """
