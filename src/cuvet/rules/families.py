@@ -148,6 +148,17 @@ bool {cpp_run} {
 cu.in_thread(lambda: {end_elsewhere})
 {end}  # error: [{rule}]
 
+## C++: in a branch and at the end [{cpp}]
+bool {cpp_run} {
+    {cpp_type} {x};
+    {cpp_make};
+    bool done = work({x});
+    if (!done)
+        {cpp_end};
+    {cpp_end};  // error: [{rule}]
+    return done;
+}
+
 ## Python: in the block and in finally [python]
 from cuda.bindings import {py_module}
 
@@ -173,17 +184,6 @@ class Worker {
             Check({cs_end});  // error: [{rule}]
         }
     }
-}
-
-## C++: in a branch and at the end [{cpp}]
-bool {cpp_run} {
-    {cpp_type} {x};
-    {cpp_make};
-    bool done = work({x});
-    if (!done)
-        {cpp_end};
-    {cpp_end};  // error: [{rule}]
-    return done;
 }
 """,
 )
@@ -237,6 +237,14 @@ void {cpp_run} {
 cu.in_thread(lambda: {end_elsewhere})
 {use}  # error: [{rule}]
 
+## C++: used after its {ending} [{cpp}]
+void {cpp_run} {
+    {cpp_type} {x};
+    {cpp_make};
+    {cpp_end};
+    {cpp_use};  // error: [{rule}]
+}
+
 ## Python: used after its {ending} [python]
 from cuda.bindings import {py_module}
 
@@ -257,14 +265,6 @@ class Worker {
         Check({cs_end});
         Check({cs_use});  // error: [{rule}]
     }
-}
-
-## C++: used after its {ending} [{cpp}]
-void {cpp_run} {
-    {cpp_type} {x};
-    {cpp_make};
-    {cpp_end};
-    {cpp_use};  // error: [{rule}]
 }
 """,
 )
