@@ -1,7 +1,7 @@
 """Run the small programs of ``programs.txt`` on this machine's GPUs and write what each call returned.
 
 ``python tests/hardware/measure.py --output FACTS.jsonl [--repeats 5] [--again]`` needs nvcc and a GPU. With ``--again`` it runs the
-programs that were measured before, on another GPU or driver: rows of the same ids, which say whether that agrees. Each program runs
+programs that were measured before, on another GPU or driver: rows of the same ids, without the program. Each program runs
 in a process of its own, ``repeats`` times. A row has the shape of ``src/cuvet/knowledge/facts/*.jsonl``: the statuses of the
 first run, its signal, and in ``varied`` every other outcome that was seen, with how often.
 """
@@ -57,6 +57,12 @@ def compiled(chosen: list[Fact]) -> dict[str, Path]:
     }
 
 
+def toolkit() -> str:
+    """The release of nvcc, ``13.0``."""
+    told = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True).stdout
+    return next(iter(re.findall(r"release (\d+\.\d+)", told)), "")
+
+
 def run(binary: Path, name: str) -> tuple[str, int | None]:
     """Output and signal of one run."""
     try:
@@ -94,12 +100,13 @@ def main() -> int:
     known = measured_before() if args.again else programs((HERE / "programs.txt").read_text())
     start = next((i for i, program in enumerate(known) if program.id == args.first), 0)
     chosen = [program for program in known[start:] if program.devices <= len(gpus)]
-    binaries = compiled(chosen)
+    binaries, release = compiled(chosen), toolkit()
     with ThreadPoolExecutor(8) as pool, args.output.open("x") as out:
         results = pool.map(lambda program: measure(binaries[program.id], program.id, args.repeats), chosen)
         for program, result in zip(chosen, results, strict=True):
-            where = {"id": program.id, "gpu": gpu, "devices": program.devices, "driver": driver, "toolkit": "13.0"}
-            row = {**where, "date": datetime.date.today().isoformat(), "program": program.program, **result}
+            where = {"id": program.id, "gpu": gpu, "devices": program.devices, "driver": driver, "toolkit": release}
+            text = None if args.again else program.program
+            row = {**where, "date": datetime.date.today().isoformat(), "program": text, **result}
             out.write(json.dumps(row) + "\n")
     return 0
 
