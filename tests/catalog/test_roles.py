@@ -21,7 +21,7 @@ KINDS = {
     Kind.TEXTURE_OBJECT: "CUtexObject cudaTextureObject_t",
     Kind.SURFACE_OBJECT: "CUsurfObject cudaSurfaceObject_t",
     Kind.MODULE: "CUmodule",
-    Kind.LIBRARY: "CUlibrary cudaLibrary_t",
+    Kind.CULIBRARY: "CUlibrary cudaLibrary_t",
     Kind.FUNCTION: "CUfunction cudaFunction_t",
     Kind.KERNEL: "CUkernel cudaKernel_t",
     Kind.GRAPH: "CUgraph cudaGraph_t",

@@ -88,7 +88,7 @@ def test_a_destroyed_context_ends_all_that_belongs_to_it() -> None:
         Kind.ARRAY: cu.cuArrayCreate(b"\1" + b"\0" * 23),
     }
     made[Kind.FUNCTION] = cu.cuModuleGetFunction(made[Kind.MODULE], b"name\0")
-    survivors = {Kind.GRAPH: cu.cuGraphCreate(0), Kind.LIBRARY: cu.cuLibraryLoadData(b"image")}
+    survivors = {Kind.GRAPH: cu.cuGraphCreate(0), Kind.CULIBRARY: cu.cuLibraryLoadData(b"image")}
     cu.cuCtxDestroy(handle)
     destroyed = cu.call
     context = cu.model.context_at(handle)

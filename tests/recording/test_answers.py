@@ -54,8 +54,8 @@ def refused(directory: Path, runtime: dict[str, int], *native: int, status: int 
     """A kernel is asked for, from that stack, of a library that has none for this GPU."""
     t = Thread()
     records = modules(runtime) + w.stack(7, native) + t.setup()
-    records += t.call("cuLibraryLoadData", 1, *[0] * 7, outputs=[(0, Kind.LIBRARY, 1, LIBRARY)])
-    seen = [(1, Kind.LIBRARY, 3, 1, LIBRARY, 0)]
+    records += t.call("cuLibraryLoadData", 1, *[0] * 7, outputs=[(0, Kind.CULIBRARY, 1, LIBRARY)])
+    seen = [(1, Kind.CULIBRARY, 3, 1, LIBRARY, 0)]
     for _ in range(8):
         records += t.call("cuLibraryGetKernel", 1, LIBRARY, 2, objects=seen, status=status, stack=7, flags=w.FAILED)
     return report(directory, records, executable="/home/me/train")

@@ -100,7 +100,7 @@ def test_the_same_failure_in_several_recordings_is_listed_once(tmp_path: Path) -
 def test_what_the_runtime_does_while_the_process_exits_is_no_failure(tmp_path: Path) -> None:
     """As every program with NVIDIA's static runtime does on a GPU, from a place that has no stack."""
     t = Thread()
-    made = t.call("cuLibraryLoadData", 0x1000, 0x2000, outputs=[(0, Kind.LIBRARY.value, 1, 0x3000)])
+    made = t.call("cuLibraryLoadData", 0x1000, 0x2000, outputs=[(0, Kind.CULIBRARY.value, 1, 0x3000)])
     exiting = t.call("cuLibraryUnload", 0x3000, status=4, flags=FAILED)
     exiting += t.call("cuDevicePrimaryCtxRelease", 0, status=4, flags=FAILED)
     found = run(tmp_path, places() + t.setup() + made + exiting)

@@ -127,7 +127,7 @@ class Kind(IntEnum):
     TEXTURE_OBJECT = 9, Row(home=Home.CONTEXT, named=Named.BY_NUMBER, owned=True)
     SURFACE_OBJECT = 10, Row(home=Home.CONTEXT, named=Named.BY_NUMBER, owned=True)
     MODULE = 11, Row(home=Home.CONTEXT, end_waits=True)
-    LIBRARY = 12, Row(home=Home.PROCESS, end_waits=True, survives_fault=True)
+    CULIBRARY = 12, Row("library", home=Home.PROCESS, end_waits=True, survives_fault=True)
     FUNCTION = 13, Row(home=Home.CONTEXT, elsewhere=True, stands_for="KERNEL", spacing=0x4E0)
     KERNEL = 14, Row(home=Home.PARENT, elsewhere=True, stands_for="FUNCTION")
     GRAPH = 15, Row(home=Home.PROCESS, owned=True, elsewhere=True, survives_fault=True, spacing=0x3E0)

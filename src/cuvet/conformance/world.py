@@ -15,7 +15,7 @@ SAFE_WHEN_DEAD = {Kind.MEMORY, Kind.HOST_MEMORY, Kind.MODULE, Kind.GRAPH, Kind.T
 """Kinds whose dead handles the driver refuses (measured: free_twice, texobj_destroy_twice, use_function_after_unload, …)."""
 _KEPT = OUTLIVES_CONTEXT | {Kind.HOST_MEMORY}
 """What programs go on using when its context is gone: of host memory they find out that it went with it."""
-SAFE_WHEN_NULL = SAFE_WHEN_DEAD | {Kind.EVENT, Kind.CONTEXT, Kind.GRAPH_EXEC, Kind.LIBRARY}
+SAFE_WHEN_NULL = SAFE_WHEN_DEAD | {Kind.EVENT, Kind.CONTEXT, Kind.GRAPH_EXEC, Kind.CULIBRARY}
 
 DEAD_SHARE, NULL_SHARE, ELSEWHERE_SHARE, ODD_SHARE = 0.03, 0.02, 0.1, 0.04
 

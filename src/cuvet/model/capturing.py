@@ -34,7 +34,7 @@ _UNSAFE = frozenset(
         *((kind, verb) for kind in (Kind.MEMORY_POOL, Kind.GRAPH_EXEC) for verb in (Verb.CREATES, Verb.DESTROYS)),
         (Kind.MEMORY_POOL, Verb.USES),
         (Kind.MODULE, Verb.DESTROYS),
-        (Kind.LIBRARY, Verb.DESTROYS),
+        (Kind.CULIBRARY, Verb.DESTROYS),
     }
 )
 _UNSAFE_BY_NAME = frozenset(

@@ -46,7 +46,7 @@ _LABELS = {
 }
 _MEMORY = frozenset(kind.noun for kind in (Kind.MEMORY, Kind.HOST_MEMORY, Kind.ARRAY, Kind.MIPMAPPED_ARRAY))
 _REGISTERED = frozenset({Kind.HOST_MEMORY.noun, Kind.GRAPHICS_RESOURCE.noun})
-_CODE = frozenset(kind.noun for kind in (Kind.MODULE, Kind.LIBRARY, Kind.FUNCTION, Kind.KERNEL))
+_CODE = frozenset(kind.noun for kind in (Kind.MODULE, Kind.CULIBRARY, Kind.FUNCTION, Kind.KERNEL))
 _ENDS = (("Unregister", "unregistered", _REGISTERED), ("Unload", "unloaded", _CODE), ("Free", "freed", _MEMORY))
 _MAKES = (
     ("Register", "registered", _REGISTERED),

@@ -23,14 +23,14 @@ def module_load(world: World) -> None:
     elif roll < 0.6:
         world.make(Kind.MODULE, "cuModuleLoadDataEx", image=image)
     else:
-        world.make(Kind.LIBRARY, "cuLibraryLoadData", code=image)
+        world.make(Kind.CULIBRARY, "cuLibraryLoadData", code=image)
 
 
 def module_end(world: World) -> None:
     if world.rng.random() < 0.6:
         world.end(Kind.MODULE, "cuModuleUnload", "hmod")
     else:
-        world.end(Kind.LIBRARY, "cuLibraryUnload", "library")
+        world.end(Kind.CULIBRARY, "cuLibraryUnload", "library")
 
 
 def function_get(world: World) -> None:
@@ -39,7 +39,7 @@ def function_get(world: World) -> None:
         module = world.needed(Kind.MODULE)
         world.make(Thing(Kind.FUNCTION, parent=module), "cuModuleGetFunction", hmod=module, name=name)
     else:
-        library = world.needed(Kind.LIBRARY)
+        library = world.needed(Kind.CULIBRARY)
         world.make(Thing(Kind.KERNEL, parent=library), "cuLibraryGetKernel", library=library, name=name)
 
 
@@ -57,7 +57,7 @@ def module_ask(world: World) -> None:
         ("cuLibraryGetModule", "library", {}),
     )
     entry_point, parameter, values = world.rng.choice(calls)
-    kind = Kind.MODULE if entry_point.startswith("cuModule") else Kind.LIBRARY
+    kind = Kind.MODULE if entry_point.startswith("cuModule") else Kind.CULIBRARY
     world.call(entry_point, **{parameter: world.needed(kind)}, **values)
 
 

@@ -122,7 +122,7 @@ def _load(call: Invocation, kind: Kind, data: bytes) -> int:
     except _NotLoaded as failed:
         return int(failed.args[0])
     role = next(role for role in call.entry_point.roles if role.verb is Verb.CREATES and role.kind is kind)
-    call.process.code[call.issue(role.parameter, kind)] = Code(code, kind is Kind.LIBRARY, program)
+    call.process.code[call.issue(role.parameter, kind)] = Code(code, kind is Kind.CULIBRARY, program)
     return status.SUCCESS
 
 
@@ -161,11 +161,11 @@ def cuModuleLoadFatBinary(call: Invocation) -> Steps[int]:
 
 
 def cuLibraryLoadData(call: Invocation) -> Steps[int]:
-    return (yield from _from_memory(call, Kind.LIBRARY, "code"))
+    return (yield from _from_memory(call, Kind.CULIBRARY, "code"))
 
 
 def cuLibraryLoadFromFile(call: Invocation) -> int:
-    return _from_file(call, Kind.LIBRARY, "fileName")
+    return _from_file(call, Kind.CULIBRARY, "fileName")
 
 
 def cuModuleUnload(call: Invocation) -> int:

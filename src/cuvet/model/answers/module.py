@@ -34,7 +34,7 @@ _MOST_THREADS = 1024
 def of_variable(model: ModelView, call: Call) -> tuple[int, ...]:
     """Which variables an image has is known of PTX only."""
     index = call.entry_point.index
-    kind, owner = (Kind.MODULE, "hmod") if "hmod" in index else (Kind.LIBRARY, "library")
+    kind, owner = (Kind.MODULE, "hmod") if "hmod" in index else (Kind.CULIBRARY, "library")
     found = model.object_of(call, index[owner], kind)
     code = code_of(found)
     if code is None or (call.name == "cuLibraryGetManaged" and b".managed" in loaded_from(found)):
@@ -45,7 +45,7 @@ def of_variable(model: ModelView, call: Call) -> tuple[int, ...]:
 
 @returned_by("cuLibraryGetUnifiedFunction")
 def of_unified_function(model: ModelView, call: Call) -> tuple[int, ...]:
-    text = loaded_from(model.object_of(call, call.entry_point.index["library"], Kind.LIBRARY))
+    text = loaded_from(model.object_of(call, call.entry_point.index["library"], Kind.CULIBRARY))
     return (SUCCESS, INVALID_VALUE) if not text or b".unified" in text else (INVALID_VALUE,)
 
 

@@ -121,7 +121,7 @@ def find_global(model: Model, call: Call, outcome: Outcome) -> None:
     address = output(call, outcome, "dptr")
     if not address or model.allocations.live_overlapping(address, 1):
         return
-    name, kind = ("hmod", Kind.MODULE) if "hmod" in call.entry_point.index else ("library", Kind.LIBRARY)
+    name, kind = ("hmod", Kind.MODULE) if "hmod" in call.entry_point.index else ("library", Kind.CULIBRARY)
     module = model.object_of(call, call.entry_point.index[name], kind)
     add(model, call, outcome, address, output(call, outcome, "bytes") or 0, "global", module, "dptr")
 

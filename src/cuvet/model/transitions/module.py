@@ -40,7 +40,7 @@ def compile_module(model: Model, call: Call, outcome: Outcome) -> None:
 @after_roles("cuLibraryGetKernel")
 def compile_library(model: Model, call: Call, outcome: Outcome) -> None:
     """A library is compiled when something of it is asked for."""
-    _compile(model, call, loaded_from(model.object_of(call, call.entry_point.index["library"], Kind.LIBRARY)))
+    _compile(model, call, loaded_from(model.object_of(call, call.entry_point.index["library"], Kind.CULIBRARY)))
 
 
 def _compile(model: Model, call: Call, text: bytes) -> None:

@@ -21,7 +21,7 @@ _EFFECTS = frozenset(
         Verb.LAUNCHES,
     }
 )
-_RUNTIME_OWN = frozenset({Kind.MODULE, Kind.LIBRARY})
+_RUNTIME_OWN = frozenset({Kind.MODULE, Kind.CULIBRARY})
 """What NVIDIA's runtime itself unloads while the process exits."""
 
 

@@ -5,7 +5,7 @@ from cuvet.model import Call, ModelView
 from cuvet.model.code import code_of
 from cuvet.rules.rule import CallRule, Violation
 
-_OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (Kind.LIBRARY, "library")}
+_OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (Kind.CULIBRARY, "library")}
 """What has the function, and the parameter that names it."""
 
 

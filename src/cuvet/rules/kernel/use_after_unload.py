@@ -18,7 +18,7 @@ class KernelUseAfterUnload(ParentGone):
     help = "keep the library loaded while its kernels are used"
     kind = Kind.KERNEL
     kinds = FUNCTIONS
-    roots = frozenset({Kind.LIBRARY})
+    roots = frozenset({Kind.CULIBRARY})
     outcomes = (CRASH,)
     evidence = """
     measured: cuKernelGetFunction: SIGSEGV in the driver (kernel_asked_after_unload)

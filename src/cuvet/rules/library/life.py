@@ -4,7 +4,7 @@ from cuvet.rules.lives import Life, Mistake, Spelled
 from cuvet.rules.rule import CRASH
 
 LIFE = Life(
-    kind=Kind.LIBRARY,
+    kind=Kind.CULIBRARY,
     name="library",
     make="cu.library()",
     use='cu.cuLibraryGetKernel({}, "trivial")',
