@@ -15,7 +15,7 @@ from msgspec import structs
 from cuvet.catalog import Kind
 from cuvet.source.calls import LOST, LOST_OF_SEVERAL, Meaning, meaning, symbols
 from cuvet.source.languages.cpp import Found, name_of
-from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Value, place_of
+from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Value, place_of
 from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.syntax.parsing import Source, text_of
 
@@ -158,7 +158,13 @@ def _first_givers(function: Function, source: Source) -> Iterator[tuple[str, int
     for place, uses in uses_of.items():
         first = uses[0] if uses else None
         api = _maker_of_ended(place, uses)
-        if not isinstance(first, Call) or first.launch or not api or meaning(first.name) is not None or first.receiver:
+        if (
+            not isinstance(first, Invoke)
+            or first.launch
+            or not api
+            or meaning(first.name) is not None
+            or first.receiver
+        ):
             continue
         at = next(at for at, value in enumerate(first.arguments) if _is(value, place))
         yield (
@@ -179,7 +185,7 @@ def _is_bare(operation: Assign, source: Source) -> bool:
 
 def _names(operation: Operation) -> set[str]:
     """Places that an operation uses, or whose address it takes."""
-    if isinstance(operation, Call):
+    if isinstance(operation, Invoke):
         return {place_of(value) for value in operation.arguments if isinstance(value, str | Address)}
     if isinstance(operation, Assign):
         value = {operation.value} if isinstance(operation.value, str) else set()
@@ -196,8 +202,8 @@ def _maker_of_ended(place: str, uses: list[Operation]) -> str:
     """What makes the kind of thing that CUDA ends there; empty if it is not ended, or was made by CUDA itself."""
     api = ""
     for use in uses:
-        known = meaning(use.name) if isinstance(use, Call) and not use.launch else None
-        if known is None or not isinstance(use, Call):
+        known = meaning(use.name) if isinstance(use, Invoke) and not use.launch else None
+        if known is None or not isinstance(use, Invoke):
             continue
         if any(at < len(use.arguments) and _is(use.arguments[at], place) for at, _ in known.made):
             return ""

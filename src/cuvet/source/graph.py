@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuvet.source.calls import symbols
-from cuvet.source.program import Block, Call, Condition, Edge, Operation
+from cuvet.source.program import Block, Condition, Edge, Invoke, Operation
 
 
 class Builder:
@@ -94,12 +94,12 @@ class Builder:
         if call is not None:
             call.checked = True
 
-    def _newest(self, before: int) -> Call | None:
+    def _newest(self, before: int) -> Invoke | None:
         if self.current < 0:
             return None
         for operation in reversed(self.blocks[self.current].operations):
             if (
-                isinstance(operation, Call)
+                isinstance(operation, Invoke)
                 and operation.result
                 and int(operation.result[1:]) > before
                 and operation.name in symbols()

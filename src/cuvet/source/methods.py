@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cuvet.source.calls import Meaning, meaning
-from cuvet.source.program import Address, Assign, Block, Call, Escape, Function, Operation, Return, Value, place_of
+from cuvet.source.program import Address, Assign, Block, Escape, Function, Invoke, Operation, Return, Value, place_of
 from cuvet.source.result import MemberDeed, Summary
 
 THIS = "this"
@@ -31,7 +31,7 @@ def plain(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def deeds(function: Function, summary_of: Callable[[Call], Summary | None]) -> Iterator[MemberDeed]:
+def deeds(function: Function, summary_of: Callable[[Invoke], Summary | None]) -> Iterator[MemberDeed]:
     """In the order of the text. A caller that goes on knows that the method did not throw."""
     operations = [(operation, block) for block in function.blocks for operation in block.operations]
     left = False
@@ -52,7 +52,7 @@ def _asks(function: Function, guard: tuple[int, int], member: str) -> bool:
     return condition is not None and condition.place == f"{THIS}.{member}" and condition.value == 0
 
 
-def _of(operation: Operation, summary_of: Callable[[Call], Summary | None]) -> Iterator[MemberDeed]:
+def _of(operation: Operation, summary_of: Callable[[Invoke], Summary | None]) -> Iterator[MemberDeed]:
     if isinstance(operation, Assign):
         member = _member(operation.place)
         if member is not None:
@@ -61,7 +61,7 @@ def _of(operation: Operation, summary_of: Callable[[Call], Summary | None]) -> I
         member = _member(operation.place)
         if member is not None and operation.written:
             yield MemberDeed(member, "changes")
-    elif isinstance(operation, Call) and not operation.launch:
+    elif isinstance(operation, Invoke) and not operation.launch:
         known = meaning(operation.name)
         if known is not None:
             yield from _of_cuda(operation, known)
@@ -69,7 +69,7 @@ def _of(operation: Operation, summary_of: Callable[[Call], Summary | None]) -> I
             yield from _of_other(operation, summary_of(operation))
 
 
-def _of_cuda(call: Call, known: Meaning) -> Iterator[MemberDeed]:
+def _of_cuda(call: Invoke, known: Meaning) -> Iterator[MemberDeed]:
     verbs = [(known.ended, "ends"), (known.made, "makes"), (known.named, "uses")]
     said: set[int] = set()
     for roles, verb in verbs:
@@ -84,7 +84,7 @@ def _of_cuda(call: Call, known: Meaning) -> Iterator[MemberDeed]:
             yield MemberDeed(member, "changes")
 
 
-def _of_other(call: Call, summary: Summary | None) -> Iterator[MemberDeed]:
+def _of_other(call: Invoke, summary: Summary | None) -> Iterator[MemberDeed]:
     """A function of the program: with ``this`` as its object, or with members as arguments. Others may know an object that is a member."""
     if _member(call.receiver) == EVERY:
         yield from summary.members if summary is not None else (MemberDeed(EVERY, "changes"),)
@@ -120,7 +120,7 @@ def shared_objects(function: Function) -> frozenset[str]:
     return frozenset(shared)
 
 
-def _argument(call: Call, at: int) -> Value:
+def _argument(call: Invoke, at: int) -> Value:
     return call.arguments[at] if at < len(call.arguments) else None
 
 

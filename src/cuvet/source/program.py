@@ -37,7 +37,7 @@ def place_of(value: Value) -> str:
     return value.place if isinstance(value, Address | Inside) else ""
 
 
-class Call(msgspec.Struct, tag="call", gc=False):
+class Invoke(msgspec.Struct, tag="call", gc=False):
     """A call of a function, or a kernel launch: then ``stream`` is its stream, and ``launch`` is True.
 
     ``result`` is the place that the returned value goes to, ``""`` if it is dropped. ``checked`` says that a macro or a function
@@ -85,7 +85,7 @@ class Return(msgspec.Struct, tag="return", gc=False):
     how: str = "return"
 
 
-Operation = Call | Assign | Escape | Return
+Operation = Invoke | Assign | Escape | Return
 
 
 class Condition(msgspec.Struct, frozen=True, tag="condition", gc=False):
@@ -151,6 +151,6 @@ class Function(msgspec.Struct):
         return (operation for block in self.blocks for operation in block.operations)
 
     @property
-    def calls(self) -> Iterator[Call]:
+    def calls(self) -> Iterator[Invoke]:
         """Also launches."""
-        return (operation for operation in self.operations if isinstance(operation, Call))
+        return (operation for operation in self.operations if isinstance(operation, Invoke))

@@ -9,7 +9,7 @@ from cuvet.source.calls import ASKING, meaning
 from cuvet.source.methods import called, deeds, of_class, plain
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.handles import root
-from cuvet.source.program import Address, Assign, Call, Escape, Function, Operation, Return, Value, place_of
+from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Return, Value, place_of
 from cuvet.source.result import Ending, Summaries, Summary
 
 _OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
@@ -50,7 +50,7 @@ def names_that_matter(summaries: Summaries) -> frozenset[bytes]:
     )
 
 
-def summary_of(call: Call, summaries: Summaries) -> Summary | None:
+def summary_of(call: Invoke, summaries: Summaries) -> Summary | None:
     """Of the function that is called. Arguments may be left out where only one function has the name; a class or a namespace that
     is named is one of this program, if that defines such a function."""
     scope, _, name = call.name.rpartition("::")
@@ -85,7 +85,11 @@ def _summary(function: Function, callees: Summaries) -> Summary:
     made: dict[str, str] = {}
     for block in function.blocks:
         for operation in block.operations:
-            if isinstance(operation, Call) and not operation.launch and (known := meaning(operation.name)) is not None:
+            if (
+                isinstance(operation, Invoke)
+                and not operation.launch
+                and (known := meaning(operation.name)) is not None
+            ):
                 for at, _ in known.ended:
                     value = operation.arguments[at] if at < len(operation.arguments) else None
                     position, through = _position(value, positions)
@@ -101,7 +105,7 @@ def _summary(function: Function, callees: Summaries) -> Summary:
                     always = value not in changed and not block.guards and operation.name not in ASKING
                     if isinstance(value, str) and value in positions and always:
                         summary.uses.setdefault(positions[value], (operation.name, at))
-            elif isinstance(operation, Call) and (callee := summary_of(operation, callees)) is not None:
+            elif isinstance(operation, Invoke) and (callee := summary_of(operation, callees)) is not None:
                 _through(operation, callee, function, positions, summary, made)
             elif isinstance(operation, Assign) and isinstance(operation.value, str) and operation.value in made:
                 _handed_on(operation.place, made.pop(operation.value), function, positions, summary, made)
@@ -118,7 +122,7 @@ def _changed(operation: Operation) -> Iterator[str]:
         yield operation.place
     elif isinstance(operation, Escape):
         yield operation.place if operation.written else ""
-    elif isinstance(operation, Call) and not operation.launch:
+    elif isinstance(operation, Invoke) and not operation.launch:
         known = meaning(operation.name)
         made = {at for at, _ in known.made} if known is not None else set()
         for at, value in enumerate(operation.arguments):
@@ -127,7 +131,7 @@ def _changed(operation: Operation) -> Iterator[str]:
 
 
 def _through(
-    call: Call,
+    call: Invoke,
     callee: Summary,
     function: Function,
     positions: dict[str, int],

@@ -13,7 +13,7 @@ from cuvet.source.languages.cpp_text import constant, function_declarator, liter
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import spans
-from cuvet.source.program import Address, Assign, Call, Inside, Return, Value
+from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Source, field_text, text_of, without_comments
 
 if TYPE_CHECKING:
@@ -228,14 +228,14 @@ class Expressions(Flow):
         arguments = node.child_by_field_name("arguments")
         if arguments is not None and self.hot(arguments):
             self._take_all(arguments.named_children)
-        return self._result(Call("new", (), node.start_byte, node.end_byte), dropped)
+        return self._result(Invoke("new", (), node.start_byte, node.end_byte), dropped)
 
     def _delete(self, node: Node, dropped: bool) -> Value:
         argument = node.named_children[-1]
         value = self.value(argument)
         if isinstance(value, str) and self.concerns(value):
             self.emit(
-                Call(
+                Invoke(
                     "delete",
                     (value,),
                     node.start_byte,
@@ -245,7 +245,7 @@ class Expressions(Flow):
             )
         return None
 
-    def _result(self, call: Call, dropped: bool) -> Value:
+    def _result(self, call: Invoke, dropped: bool) -> Value:
         if not dropped:
             call.result = self.temporary()
         self.emit(call)
@@ -272,7 +272,7 @@ class Expressions(Flow):
             return None
         before = self.temporaries
         values = tuple(self._argument(child) for child in given)
-        call = Call(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))
+        call = Invoke(name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(given))
         if known:
             return self._result(call, dropped)
         if self.looks_at_result(values, before):
@@ -323,12 +323,12 @@ class Expressions(Flow):
         stream: Value = self.value(configuration[3]) if len(configuration) > 3 else 0
         name, _ = self._callee(function)
         where = spans([*given, *configuration[3:4]])
-        self.emit(Call(name, values, node.start_byte, node.end_byte, spans=where, launch=True, stream=stream))
+        self.emit(Invoke(name, values, node.start_byte, node.end_byte, spans=where, launch=True, stream=stream))
         return None
 
     def view(self, kind: str, node: Node, given: Sequence[Value]) -> Value:
         """An object of a class that only refers to what it is made of."""
-        return self._result(Call(kind.split("<")[0], tuple(given), node.start_byte, node.end_byte), dropped=False)
+        return self._result(Invoke(kind.split("<")[0], tuple(given), node.start_byte, node.end_byte), dropped=False)
 
     def _take_all(self, given: list[Node]) -> None:
         """An object of a class is made of these values, and may keep them."""

@@ -11,7 +11,7 @@ from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, argume
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering
 from cuvet.source.languages.operations import spans
-from cuvet.source.program import Address, Call, Escape, Value
+from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Source, field_text, text_of
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Expressions(Lowering):
                 ordered[position], where[position] = value, (child.start_byte, child.end_byte)
         result = "" if node.parent is not None and node.parent.type == "expression_statement" else self.temporary()
         self.understood.add(result)
-        self.emit(Call(api, tuple(ordered), node.start_byte, node.end_byte, result=result, spans=tuple(where)))
+        self.emit(Invoke(api, tuple(ordered), node.start_byte, node.end_byte, result=result, spans=tuple(where)))
         for value in ordered:
             if isinstance(value, Address):
                 self.share(value.place, node.start_byte)
@@ -241,7 +241,7 @@ class Expressions(Lowering):
         if own or name in self.definition.functions:
             self._changes_others(node, object_too=not known)
         if known and not self.looks_at_result(values, before):
-            call = Call(
+            call = Invoke(
                 known, values, node.start_byte, node.end_byte, receiver=receiver or "this", spans=spans(given),
                 result=self.temporary(),
             )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cuvet.source.languages.flow import Act, Flow, Region
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import spans
-from cuvet.source.program import Assign, Call, Condition, Escape, Function, Inside, Return, Value
+from cuvet.source.program import Assign, Condition, Escape, Function, Inside, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Source, without_comments
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Lowering(Flow):
         for value in values:
             if isinstance(value, str) and value in self._lent:
                 self.escape(value, node.start_byte)
-        call = Call(
+        call = Invoke(
             name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(nodes), result=self.temporary()
         )
         self.emit(call)

@@ -11,7 +11,7 @@ from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering
 from cuvet.source.languages.operations import spans
 from cuvet.source.languages.python_names import Api, Shape, shape
-from cuvet.source.program import Address, Call, Escape, Value
+from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Source, field_text, text_of, without_comments
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class Expressions(Lowering):
         )
         result = "" if dropped else self.temporary()
         ordered = [arguments.get(position, (None, (node.start_byte, node.end_byte))) for position in range(form.count)]
-        call = Call(api.name, tuple(value for value, _ in ordered), node.start_byte, node.end_byte, result=result)
+        call = Invoke(api.name, tuple(value for value, _ in ordered), node.start_byte, node.end_byte, result=result)
         call.spans = tuple(span for _, span in ordered)
         call.checked = wrapped or api.style != "tuple"
         self.emit(call)
@@ -325,7 +325,7 @@ class Expressions(Lowering):
         last = name.rpartition(".")[2]
         if last == "free" and not given and receiver in self.freed_by_itself:
             self.emit(
-                Call("cuMemFree", (receiver,), node.start_byte, node.end_byte, checked=True, spans=spans([function]))
+                Invoke("cuMemFree", (receiver,), node.start_byte, node.end_byte, checked=True, spans=spans([function]))
             )
             return None
         self._changes_others(name, receiver, node)

@@ -13,11 +13,11 @@ from cuvet.source.program import (
     OF_BUILD,
     Address,
     Assign,
-    Call,
     Condition,
     Escape,
     Function,
     Inside,
+    Invoke,
     Operation,
     Return,
     place_of,
@@ -68,7 +68,7 @@ class Arms:
 
     @cached_property
     def _by_receiver(self) -> dict[str, frozenset[Arm]]:
-        return self._arms_with(lambda each: {each.receiver} if isinstance(each, Call) else set())
+        return self._arms_with(lambda each: {each.receiver} if isinstance(each, Invoke) else set())
 
     def _arms_with(self, names: Callable[[Operation], set[str]]) -> dict[str, frozenset[Arm]]:
         """Name to the arms with an operation that has it."""
@@ -149,7 +149,7 @@ def places(operation: Operation) -> set[str]:
     return set() if operation.launch else _of_call(operation)
 
 
-def _of_call(call: Call) -> set[str]:
+def _of_call(call: Invoke) -> set[str]:
     found = meaning(call.name)
     ended = {at for at, _ in found.ended} if found is not None else set()
     takes = found is None and takes_over(call.name)
@@ -162,7 +162,7 @@ def _of_call(call: Call) -> set[str]:
 
 def _named(operation: Operation) -> Iterator[str]:
     """All places that an operation names."""
-    if isinstance(operation, Call):
+    if isinstance(operation, Invoke):
         yield from (operation.result, operation.receiver, place_of(operation.stream))
         yield from map(place_of, operation.arguments)
     elif isinstance(operation, Assign):
@@ -172,5 +172,5 @@ def _named(operation: Operation) -> Iterator[str]:
 
 
 def _switches(operation: Operation) -> bool:
-    found = meaning(operation.name) if isinstance(operation, Call) else None
+    found = meaning(operation.name) if isinstance(operation, Invoke) else None
     return found is not None and found.switches

@@ -18,7 +18,7 @@ from cuvet.source.paths.judging import given_to_heap
 from cuvet.source.paths.releases import Releases
 from cuvet.source.paths.trace import Here, Key, Left, SourceCall
 from cuvet.source.paths.world import FAILED, World, told
-from cuvet.source.program import Address, Assign, Call, Escape, Function, Inside, Operation, Return, Value
+from cuvet.source.program import Address, Assign, Escape, Function, Inside, Invoke, Operation, Return, Value
 from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.summaries import summary_of
 
@@ -123,7 +123,7 @@ class Effects:
         if isinstance(value, str) and value in self._views:
             self.handles.escaped |= self._lent[value]
 
-    def _lost(self, place: str, old: int, by: Assign | Call, here: Here) -> None:
+    def _lost(self, place: str, old: int, by: Assign | Invoke, here: Here) -> None:
         """The place gets another value: what it held may have been its last."""
         if all(name == place for name in self.handles.holders(old)):
             self._leave(old, by, here, overwritten=True)
@@ -135,7 +135,7 @@ class Effects:
         for word in tuple(self.handles.words.values()):
             self._leave(word, operation, here, overwritten=False)
 
-    def _leave(self, word: int, end: Return | Assign | Call, here: Here, overwritten: bool) -> None:
+    def _leave(self, word: int, end: Return | Assign | Invoke, here: Here, overwritten: bool) -> None:
         key = self.world.made_by.get(word)
         if not self.world.judging or key is None or word in self.handles.escaped:
             return
@@ -149,14 +149,14 @@ class Effects:
 
     # Calls.
 
-    def _launch(self, operation: Call, here: Here) -> None:
+    def _launch(self, operation: Invoke, here: Here) -> None:
         launch = driver()["cuLaunchKernel"]
         given = {"f": SOME_FUNCTION, "hStream": self.handles.word(operation.stream)}
         words = tuple(given.get(parameter.name, 0) for parameter in launch.parameters)
         pointers = tuple(self.handles.word(value) for value in operation.arguments if isinstance(value, str | Inside))
         self.world.observe(told(launch, words, operation, here, pointers), Outcome(0))
 
-    def _cuda(self, operation: Call, found: Meaning, here: Here) -> None:
+    def _cuda(self, operation: Invoke, found: Meaning, here: Here) -> None:
         fails = here.key in self.failing
         if operation.result:
             self.handles.hold(operation.result, FAILED if fails else 0)
@@ -185,7 +185,7 @@ class Effects:
         for at, word in made.items():
             self._made(given[at] if at < len(given) else None, word, operation, here)
 
-    def _prepare(self, operation: Call, found: Meaning, fails: bool) -> None:
+    def _prepare(self, operation: Invoke, found: Meaning, fails: bool) -> None:
         """What the call ends is there; what it gets the address of is known to CUDA."""
         given = operation.arguments
         made = [at for at, _ in found.made]
@@ -199,7 +199,7 @@ class Effects:
             if isinstance(value, Address) and at not in made:
                 self.handles.give(value, written=not found.only_reads(at))
 
-    def _made(self, target: Value, word: int, operation: Call, here: Here) -> None:
+    def _made(self, target: Value, word: int, operation: Invoke, here: Here) -> None:
         """A new object is written to what ``target`` points to."""
         handles = self.handles
         self.world.made_by[word] = here.key
@@ -221,7 +221,7 @@ class Effects:
 
     # Functions that are not CUDA's.
 
-    def _summarised(self, operation: Call, summary: Summary, here: Here) -> None:
+    def _summarised(self, operation: Invoke, summary: Summary, here: Here) -> None:
         """A function of the same file."""
         self._object(operation, summary, here)
         for at, value in enumerate(operation.arguments):
@@ -245,7 +245,7 @@ class Effects:
         elif result:
             self.handles.hold(result, self.handles.fresh())
 
-    def _object(self, operation: Call, summary: Summary, here: Here) -> None:
+    def _object(self, operation: Invoke, summary: Summary, here: Here) -> None:
         """What a method does with the members of the object that it is called on. Of an object that others know nothing is told."""
         receiver, handles = operation.receiver, self.handles
         if "." not in operation.name and receiver in self._objects:  # a method that is not sure to be this one
@@ -271,13 +271,13 @@ class Effects:
             elif found is not None and (deed.verb == "ends" or (word is not None and self.world.is_dead(word))):
                 self._end_or_use(whole, found, deed.at, handles.word(place), here)
 
-    def _end_or_use(self, operation: Call, found: Meaning, at: int, word: int, here: Here) -> None:
+    def _end_or_use(self, operation: Invoke, found: Meaning, at: int, word: int, here: Here) -> None:
         for ended, role in found.ended:
             if ended == at:
                 self.world.adopt(role, word)
         self.world.observe(told(found.told, found.with_argument(at, word), operation, here), Outcome(0))
 
-    def _used_by(self, operation: Call, position: int, use: tuple[str, int], here: Here) -> None:
+    def _used_by(self, operation: Invoke, position: int, use: tuple[str, int], here: Here) -> None:
         """A function uses an argument, which matters if that has ended. The argument is marked where the entry point has its own."""
         api, at = use
         found = meaning(api)
@@ -286,7 +286,7 @@ class Effects:
             marked = operation.spans[position : position + 1] * len(found.taken)
             self._end_or_use(replace(operation, spans=marked), found, at, word, here)
 
-    def _ended_by(self, operation: Call, ending: Ending, value: Value, here: Here, sets: bool) -> None:
+    def _ended_by(self, operation: Invoke, ending: Ending, value: Value, here: Here, sets: bool) -> None:
         """``sets``: the function may put something else there."""
         found = meaning(ending.api)
         if ending.through:
@@ -302,7 +302,7 @@ class Effects:
         if sets or not ending.always:
             self.handles.give(place, written=True)
 
-    def _made_by(self, operation: Call, api: str, target: Value, here: Here) -> None:
+    def _made_by(self, operation: Invoke, api: str, target: Value, here: Here) -> None:
         found = meaning(api)
         if found is None:
             return
@@ -313,7 +313,7 @@ class Effects:
         self.world.observe(call, Outcome(0, outputs))
         self._made(target, word, operation, here)
 
-    def _other(self, operation: Call, here: Here) -> None:
+    def _other(self, operation: Invoke, here: Here) -> None:
         """It may change variables whose address it gets, or which it takes by reference; its name tells whether it keeps a handle."""
         handles = self.handles
         if operation.name in HEAP | UNMAPS and operation.arguments:
@@ -356,7 +356,7 @@ class Effects:
         word = self.handles.words.get(place)
         return word is not None and self.world.is_dead(word)
 
-    def _heap(self, operation: Call, here: Here) -> None:
+    def _heap(self, operation: Invoke, here: Here) -> None:
         """free or delete; or munmap, which matters for registered memory alone."""
         word = self.handles.known(operation.arguments[0]) or 0
         memory = self.world.memory_at(word)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from cuvet.source.calls import meaning
 from cuvet.source.paths.trace import Guards
-from cuvet.source.program import Call, Function
+from cuvet.source.program import Function, Invoke
 
 
 class Releases:
@@ -21,7 +21,7 @@ class Releases:
         found: dict[str, list[tuple[Guards, int]]] = {}
         for block in self._function.blocks:
             for operation in block.operations:
-                if isinstance(operation, Call) and not operation.launch:
+                if isinstance(operation, Invoke) and not operation.launch:
                     for place in _ended(operation):
                         found.setdefault(place, []).append((block.guards, operation.start))
         return found
@@ -36,7 +36,7 @@ class Releases:
         return any(not guards and start > after for guards, start in self._by_place.get(place, ()))
 
 
-def _ended(call: Call) -> Iterator[str]:
+def _ended(call: Invoke) -> Iterator[str]:
     """The places whose contents a call ends."""
     found = meaning(call.name)
     for at, _ in found.ended if found is not None else ():

@@ -17,7 +17,7 @@ from cuvet.source.paths.judging import SOME_DEVICE
 from cuvet.source.paths.leaks import also, message, rule_broken
 from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall
 from cuvet.source.paths.walk import Path, Taken
-from cuvet.source.program import Call, Function, Return
+from cuvet.source.program import Function, Invoke, Return
 from cuvet.source.sites import finding, frame
 from cuvet.source.syntax.parsing import Source
 
@@ -43,7 +43,7 @@ class Reporter:
     def frame(self, start: int, end: int) -> Frame:
         return frame(self.source, start, end, self.source.function_name(self.function.owner, self.function.name))
 
-    def site(self, call: Call, start: int | None = None, end: int | None = None) -> Site:
+    def site(self, call: Invoke, start: int | None = None, end: int | None = None) -> Site:
         at = self.frame(call.start if start is None else start, call.end if end is None else end)
         return Site(api=call.name, call=self.source.line(call.start), process=0, thread=0, time_ns=0, frames=(at,))
 
@@ -108,7 +108,7 @@ class Reporter:
                 if (taken.block, taken.arm) in needed or forced or (taken.free and passes_by(path, taken, place)):
                     yield taken.step, self._decision(taken)
 
-    def plain(self, rule: type[Rule], call: Call, message: str) -> Finding:
+    def plain(self, rule: type[Rule], call: Invoke, message: str) -> Finding:
         """A finding about one call, of no object."""
         return finding(rule, message, self.site(call))
 

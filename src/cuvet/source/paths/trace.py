@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuvet.model import Call as ModelCall
-from cuvet.model import Object
+from cuvet.model import Call, Object
 from cuvet.rules.rule import Violation
-from cuvet.source.program import Assign, Call, Return
+from cuvet.source.program import Assign, Invoke, Return
 
 Key = tuple[int, int, int]
 """An operation on a path: block, index in the block, how often the block was passed before."""
@@ -25,10 +24,10 @@ class Here:
 
 
 @dataclass(slots=True, eq=False)
-class SourceCall(ModelCall):
+class SourceCall(Call):
     """A call on a path. ``written`` is what stands in the source."""
 
-    written: Call | None = None
+    written: Invoke | None = None
     guards: Guards = ()
     step: int = 0
     again: bool = False
@@ -51,7 +50,7 @@ class Left:
     object: Object
     by: SourceCall
     place: str
-    end: Return | Assign | Call
+    end: Return | Assign | Invoke
     guards: Guards
     step: int
     overwritten: bool

@@ -8,14 +8,13 @@ from functools import cache
 from cuvet.catalog import EntryPoint, Kind, Role, Verb, driver
 from cuvet.catalog.kinds import ALLOCATIONS, FUNCTIONS
 from cuvet.catalog.results import UNKNOWN
-from cuvet.model import Call as ModelCall
-from cuvet.model import Model, Object, Outcome
+from cuvet.model import Call, Model, Object, Outcome
 from cuvet.model.objects import CLASSES, Allocation, HostMemory
 from cuvet.rules.rule import Violation
 from cuvet.source.paths.handles import FIRST, SIZE, Handles
 from cuvet.source.paths.judging import SOME_DEVICE, is_refused, judge
 from cuvet.source.paths.trace import Broken, Here, Key, SourceCall
-from cuvet.source.program import Call, Value
+from cuvet.source.program import Invoke, Value
 
 _USES = frozenset({Verb.USES, Verb.READS, Verb.WRITES, Verb.ON, Verb.WAITS, Verb.BLOCKS, Verb.QUERIES})
 FAILED = UNKNOWN
@@ -110,8 +109,8 @@ class World:
         self.changes += 1
         retain, current = driver()["cuDevicePrimaryCtxRetain"], driver()["cuCtxSetCurrent"]
         handle = (1 << 40) + (device << 8)
-        self.model.observe(ModelCall(retain, (1, device)), Outcome(0, {0: handle}))
-        self.model.observe(ModelCall(current, (handle,)), Outcome(0))
+        self.model.observe(Call(retain, (1, device)), Outcome(0, {0: handle}))
+        self.model.observe(Call(current, (handle,)), Outcome(0))
 
 
 @cache
@@ -123,7 +122,7 @@ def _only_uses(entry_point: EntryPoint) -> bool:
 
 
 def told(
-    entry_point: EntryPoint, words: tuple[int, ...], written: Call, here: Here, pointers: tuple[int, ...] = ()
+    entry_point: EntryPoint, words: tuple[int, ...], written: Invoke, here: Here, pointers: tuple[int, ...] = ()
 ) -> SourceCall:
     """The call that is written there, as the model is told it."""
     return SourceCall(

@@ -14,11 +14,11 @@ from cuvet.source.program import (
     Address,
     Assign,
     Block,
-    Call,
     Condition,
     Escape,
     Function,
     Inside,
+    Invoke,
     Operation,
     Return,
     place_of,
@@ -117,8 +117,8 @@ def _calls(function: Function, block: Block, source: Source) -> Iterator[Effect]
     if any(each is not None and source.text[each.start : each.start + 4] == b"case" for each in conditions):
         return
     for operation in block.operations:
-        found = meaning(operation.name) if isinstance(operation, Call) else None
-        if isinstance(operation, Call) and found is not None and not _HARMLESS.fullmatch(operation.name):
+        found = meaning(operation.name) if isinstance(operation, Invoke) else None
+        if isinstance(operation, Invoke) and found is not None and not _HARMLESS.fullmatch(operation.name):
             kind = found.ended[0][1].kind.noun if found.ended else ""
             yield _effect(function, (function.owner, ""), "calls", operation, source, kind=kind, api=operation.name)
 
@@ -159,7 +159,7 @@ def _deeds(operation: Operation, source: Source, summaries: Summaries, results: 
         yield from _of_call(operation, source, summaries, results)
 
 
-def _of_call(call: Call, source: Source, summaries: Summaries, results: dict[str, str]) -> Iterator[_Deed]:
+def _of_call(call: Invoke, source: Source, summaries: Summaries, results: dict[str, str]) -> Iterator[_Deed]:
     found = meaning(call.name)
     if call.name in HEAP and call.arguments and isinstance(call.arguments[0], str):
         yield _Deed(call.arguments[0], "ends", "heap", call.name)
@@ -176,7 +176,7 @@ def _of_call(call: Call, source: Source, summaries: Summaries, results: dict[str
                 yield _Deed(place, "gives", api=call.name)
 
 
-def _of_cuda(call: Call, found: Meaning, source: Source) -> Iterator[_Deed]:
+def _of_cuda(call: Invoke, found: Meaning, source: Source) -> Iterator[_Deed]:
     for at, role in found.made:
         if at < len(call.arguments) and role.kind in LOST_OF_SEVERAL:
             value = call.arguments[at]
@@ -193,7 +193,7 @@ def _of_cuda(call: Call, found: Meaning, source: Source) -> Iterator[_Deed]:
                 yield _Deed(ended, "ends", role.kind.noun, call.name)
 
 
-def _of_summary(call: Call, summary: Summary) -> Iterator[_Deed]:
+def _of_summary(call: Invoke, summary: Summary) -> Iterator[_Deed]:
     for deed in summary.members:
         if deed.verb == "ends" and deed.member:
             yield _Deed(f"{call.receiver}.{deed.member}", "ends", _kind(deed.api, made=False), deed.api)

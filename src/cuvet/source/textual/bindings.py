@@ -15,7 +15,7 @@ from cuvet.source.languages.python import PythonDefinition
 from cuvet.source.languages.python_names import Names
 from cuvet.source.ownership import only_ends
 from cuvet.source.paths.reporting import Reporter
-from cuvet.source.program import Call, Function
+from cuvet.source.program import Function, Invoke
 from cuvet.source.syntax.parsing import Source
 from cuvet.source.textual.processes import forked
 from cuvet.source.textual.spellings import nearest, nearest_type
@@ -37,7 +37,7 @@ def binding_findings(found: Found, lowered: Sequence[Function], source: Source) 
     for at, name in _unknown(source):
         what, rule = ("type", SourceUnknownType) if nearest_type(name) else ("function", SourceUnknownEntryPoint)
         message = f"CUDA has no such {what}; there is {nearest_type(name) or nearest(name)}"
-        yield whole.plain(rule, Call(name, (), at, at + len(name)), message)
+        yield whole.plain(rule, Invoke(name, (), at, at + len(name)), message)
 
 
 def _dropped(function: Function, reporter: Reporter) -> Iterator[Finding]:
@@ -53,14 +53,14 @@ def _dropped(function: Function, reporter: Reporter) -> Iterator[Finding]:
         yield reporter.plain(SourceStatusDropped, first, f"{counted} is thrown away")
 
 
-def _matters(call: Call, function: Function) -> bool:
+def _matters(call: Invoke, function: Function) -> bool:
     found = meaning(call.name)
     if found is None or not returns_status(call.name) or "GetError" in call.name:
         return False
     return not (found.ended and only_ends(function.name))
 
 
-def _makes(call: Call) -> bool:
+def _makes(call: Invoke) -> bool:
     found = meaning(call.name)
     return found is not None and bool(found.made)
 

@@ -11,7 +11,7 @@ from cuvet.rules.source.reset_in_library import SourceResetInLibrary
 from cuvet.source.calls import meaning
 from cuvet.source.ownership import FIXTURE
 from cuvet.source.paths.reporting import Reporter
-from cuvet.source.program import Call, Function
+from cuvet.source.program import Function, Invoke
 from cuvet.source.syntax.parsing import Source
 
 _TEST = re.compile(r"(?i)test|fixture|bench|example|sample|app|main")
@@ -44,14 +44,14 @@ def resets(function: Function, reporter: Reporter) -> Iterator[Finding]:
         )
 
 
-def _resets(function: Function) -> Iterator[Call]:
+def _resets(function: Function) -> Iterator[Invoke]:
     for call in function.calls:
         found = meaning(call.name)
         if found is not None and any(role.verb is Verb.RESETS for role in found.entry_point.roles):
             yield call
 
 
-def _is_of_class(function: Function, reset: Call, source: Source) -> bool:
+def _is_of_class(function: Function, reset: Invoke, source: Source) -> bool:
     """Whether the function's class is likely to be used by others: it is not the program itself, nor a test. In C# all functions belong
     to classes: only what ends an object tells."""
     if function.name in FIXTURE or _NAMED_SO.fullmatch(function.name) or _is_program(source):
@@ -61,7 +61,7 @@ def _is_of_class(function: Function, reset: Call, source: Source) -> bool:
     return source.is_cpp or function.name in ("__del__", "Dispose", "__exit__", "close")
 
 
-def _is_exported(function: Function, reset: Call, source: Source) -> bool:
+def _is_exported(function: Function, reset: Invoke, source: Source) -> bool:
     """Whether a function of no class is certain to run in programs of others, which go on after the reset."""
     if not source.is_cpp or "reset" in function.name.lower() or _is_program(source):
         return False
