@@ -79,46 +79,46 @@ class CallSite(NamedTuple):
 
 
 class Metadata:
-    """The tables and heaps that begin at a place in a file."""
+    """The tables and heaps that begin at a position in a file."""
 
     def __init__(self, data: bytes, start: int) -> None:
         self.data = data
         if data[start : start + 4] != b"BSJB":
             raise BadAssembly("no metadata")
         (version,) = unpack("<I", data, start + 12)
-        place = start + 16 + version
-        (count,) = unpack("<H", data, place + 2)
-        place += 4
+        position = start + 16 + version
+        (count,) = unpack("<H", data, position + 2)
+        position += 4
         self._heaps: dict[str, tuple[int, int]] = {}
         for _ in range(min(count, 16)):
-            offset, size = unpack("<II", data, place)
-            end = data.find(b"\0", place + 8, place + 8 + 32)
+            offset, size = unpack("<II", data, position)
+            end = data.find(b"\0", position + 8, position + 8 + 32)
             if end < 0:
                 raise BadAssembly("a heap without a name")
-            self._heaps[data[place + 8 : end].decode("ascii", "replace")] = (start + offset, size)
-            place = place + 8 + ((end - place - 8) // 4 + 1) * 4
+            self._heaps[data[position + 8 : end].decode("ascii", "replace")] = (start + offset, size)
+            position = position + 8 + ((end - position - 8) // 4 + 1) * 4
         self._read_tables()
 
     def _read_tables(self) -> None:
-        place = self._heaps.get("#~", (-1, 0))[0]
-        if place < 0:
+        position = self._heaps.get("#~", (-1, 0))[0]
+        if position < 0:
             raise BadAssembly("no tables")
-        (large,) = unpack("<B", self.data, place + 6)
-        (present,) = unpack("<Q", self.data, place + 8)
-        place += 24
+        (large,) = unpack("<B", self.data, position + 6)
+        (present,) = unpack("<Q", self.data, position + 8)
+        position += 24
         numbers = [number for number in range(64) if present >> number & 1]
         self._rows = dict.fromkeys(range(64), 0)
         for number in numbers:
-            (self._rows[number],) = unpack("<I", self.data, place)
-            place += 4
+            (self._rows[number],) = unpack("<I", self.data, position)
+            position += 4
         self._heap_bytes = {"s": 4 if large & 1 else 2, "g": 4 if large & 2 else 2, "b": 4 if large & 4 else 2}
         self._places: dict[int, tuple[int, struct.Struct]] = {}
         for number in numbers:
             if number >= len(_TABLES):
                 return
             row = struct.Struct("<" + "".join(self._column(column) for column in _TABLES[number].split()))
-            self._places[number] = (place, row)
-            place += row.size * self._rows[number]
+            self._places[number] = (position, row)
+            position += row.size * self._rows[number]
 
     def _column(self, column: str) -> str:
         if column in self._heap_bytes:
@@ -133,17 +133,17 @@ class Metadata:
 
     def rows(self, table: int) -> list[tuple[int, ...]]:
         """All rows of a table; the first has the number 1."""
-        place, row = self._places.get(table, (0, struct.Struct("")))
+        position, row = self._places.get(table, (0, struct.Struct("")))
         size = row.size * self.count(table)
-        if place + size > len(self.data):
+        if position + size > len(self.data):
             raise BadAssembly("a table that goes past the end of the file")
-        return list(row.iter_unpack(self.data[place : place + size])) if size else []
+        return list(row.iter_unpack(self.data[position : position + size])) if size else []
 
     def row(self, table: int, number: int) -> tuple[int, ...]:
-        place, row = self._places.get(table, (0, struct.Struct("")))
+        position, row = self._places.get(table, (0, struct.Struct("")))
         if not 1 <= number <= self.count(table):
             raise BadAssembly("a row that is not there")
-        return unpack(row, self.data, place + row.size * (number - 1))
+        return unpack(row, self.data, position + row.size * (number - 1))
 
     def string(self, index: int) -> str:
         start, size = self._heaps.get("#Strings", (0, 0))
@@ -204,8 +204,8 @@ class Assembly:
         sections, optional_bytes = unpack("<H", data, header + 6)[0], unpack("<H", data, header + 20)[0]
         optional = header + 24
         directories = optional + (112 if unpack("<H", data, optional)[0] == 0x20B else 96)
-        place = optional + optional_bytes
-        self._sections = [unpack("<IIII", data, place + 40 * n + 8) for n in range(min(sections, 96))]
+        position = optional + optional_bytes
+        self._sections = [unpack("<IIII", data, position + 40 * n + 8) for n in range(min(sections, 96))]
         cli = self._offset(unpack("<I", data, directories + 14 * 8)[0])
         self.metadata = Metadata(data, self._offset(unpack("<I", data, cli + 8)[0]))
 

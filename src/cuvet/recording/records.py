@@ -144,9 +144,9 @@ def decode(record: bytes) -> CallRecord:
         layout.CALL_FIXED.unpack_from(record)
     )
     arguments, objects, outputs, pointers, input_bytes = counts
-    place = layout.CALL_FIXED.size
-    args = struct.unpack_from(f"<{arguments}Q", record, place)
-    place += 8 * arguments
+    position = layout.CALL_FIXED.size
+    args = struct.unpack_from(f"<{arguments}Q", record, position)
+    position += 8 * arguments
     seen = tuple(
         SeenObject(
             parameter,
@@ -158,17 +158,17 @@ def decode(record: bytes) -> CallRecord:
             of,
         )
         for parameter, kind, state, generation, handle, of in layout.CALL_OBJECT.iter_unpack(
-            record[place : place + 24 * objects]
+            record[position : position + 24 * objects]
         )
     )
-    place += 24 * objects
-    written = _outputs(record[place : place + 16 * outputs])
-    place += 16 * outputs
-    named = struct.unpack_from(f"<{pointers}Q", record, place)
-    place += 8 * pointers
+    position += 24 * objects
+    written = _outputs(record[position : position + 16 * outputs])
+    position += 16 * outputs
+    named = struct.unpack_from(f"<{pointers}Q", record, position)
+    position += 8 * pointers
     return CallRecord(
         flags, entry_point, None if status == layout.PENDING else status, entered, returned, thread, stack, number, context,
-        args, seen, written, named, _inputs(record[place : place + input_bytes]) if input_bytes else {},
+        args, seen, written, named, _inputs(record[position : position + input_bytes]) if input_bytes else {},
     )  # fmt: skip
 
 
@@ -179,14 +179,14 @@ def _outputs(data: bytes) -> tuple[Output, ...]:
 
 def _inputs(data: bytes) -> dict[int, bytes]:
     inputs: dict[int, bytes] = {}
-    place = 0
-    while place + layout.CALL_INPUT.size <= len(data):
-        parameter, _, length = layout.CALL_INPUT.unpack_from(data, place)
-        place += layout.CALL_INPUT.size
-        if place + length > len(data):
+    position = 0
+    while position + layout.CALL_INPUT.size <= len(data):
+        parameter, _, length = layout.CALL_INPUT.unpack_from(data, position)
+        position += layout.CALL_INPUT.size
+        if position + length > len(data):
             break
-        inputs.setdefault(parameter, data[place : place + length])
-        place += (length + 7) & ~7
+        inputs.setdefault(parameter, data[position : position + length])
+        position += (length + 7) & ~7
     return inputs
 
 

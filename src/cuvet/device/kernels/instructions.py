@@ -221,19 +221,19 @@ def _load(thread: Thread, instruction: Instruction) -> None:
     if len(instruction.operands) < 2:
         raise Ended
     target, space = instruction.operands[0], _space(instruction)
-    (size, count), place = _width(instruction), thread.address(instruction.operands[1])
+    (size, count), address = _width(instruction), thread.address(instruction.operands[1])
     targets = target if isinstance(target, tuple) else (target,)
     thread.assign(target, None)
-    if isinstance(place, Pointer) and space in ("", "local", "param") and len(targets) == count:
+    if isinstance(address, Pointer) and space in ("", "local", "param") and len(targets) == count:
         kind = _type(instruction)
         for position, each in enumerate(targets):
-            value = place.block.load(place.offset + position * size, size)
+            value = address.block.load(address.offset + position * size, size)
             if isinstance(each, str):
                 thread.assign(each, _extended(kind, value))
-    elif isinstance(place, int) and space in ("", "global"):
+    elif isinstance(address, int) and space in ("", "global"):
         needed = thread.frame.function.needed
         if "volatile" in instruction.parts or any(isinstance(each, str) and each in needed for each in targets):
-            thread.touch(place, size * count)
+            thread.touch(address, size * count)
 
 
 def _extended(kind: Type, value: Value) -> Value:
@@ -245,15 +245,15 @@ def _store(thread: Thread, instruction: Instruction) -> None:
     if len(instruction.operands) < 2:
         raise Ended
     source, space = instruction.operands[1], _space(instruction)
-    (size, count), place = _width(instruction), thread.address(instruction.operands[0])
+    (size, count), address = _width(instruction), thread.address(instruction.operands[0])
     sources = source if isinstance(source, tuple) else (source,)
-    if isinstance(place, Pointer) and space in ("", "local", "param"):
+    if isinstance(address, Pointer) and space in ("", "local", "param"):
         for position in range(count):
             value = thread.value(sources[position]) if len(sources) == count else None
-            place.block.store(place.offset + position * size, size, value)
-    elif isinstance(place, int) and space in ("", "global"):
-        thread.touch(place, size * count)
-    elif place is None and space in ("", "local", "param"):
+            address.block.store(address.offset + position * size, size, value)
+    elif isinstance(address, int) and space in ("", "global"):
+        thread.touch(address, size * count)
+    elif address is None and space in ("", "local", "param"):
         thread.forget_local()
 
 
@@ -264,11 +264,11 @@ def _atomic(thread: Thread, instruction: Instruction) -> None:
         raise Ended
     if not reduction:
         thread.assign(instruction.operands[0], None)
-    place = thread.address(instruction.operands[not reduction])
+    address = thread.address(instruction.operands[not reduction])
     size, count = _width(instruction)
-    if isinstance(place, int) and _space(instruction) in ("", "global"):
-        thread.touch(place, size * count)
-    elif place is None or isinstance(place, Pointer):
+    if isinstance(address, int) and _space(instruction) in ("", "global"):
+        thread.touch(address, size * count)
+    elif address is None or isinstance(address, Pointer):
         thread.forget_local()
 
 
