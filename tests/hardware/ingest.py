@@ -33,15 +33,16 @@ def name_of(row: dict[str, str], prefix: str) -> str:
 
 
 def take_facts(file: Path) -> None:
-    lines = file.read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     target = FOLDER / name_of(rows[0], "images-" if rows[0].get("image") else "")
     if target.exists():
         raise SystemExit(f"{target} exists")
     known = facts()
-    target.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    rows = [{**row, "program": None} if row["id"] in known else row for row in rows]
+    target.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     facts.cache_clear()
-    new = {row["id"]: [fact for fact in facts()[row["id"]] if fact.date == row["date"]][-1] for row in rows}
+    where = rows[0]["gpu"], rows[0]["date"]
+    new = {row["id"]: next(fact for fact in facts()[row["id"]] if (fact.gpu, fact.date) == where) for row in rows}
     verdicts = Counter(_verdict(known.get(name, ()), fact) for name, fact in new.items())
     print(f"{target.name}: {dict(verdicts)}")
     for name, fact in new.items():

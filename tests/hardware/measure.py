@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.corpus.facts import FACTS, PRELUDE, Fact, calls_printed, compile_programs, facts, source  # noqa: E402
+from tests.corpus.facts import FACTS, Fact, calls_printed, compile_programs, facts, source  # noqa: E402
 
 TIMEOUT_S = 10
 STOPPED = 9
@@ -40,21 +40,9 @@ def programs(text: str) -> list[Fact]:
 
 
 def measured_before() -> list[Fact]:
-    """The programs of all facts files, each once; but those of several files, which are not kept."""
+    """The programs of all facts files, each once; but those with a ``main`` of their own, of which no row tells how they were built."""
     found = {fact.id: fact for file in sorted(FACTS.parent.glob("*.jsonl")) for fact in facts(file)}
-    return [fact for fact in found.values() if '#include "' not in fact.program]
-
-
-def compiled(chosen: list[Fact]) -> dict[str, Path]:
-    """The executable of each program: one for all that are a function's body, one for each that has its own ``main``."""
-    options = ["-std=c++17", "-arch=native", "-w", "-lcuda"]
-    whole = [program for program in chosen if "int main(" in program.program]
-    bodies = [program for program in chosen if program not in whole]
-    binary = compile_programs("nvcc", source(bodies), options)
-    return {
-        **{program.id: binary for program in bodies},
-        **{program.id: compile_programs("nvcc", PRELUDE + program.program, options) for program in whole},
-    }
+    return [fact for fact in found.values() if "int main(" not in fact.program]
 
 
 def toolkit() -> str:
@@ -100,9 +88,10 @@ def main() -> int:
     known = measured_before() if args.again else programs((HERE / "programs.txt").read_text())
     start = next((i for i, program in enumerate(known) if program.id == args.first), 0)
     chosen = [program for program in known[start:] if program.devices <= len(gpus)]
-    binaries, release = compiled(chosen), toolkit()
+    binary = compile_programs("nvcc", source(chosen), ["-std=c++17", "-arch=native", "-w", "-lcuda"])
+    release = toolkit()
     with ThreadPoolExecutor(8) as pool, args.output.open("x") as out:
-        results = pool.map(lambda program: measure(binaries[program.id], program.id, args.repeats), chosen)
+        results = pool.map(lambda program: measure(binary, program.id, args.repeats), chosen)
         for program, result in zip(chosen, results, strict=True):
             where = {"id": program.id, "gpu": gpu, "devices": program.devices, "driver": driver, "toolkit": release}
             text = None if args.again else program.program

@@ -23,13 +23,15 @@ class Called(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """A row. ``varied``: other outcomes of repeated runs, as ((statuses, signal), times)."""
+    """A row. ``program``: None where the same program was measured again, or the row is about an image. ``varied``: other outcomes of
+    repeated runs, as ((statuses, signal), times)."""
 
     id: str
     gpu: str
     driver: str
     toolkit: str
     date: str = ""
+    program: str | None = None
     calls: tuple[Called, ...] = ()
     signal: int | None = None
     varied: tuple[tuple[tuple[tuple[int, ...], int | None], int], ...] = ()
@@ -51,11 +53,12 @@ class Machine(msgspec.Struct, frozen=True):
 
 @cache
 def facts() -> dict[str, tuple[Fact, ...]]:
-    """The rows of each id, in the order in which they were measured; those without a date come first."""
+    """The rows of each id, in the order in which they were measured: those without a date come first, on one day the first with its
+    program."""
     decoder = msgspec.json.Decoder(Fact)
     rows = [decoder.decode(line) for file in sorted(FOLDER.glob("*.jsonl")) for line in file.read_bytes().splitlines()]
     found: dict[str, list[Fact]] = {}
-    for row in sorted(rows, key=lambda row: row.date):
+    for row in sorted(rows, key=lambda row: (row.date, row.program is None)):
         found.setdefault(row.id, []).append(row)
     return {name: tuple(same) for name, same in found.items()}
 
@@ -78,8 +81,8 @@ def told(measured: Sequence[tuple[Fact, ...]]) -> str:
         there = [row for rows in measured for row in rows if row.gpu == gpu]
         alike = {rows[0].id for rows in measured if _agrees(rows, gpu)}
         for words, found in (
-            ("also", [row for row in there if row.id in alike]),
-            ("but not so on", [row for row in there if row.id not in alike]),
+            ("also on", [row for row in there if row.id in alike]),
+            ("with another outcome on", [row for row in there if row.id not in alike]),
         ):
             parts += [f"{words} {_where(found, [row.id for row in found])}"] if found else []
     return "; ".join(parts)
