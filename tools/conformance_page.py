@@ -149,13 +149,14 @@ def _unseen(files: list[Path], summaries: dict[str, Summary]) -> str:
     for file in files:
         header, total = read(file)[0], summaries[file.name]
         wrong = _number(len(total.disagreements))
-        rows.append((file.name, header.driver_release, header.date, *_figures(total.all), wrong))
+        gpus = " and ".join(dict.fromkeys(header.gpus))
+        rows.append((file.name, gpus, header.driver_release, header.date, *_figures(total.all), wrong))
         low += [
             f"{kind.noun} in {file.name}: {count.agreement:.1%} of {_number(count.calls)} calls"
             for kind, count in sorted(total.kinds.items())
             if count.agreement < LEAST_AGREEMENT_OF_A_KIND
         ]
-    heads = ("recording", "driver", "date", "programs", "calls", "agreement", "undefined", "several", "wrong")
+    heads = ("recording", "GPU", "driver", "date", "programs", "calls", "agreement", "undefined", "several", "wrong")
     below = f"\nKinds of object under {LEAST_AGREEMENT_OF_A_KIND:.1%}: {'; '.join(low) or 'none'}.\n"
     return "\n".join([UNSEEN, *_table(heads, rows), below])
 
