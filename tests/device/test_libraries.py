@@ -123,12 +123,33 @@ def test_cudnn_answers_as_it_was_measured(program: Program) -> None:
     assert program("cudnnSetStream", handle, 0) == 0
 
 
+@pytest.mark.parametrize(
+    ("library", "statuses"), [("cublasLt", [0, 0]), ("cusparse", [0, 3]), ("cusolverDn", [0, 1]), ("cublas", [0, 1])]
+)
+def test_a_handle_destroyed_twice_is_refused_as_measured_or_else_with_an_error(
+    program: Program, library: str, statuses: list[int]
+) -> None:
+    """Facts cublaslt_destroy_twice and cusparse_destroy_twice; the others die."""
+    handle = program.made(f"{library}Create")
+    assert [program(f"{library}Destroy", handle) for _ in range(2)] == statuses
+
+
+def test_a_handle_whose_stream_was_destroyed_computes_nothing(program: Program) -> None:
+    """Fact cublas_stream_destroyed."""
+    handle = program.made("cublasCreate")
+    assert program.driver("cuStreamCreate", 128, 0) == 0
+    stream = word(128)
+    assert program("cublasSetStream", handle, stream) == 0
+    assert program.driver("cuStreamDestroy", stream) == 0
+    assert program("cublasSscal", handle, 16, 192, 256, 1) == 13
+
+
 def test_a_handle_destroyed_twice_aborts_where_crashes_are_wanted(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fact cudnn_destroy_twice."""
     handle = program.made("cudnnCreate")
-    assert [program("cudnnDestroy", handle), program("cudnnDestroy", handle)] == [0, 0]
+    assert [program("cudnnDestroy", handle), program("cudnnDestroy", handle)] == [0, 1001]
     monkeypatch.setenv("CUVET_EMULATE_CRASHES", "1")
     other = program.made("cudnnCreate")
     assert program("cudnnDestroy", other) == 0
