@@ -70,7 +70,7 @@ def cudaGetDeviceCount(call: RuntimeCall) -> Steps[int]:
 
 def _look_up(call: RuntimeCall, ordinal: int) -> Steps[int]:
     """Status: whether there is such a device. If not, it is the driver's, so that the refusal is in the recording. (NVIDIA's
-    runtime refuses by itself, measured on an H100 with CUDA 13.0: on a GPU it is not there.)"""
+    runtime refuses by itself: runtime_refuses_by_itself. On a GPU it is not there.)"""
     if 0 <= ordinal < _count(call):
         return 0
     status, _ = yield from call.ask("cuDeviceGet", ordinal & 0xFFFFFFFF)

@@ -12,6 +12,7 @@ from cuvet.rules.rule import ABORT, CRASH, Violation
 _ABORTING = "cublasDestroy cudnnDestroy cudnnDestroyTensorDescriptor curandDestroyGenerator cusparseDestroyMatDescr"
 _OUTCOMES = {
     **dict.fromkeys(_ABORTING.split(), (ABORT,)),
+    "cusolverDnDestroy": (CRASH,),
     "nvrtcDestroyProgram": (CRASH,),
     "cufftDestroy": (1,),
     "cusparseDestroy": (3,),
@@ -41,6 +42,7 @@ class LibraryHandleDestroyTwice(DestroyTwice):
       cudnn_descriptor_destroy_twice, nvrtc_destroy_twice)
     measured: the second cufftDestroy: CUFFT_INVALID_PLAN; the second cusparseDestroy: CUSPARSE_STATUS_INVALID_VALUE
       (cufft_destroy_twice, cusparse_destroy_twice)
+    measured: the second cusolverDnDestroy: SIGSEGV (cusolver_destroy_twice)
     measured, cublasLtDestroy succeeds: the second cublasLtDestroy: CUBLAS_STATUS_SUCCESS (cublaslt_destroy_twice)
     documented: cublasDestroy() is usually the last call with a particular handle (cuBLAS, cublasDestroy(),
       https://docs.nvidia.com/cuda/cublas/#cublasdestroy)

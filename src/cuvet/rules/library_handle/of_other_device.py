@@ -45,6 +45,8 @@ class LibraryHandleOfOtherDevice(CallRule):
       CUBLAS_STATUS_SUCCESS (cublas_used_on_other_device, cublas_used_in_other_context)
     measured: a stream of another context: cudnnSetStream returned CUDNN_STATUS_BAD_PARAM_STREAM_MISMATCH; computing
       without it, in another context: CUDNN_STATUS_SUCCESS (cudnn_other_context_stream, cudnn_other_context)
+    measured: in another context, cublasSgemm(): CUBLAS_STATUS_EXECUTION_FAILED; cufftExecC2C(): CUFFT_EXEC_FAILED
+      (cublas_other_context_gemm, cufft_other_context)
     reported: the plan cache did not know of devices: CUFFT_EXEC_FAILED
       (https://github.com/pytorch/pytorch/issues/19224)
     reported: one layer in several contexts: CUDNN_STATUS_MAPPING_ERROR

@@ -48,6 +48,9 @@ class LibraryHandleOutlivesContext(CallRule):
     measured, succeeds: cublasSscal() after the handle's context was destroyed: CUBLAS_STATUS_SUCCESS; cufftExecC2C() of
       a plan: CUFFT_EXEC_FAILED (cublas_outlives_context, cufft_outlives_context)
     measured: cufftExecC2C() of a plan from before cudaDeviceReset(): CUFFT_SUCCESS (cufft_outlives_reset)
+    measured: after cudaDeviceReset(), cublasSgemm(): CUBLAS_STATUS_EXECUTION_FAILED, and cudaErrorIllegalAddress from
+      the next cudaDeviceSynchronize; cublasDestroy() and cudnnDestroy(): SIGSEGV (cublas_outlives_reset_gemm,
+      cublas_destroyed_after_reset, cudnn_outlives_reset)
     reported: a framework makes its cuBLAS handle anew after a reset (https://github.com/torch/cutorch/pull/121)
     reported: cached cuBLAS and cuSOLVER handles go stale with their context
       (https://github.com/Cytnx-dev/Cytnx/issues/1161)

@@ -39,6 +39,9 @@ class LibraryHandleWorkspaceFreed(CallRule):
       cudaDeviceSynchronize: cudaErrorIllegalAddress (cufft_workspace_freed_prime)
     measured: cublasSscal(), which needs no workspace, with one that was freed: CUBLAS_STATUS_SUCCESS
       (cublas_workspace_freed)
+    measured: cublasSdot(), which needs one: CUBLAS_STATUS_MAPPING_ERROR; the next cudaDeviceSynchronize:
+      cudaErrorIllegalAddress; cublasSgemm(): CUBLAS_STATUS_EXECUTION_FAILED (cublas_workspace_freed_dot,
+      cublas_workspace_freed_gemm)
     """
     VALID = """
 ## freed after the handle
