@@ -25,8 +25,8 @@ constexpr uint64_t MOST_HANDED_OUT = 1 << 20;  // in an array
 
 bool enqueues_work(const EntryPoint& entry_point) {
     if (entry_point.flags & (ORDER | ORDER_ON_SUCCESS)) return false;
-    for (int i = 0; i < entry_point.before_count; i++)
-        if (entry_point.roles[i].action == Action::STREAM) return true;
+    for (const Role& role : roles_before(entry_point))
+        if (role.action == Action::STREAM) return true;
     return false;
 }
 
@@ -161,16 +161,15 @@ void add_object_field(Fields* fields, const Role& role, uint64_t handle) {
 // Handles before the call, and room for what it will write.
 void describe(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, Fields* fields) {
     fields->object_count = fields->output_count = 0;
-    for (int i = 0; i < entry_point.before_count; i++) {
-        const Role& role = entry_point.roles[i];
+    for (const Role& role : roles_before(entry_point)) {
         if (role.kind == Kind::NONE || role.kind == Kind::DEVICE) continue;
         each_handle(thread, role, words, [&](uint64_t handle) { add_object_field(fields, role, handle); });
     }
     for (int i = 0; i < entry_point.parameter_count && fields->output_count < MOST_OUTPUTS; i++)
         if (entry_point.parameters[i].out_bytes && words[i])
             fields->outputs[fields->output_count++] = {static_cast<uint8_t>(i), 0, 0, 0, 0};
-    for (int i = 0; i < entry_point.after_count && fields->output_count < MOST_OUTPUTS; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
+    for (const Role& role : roles_after(entry_point)) {
+        if (fields->output_count == MOST_OUTPUTS) break;
         const bool in_struct = role.flags & IN_STRUCT;
         const bool creates = role.action == Action::CREATES || role.action == Action::RETURNS;
         if (role.action != Action::REGISTERS && !(creates && in_struct)) continue;
@@ -179,8 +178,7 @@ void describe(Thread* thread, const EntryPoint& entry_point, const uint64_t* wor
 }
 
 const Role* role_of_output(const EntryPoint& entry_point, uint8_t parameter) {
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
+    for (const Role& role : roles_after(entry_point)) {
         if (gives_object(role) && !gives_array(role) && role.parameter == parameter) return &role;
     }
     return nullptr;
@@ -266,8 +264,7 @@ void Call::note_arguments() {
 }
 
 void Call::look_at_handles() {
-    for (int i = 0; i < entry_point_.before_count; i++) {
-        const Role& role = entry_point_.roles[i];
+    for (const Role& role : roles_before(entry_point_)) {
         if (!(role.flags & IN_STRUCT) && role.count == NO_PARAMETER)
             look_at(role, words_[role.parameter]);
         else
@@ -331,8 +328,7 @@ void Call::look_at_arguments() {
 }
 
 __attribute__((noinline)) uint64_t Call::stream() const {
-    for (int i = 0; i < entry_point_.before_count; i++) {
-        const Role& role = entry_point_.roles[i];
+    for (const Role& role : roles_before(entry_point_)) {
         if (role.action != Action::STREAM) continue;
         uint64_t stream = 0;
         each_handle(thread_, role, words_, [&](uint64_t handle) { stream = handle; });
@@ -347,10 +343,9 @@ void Call::kill_primary_context(uint64_t device) {
 
 void Call::remember_primary_context(const Role& retained) {
     Object* device = add_object(Kind::DEVICE, device_key(words_[retained.parameter]));
-    for (int i = 0; device && i < entry_point_.after_count; i++) {
-        const Role& role = entry_point_.roles[entry_point_.before_count + i];
+    if (!device) return;
+    for (const Role& role : roles_after(entry_point_))
         if (role.kind == Kind::CONTEXT) device->context.store(output_of(role, words_), std::memory_order_relaxed);
-    }
 }
 
 void Call::end_released_context(uint64_t device) {
@@ -460,16 +455,14 @@ __attribute__((noinline)) void Call::finish_more(uint32_t status) {
 }
 
 void Call::mark_recorded() {
-    for (int i = 0; i < entry_point_.before_count; i++) {
-        const Role& role = entry_point_.roles[i];
+    for (const Role& role : roles_before(entry_point_)) {
         if (role.action != Action::RECORDS) continue;
         if (Object* event = find_object(role.kind, words_[role.parameter])) event->state.fetch_or(RECORDED);
     }
 }
 
 void Call::adopt_unknown_handles() {
-    for (int i = 0; i < entry_point_.before_count; i++) {
-        const Role& role = entry_point_.roles[i];
+    for (const Role& role : roles_before(entry_point_)) {
         if (role.action == Action::DESTROYS || !is_surely_a_handle(role)) continue;
         each_handle(thread_, role, words_, [&](uint64_t handle) {
             if (!handle || is_builtin(role.kind, handle)) return;
@@ -481,8 +474,7 @@ void Call::adopt_unknown_handles() {
 }
 
 void Call::follow_objects() {
-    for (int i = 0; i < entry_point_.after_count; i++) {
-        const Role& role = entry_point_.roles[entry_point_.before_count + i];
+    for (const Role& role : roles_after(entry_point_)) {
         if (gives_array(role))
             begin_lives(role);
         else if (gives_object(role))

@@ -102,6 +102,22 @@ struct EntryPoint {
     const Role* roles;
 };
 
+struct Roles {
+    const Role* first;
+    const Role* last;
+    const Role* begin() const { return first; }
+    const Role* end() const { return last; }
+};
+
+// Those that are looked at before the driver is entered, and those after it has returned.
+inline Roles roles_before(const EntryPoint& entry_point) {
+    return {entry_point.roles, entry_point.roles + entry_point.before_count};
+}
+inline Roles roles_after(const EntryPoint& entry_point) {
+    const Role* first = entry_point.roles + entry_point.before_count;
+    return {first, first + entry_point.after_count};
+}
+
 // One exported symbol.
 struct Symbol {
     const char* name;

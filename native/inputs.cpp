@@ -101,8 +101,7 @@ uint32_t read_input(const Parameter& parameter, int position, const uint64_t* wo
 
 // Address of the image that the call loads; 0 if it loads none.
 uint64_t image_of(const EntryPoint& entry_point, const uint64_t* words) {
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
+    for (const Role& role : roles_after(entry_point)) {
         if (role.action == Action::LOADS) return words[role.parameter];
     }
     return 0;
@@ -297,8 +296,7 @@ uint32_t write_inputs(const EntryPoint& entry_point, const uint64_t* words, cons
 }
 
 uint64_t registered_bytes(const EntryPoint& entry_point, const uint64_t* words) {
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
+    for (const Role& role : roles_after(entry_point)) {
         if (role.action == Action::REGISTERED_BYTES) return words[role.parameter];
     }
     return 0;
@@ -324,8 +322,7 @@ void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64
         const uint64_t readable = readable_bytes(image, &terminated);
         write_image(thread, image, readable, terminated, number);
     }
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
+    for (const Role& role : roles_after(entry_point)) {
         if (role.action == Action::REGISTERS && role.kind == Kind::HOST_MEMORY)
             write_maps(thread, words[role.parameter], registered_bytes(entry_point, words), number);
     }

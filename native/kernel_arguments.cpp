@@ -52,8 +52,8 @@ uint64_t word_at(Thread* thread, uint64_t address) {
 }  // namespace
 
 uint64_t launched_function(const EntryPoint& entry_point, const uint64_t* words) {
-    for (int i = 0; i < entry_point.before_count; i++)
-        if (entry_point.roles[i].action == Action::LAUNCHES) return words[entry_point.roles[i].parameter];
+    for (const Role& role : roles_before(entry_point))
+        if (role.action == Action::LAUNCHES) return words[role.parameter];
     return 0;
 }
 

@@ -97,8 +97,7 @@ bool is_told(Handle* handle, const EntryPoint& entry_point, const Overlap& overl
 // Calls `visit` with the objects of libraries that the call ends, or uses in a role with one of `flags`.
 template <class Visit>
 void each_object(const EntryPoint& entry_point, const uint64_t* words, uint8_t flags, Visit visit) {
-    for (int i = 0; i < entry_point.before_count; i++) {
-        const Role& role = entry_point.roles[i];
+    for (const Role& role : roles_before(entry_point)) {
         if (!(role.flags & flags) && role.action != Action::DESTROYS) continue;
         if (!is_of_library(role.kind) || role.flags & IN_STRUCT || role.count != NO_PARAMETER) continue;
         const uint64_t word = words[role.parameter];
@@ -185,11 +184,10 @@ bool learn_outcome(const Role& role, const Arguments& arguments, bool untold, Me
 
 bool learn(Thread* thread, const EntryPoint& entry_point, const Arguments& arguments, bool untold, Memo* memo) {
     *memo = Memo{};
-    const Role* role = entry_point.roles;
-    for (const Role* end = role + entry_point.before_count; role < end; role++)
-        if (!learn_use(thread, *role, arguments[role->parameter], memo)) return false;
-    for (const Role* end = role + entry_point.after_count; role < end; role++)
-        if (!learn_outcome(*role, arguments, untold, memo)) return false;
+    for (const Role& role : roles_before(entry_point))
+        if (!learn_use(thread, role, arguments[role.parameter], memo)) return false;
+    for (const Role& role : roles_after(entry_point))
+        if (!learn_outcome(role, arguments, untold, memo)) return false;
     if (memo->handle && entry_point.flags & RESETS_WORKSPACE) memo->effects.flags |= FORGETS_WORKSPACE;
     return true;
 }
@@ -224,8 +222,7 @@ Entry enter_with_handles(Thread* thread, const EntryPoint& entry_point, const ui
             entry.overlap = overlap;
     };
     each_object(entry_point, words, OF_DEVICE | EXCLUSIVE, look);
-    for (int i = 0; i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
+    for (const Role& role : roles_after(entry_point)) {
         const Handle* handle = sets(role) ? known_handle(role.parent_kind, words[role.parent]) : nullptr;
         if (handle && !is_known(*setting_of(role, handle), role, words)) entry.sets = true;
     }
@@ -241,8 +238,8 @@ void leave_with_handles(const Thread* thread, const EntryPoint& entry_point, con
         Handle* handle = role.flags & EXCLUSIVE ? object->handle.load(std::memory_order_acquire) : nullptr;
         if (handle) release(handle, thread);
     });
-    for (int i = 0; success && i < entry_point.after_count; i++) {
-        const Role& role = entry_point.roles[entry_point.before_count + i];
+    if (!success) return;
+    for (const Role& role : roles_after(entry_point)) {
         if (!sets(role)) continue;
         Handle* handle = known_handle(role.parent_kind, words[role.parent]);
         if (!handle) continue;
