@@ -282,6 +282,29 @@ def test_a_finding_tells_how_it_is_reached() -> None:
     assert finding.message == "stream `s` was destroyed before this call"
 
 
+def test_a_finding_tells_what_would_have_changed_the_variable() -> None:
+    (finding,) = findings("""
+        void f(float *p, bool keep, size_t n) {
+            cudaFree(p);
+            if (keep) n = 0; else cudaMalloc(&p, n);
+            cudaFree(p);
+        }""")
+    assert [(step.frame.line, step.text) for step in finding.path] == [
+        (3, "`p` is freed here"),
+        (4, "`keep` is true"),
+        (5, "cudaFree is called with it here"),
+    ]
+
+
+def test_a_decision_that_is_known_from_before_is_no_second_one() -> None:
+    (finding,) = findings("""
+        void f(bool stop, cudaStream_t s) {
+            if (stop) cudaStreamDestroy(s);
+            if (stop) cudaStreamSynchronize(s);
+        }""")
+    assert finding.name == "stream-use-after-destroy"
+
+
 def test_what_ended_with_another_object_tells_how_that_ended() -> None:
     (finding,) = findings("""
         void f(const char *path, CUstream s) {
