@@ -1,6 +1,7 @@
 """Runs the programs of rules over the model alone, in this process: what the rules say, line by line.
 
-The driver here is as obedient as can be: every call ends as the model predicts first.
+A call ends as it did on hardware (``measured.txt``), which the model has to allow. In a program that was not measured the driver is as
+obedient as can be: every call ends as the model predicts first.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cuvet.catalog import Catalog, Kind, Parameter, Verb, driver, libraries
-from cuvet.model import Call, Model, Outcome
+from cuvet.model import Call, Model, Outcome, Prediction
 from cuvet.rules import programs
 from cuvet.rules.examples import Example
 from cuvet.rules.rule import Violation
+
+from .measured import Ends
 
 T = TypeVar("T")
 Finding = tuple[int, str, str]
@@ -43,7 +46,10 @@ def expected(program: str) -> set[Finding]:
 class SimulatedDriver(programs.Driver):
     """``cu`` without a library: calls go to a model."""
 
-    def __init__(self, file: str, devices: int) -> None:
+    def __init__(self, file: str, devices: int, ends: Ends | None = None) -> None:
+        self._ends = ends
+        self.surprises: list[str] = []
+        """Calls that ended on hardware as the model does not allow."""
         self._kept: list[object] = []
         self.file = file
         self.model = Model(devices, complete=True)
@@ -117,7 +123,7 @@ class SimulatedDriver(programs.Driver):
     def _make(self, call: Call) -> dict[int, int]:
         self._lines[call.number] = self._line()
         prediction = self.model.predict(call)
-        status = prediction.statuses[0]
+        status = self._status(call, prediction)
         for violation in prediction.violations:
             if violation.stands(call, None if status < 0 else status):
                 line = self._lines[(violation.culprit or call).number]
@@ -135,6 +141,17 @@ class SimulatedDriver(programs.Driver):
                 if role.verb is Verb.DESTROYS and role.parameter:
                     self._released[role.kind].append(call.arg(role.parameter))
         return outputs
+
+    def _status(self, call: Call, prediction: Prediction) -> int:
+        if self._ends is None:
+            return prediction.statuses[0]
+        name, status = self._ends.failed.get(call.number, (call.name, 0))
+        assert (name, call.number <= self._ends.calls) == (call.name, True), (
+            "another program than the one that was measured"
+        )
+        if status not in prediction.statuses and not prediction.undefined:
+            self.surprises.append(f"call {call.number}, {name}: {status}, predicted {prediction.statuses}")
+        return status
 
     def _outputs(self, call: Call, known: dict[int, int]) -> dict[int, int]:
         outputs = {}
@@ -209,9 +226,9 @@ class SimulatedLibrary:
         return self._driver.simulated(self._catalog, name)
 
 
-def simulate(example: Example, file: str) -> SimulatedDriver:
-    """Run a program over a model; ``file`` names it."""
-    cu = SimulatedDriver(file, example.devices)
+def simulate(example: Example, file: str, ends: Ends | None = None) -> SimulatedDriver:
+    """Run a program over a model; ``file`` names it. ``ends``: how its calls ended on hardware."""
+    cu = SimulatedDriver(file, example.devices, ends)
     scope: dict[str, object] = {"cu": cu, "__name__": "__main__"}
     if example.setup:
         cu.file = "<setup>"

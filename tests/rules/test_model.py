@@ -8,6 +8,7 @@ from cuvet.rules import model_rules
 from cuvet.rules.examples import Example, invalid, runnable, valid
 from cuvet.rules.rule import CallRule, Rule
 
+from . import measured
 from .simulated import expected, simulate
 
 
@@ -21,7 +22,7 @@ def needs_a_driver(rule: type[Rule], example: Example) -> bool:
 
 
 PROGRAMS = [
-    pytest.param(rule, example, id=f"{rule.name}: {kind} {example.name}")
+    pytest.param(rule, kind, example, id=f"{rule.name}: {kind} {example.name}")
     for rule in model_rules()
     for kind, examples in (("valid", valid(rule)), ("invalid", invalid(rule)))
     for example in runnable(examples)
@@ -29,7 +30,19 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "example"), PROGRAMS)
-def test_marked_lines_get_the_marked_rules(rule: type[Rule], example: Example) -> None:
-    cu = simulate(example, f"{rule.name}.py")
+@pytest.mark.parametrize(("rule", "kind", "example"), PROGRAMS)
+def test_marked_lines_get_the_marked_rules(rule: type[Rule], kind: str, example: Example) -> None:
+    cu = simulate(example, f"{rule.name}.py", measured.read().get(measured.key(rule.name, kind, example)))
+    assert cu.surprises == []
     assert cu.findings == expected(example.program)
+
+
+def test_what_was_measured_are_programs_of_rules() -> None:
+    """A program that was changed is to be measured again (``tests/hardware/calls.py``); its row ends with it."""
+    programs = {
+        measured.key(rule.name, kind, example)
+        for rule in model_rules()
+        for kind, examples in (("valid", valid(rule)), ("invalid", invalid(rule)))
+        for example in runnable(examples)
+    }
+    assert measured.read().keys() - programs == set()
