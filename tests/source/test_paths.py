@@ -305,6 +305,29 @@ def test_a_decision_that_is_known_from_before_is_no_second_one() -> None:
     assert finding.name == "stream-use-after-destroy"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("#if A && B", "#if A", True),
+        ("#if A", "#if A || B", True),
+        ("#if A && B", "#if !A", False),
+        ("#ifdef A", "#ifndef A", False),
+        ("#if A || B\n#else", "#if A", False),
+    ],
+)
+def test_what_one_part_of_the_build_says_of_another(first: str, second: str, together: bool) -> None:
+    text = f"""
+        void f(cudaStream_t s) {{
+{first}
+            cudaStreamDestroy(s);
+#endif
+{second}
+            cudaStreamSynchronize(s);
+#endif
+        }}"""
+    assert [finding.name for finding in findings(text)] == ["stream-use-after-destroy"] * together
+
+
 def test_what_ended_with_another_object_tells_how_that_ended() -> None:
     (finding,) = findings("""
         void f(const char *path, CUstream s) {
