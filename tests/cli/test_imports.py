@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -66,3 +67,31 @@ def test_the_explanation_of_a_rule_imports_no_other_noun() -> None:
     )
     modules = done.stderr.split("\n")[-2].split()
     assert [name for name in modules if name.count(".") == 3] == ["cuvet.rules.stream.life"]
+
+
+PACKAGE = Path(__file__).parents[2] / "src/cuvet"
+AS_NEEDED = (PACKAGE / "commands", PACKAGE / "conformance/__main__.py")
+"""Commands: every start imports their modules, and what one needs is imported when it runs."""
+
+
+def in_functions(file: Path) -> list[str]:
+    """The lines that import cuvet's own modules, or the standard library's, in a function and do not say why."""
+    text = file.read_text().splitlines()
+    functions = (node for node in ast.walk(ast.parse("\n".join(text))) if isinstance(node, ast.FunctionDef))
+    found = {
+        node.lineno: node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    }
+    third_party = {"lz4", "pathspec", "rich", "shtab", "symbolic", "tree_sitter", "zstandard"}
+    return [
+        f"{file.relative_to(PACKAGE)}:{number}: {text[number - 1].strip()}"
+        for number, name in found.items()
+        if str(name).partition(".")[0] not in third_party and "# start: " not in text[number - 1]
+    ]
+
+
+def test_an_import_in_a_function_is_one_that_start_time_needs() -> None:
+    files = [file for file in PACKAGE.rglob("*.py") if not any(file.is_relative_to(each) for each in AS_NEEDED)]
+    assert [line for file in files for line in in_functions(file)] == []

@@ -23,7 +23,7 @@ def changes(source: str) -> Iterator[str]:
     """The places of a source that store into an object, or into a container that is an attribute of one."""
     for node in ast.walk(ast.parse(source)):
         stored = isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
-        attribute = isinstance(node, ast.Attribute) and ast.unparse(node.value) != "cls"
+        attribute = isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("cls", "self")
         inside = isinstance(node, ast.Subscript) and not isinstance(node.value, ast.Name)
         if (stored and (attribute or inside)) or (
             isinstance(node, ast.Attribute) and ast.unparse(node.value) == "model" and node.attr in STATE

@@ -9,6 +9,9 @@ from cuvet.analysis.calls import RecordedCall, site_of
 from cuvet.catalog import api_of, status_name
 from cuvet.catalog.results import NOT_SUPPORTED
 from cuvet.findings import LikelyCause, UnexplainedFailure
+from cuvet.knowledge.cause import Cause
+from cuvet.knowledge.errors import named
+from cuvet.knowledge.search import likely, rank
 
 MOST_PLACES = 10_000
 """Of one process; failures at others are counted only."""
@@ -93,7 +96,8 @@ def _not_emulated(failed: Failed) -> str:
     """That the emulated device does not have the call, or not with such arguments; empty if it has."""
     if failed.status != NOT_SUPPORTED or failed.call.entry_point.api != "driver":
         return ""
-    from cuvet.device.driver.answer import HANDLERS, IN_PART
+
+    from cuvet.device.driver.answer import HANDLERS, IN_PART  # start: all of the emulated device
 
     name = failed.call.name
     if name in HANDLERS and name not in IN_PART:
@@ -104,9 +108,6 @@ def _not_emulated(failed: Failed) -> str:
 def likely_causes(api: str, status: int) -> tuple[LikelyCause, ...]:
     """What the knowledge base holds for the likeliest where a call of ``api`` returned ``status``: causes that concern the call, and that
     no rule finds, since the rules have looked at it."""
-    from cuvet.knowledge.cause import Cause
-    from cuvet.knowledge.errors import named
-    from cuvet.knowledge.search import likely, rank
 
     error = named(status_name(api_of(api), status))
     ranked = rank([error], [api], "") if error is not None else []

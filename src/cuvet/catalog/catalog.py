@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from cuvet.catalog import authored
+from cuvet.catalog.authored.runtime import complete
 from cuvet.catalog.hot import is_hot
 from cuvet.catalog.roles import Role
 
@@ -269,7 +271,6 @@ def _tables(api: Api) -> Tables:
 @cache
 def driver() -> Catalog:
     """Catalog of the driver API, libcuda.so.1."""
-    from cuvet.catalog import authored
 
     return Catalog(
         "driver",
@@ -285,8 +286,6 @@ def driver() -> Catalog:
 @cache
 def runtime() -> Catalog:
     """Catalog of the runtime API, libcudart.so.12 and libcudart.so.13."""
-    from cuvet.catalog import authored
-    from cuvet.catalog.authored.runtime import complete
 
     tables = _tables("runtime")
     ours = {row.name: tuple(p.name for p in row.signatures[0].parameters) for row in tables.entry_points}

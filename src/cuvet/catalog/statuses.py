@@ -47,7 +47,7 @@ def _statuses(api: Api) -> Iterator[tuple[str, int]]:
     elif api == "runtime":
         yield from runtime().enumerations["cudaError_t"].items()
     else:
-        from cuvet.knowledge.errors import tables
+        from cuvet.knowledge.errors import tables  # start: only for what libraries return
 
         rows = tables()[LIBRARIES[api].status_of or api].enumerators
         for row in sorted(rows, key=lambda row: bool(row.same_as)):

@@ -41,13 +41,13 @@ class Entry:
 
     def data(self) -> bytes:
         """The cubin or the PTX text, decompressed; LTO-IR that is compressed is encoded too. ImageError if it cannot be."""
-        from cuvet.image import compression
+        from cuvet.image import compression  # start: only for what is compressed
 
         return compression.unpacked(self.source, self.compression, self.decompressed_bytes)
 
     def kernels(self) -> tuple[str, ...]:
         """Mangled names of the kernels, in the order of the file; of LTO-IR none can be told. ImageError if it is broken."""
-        from cuvet.image import cubin, ptx
+        from cuvet.image import cubin, ptx  # start: only if kernels are asked for
 
         if self.kind == "ltoir":
             return ()

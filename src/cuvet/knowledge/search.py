@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
 from cuvet.knowledge.errors import Error
 from cuvet.knowledge.reading import FOLDER, causes_in
+from cuvet.rules import rule_called
+from cuvet.rules.evidence import evidence_of
+from cuvet.rules.headings import sections
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
@@ -59,9 +62,6 @@ def written(cause: Cause | RuleCause) -> Cause:
     How to tell: what the cause says, then what ``cuvet run`` prints, unless the cause says that."""
     if isinstance(cause, Cause):
         return cause
-    from cuvet.rules import rule_called
-    from cuvet.rules.evidence import evidence_of
-    from cuvet.rules.headings import sections
 
     rule = rule_called(cause.id)
     if rule is None:

@@ -157,7 +157,7 @@ def _with_machine(
     """With what was wrong with the machine, if the program failed."""
     if not ending.code:
         return meta
-    from cuvet.launch import machine  # which reads ELF files: only for programs that failed
+    from cuvet.launch import machine  # start: only for programs that failed
 
     with progress.shown([analysis.directory]):
         analysis.advance(meta=meta)

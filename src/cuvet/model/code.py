@@ -51,8 +51,8 @@ def _idle_kernels(text: bytes) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _parse(text: bytes) -> DeviceCode | None:
-    from cuvet.image.errors import ImageError
-    from cuvet.image.ptx import parse
+    from cuvet.image.errors import ImageError  # start: only if code is looked into
+    from cuvet.image.ptx import parse  # start: only if code is looked into
 
     try:
         return parse(text.decode("utf-8", "replace"))

@@ -31,6 +31,8 @@ from cuvet.model.threads import Thread
 from cuvet.model.transitions import plan
 from cuvet.model.transitions.capture import finish, observe_failure
 from cuvet.model.view import ModelView, agrees, end_with_context
+from cuvet.rules import rules_that_are
+from cuvet.rules.rule import CallRule
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -337,8 +339,6 @@ class Model(ModelView):
 
 @cache
 def _judged(entry_point: EntryPoint) -> Judged:
-    from cuvet.rules import rules_that_are
-    from cuvet.rules.rule import CallRule
 
     of_library = entry_point.api != "driver"
     every = rules_that_are(CallRule)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.catalog import driver
 from cuvet.catalog.kinds import BY_HANDLE
 from cuvet.catalog.roles import INTRODUCES, Role, Verb
 
@@ -63,7 +64,6 @@ def member(call: Call, name: str, field: str) -> int | None:
 
 @cache
 def _place(struct: str, field: str) -> tuple[int, int]:
-    from cuvet.catalog import driver
 
     offset, size, _ = driver().field(struct, field)
     return offset, size

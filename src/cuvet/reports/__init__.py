@@ -70,7 +70,7 @@ def of_run(report: Report, *, verbose: bool, recording: str | None = None, kept:
     bytes that all recordings beside it take."""
 
     def show(out: TextIO, color: str) -> None:
-        from cuvet.reports import terminal
+        from cuvet.reports import terminal  # start: not for JSON
 
         terminal.render(report, terminal.console(out, color), recording=recording, kept=kept, verbose=verbose)
 

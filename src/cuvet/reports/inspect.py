@@ -81,7 +81,7 @@ def _listed(file: File) -> Iterator[str]:
 
 def _kernels(codes: Iterable[Code]) -> Iterator[str]:
     """Each kernel, and which code it is in."""
-    from cuvet.recording.symbols import demangle
+    from cuvet.recording.symbols import demangle  # start: only with --kernels
 
     places: dict[str, dict[str, None]] = {}
     for code in codes:

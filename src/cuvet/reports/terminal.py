@@ -23,6 +23,7 @@ from rich.text import Text
 from cuvet.catalog import Kind, api_of, status_name
 from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
+from cuvet.reports import memory, unexplained
 from cuvet.reports.selection import fitting, select
 from cuvet.reports.source import excerpt, sources_elsewhere, window
 from cuvet.signals import signal_name
@@ -113,15 +114,11 @@ def render(
     if left_out:
         console.print()
     if report.unexplained:
-        from cuvet.reports import unexplained  # which is written in the words of this module
-
         unexplained.render(report.unexplained, report.stats.get("unexplained_failures", 0), console)
     for cause in report.machine:
         _machine(cause, console)
         console.print()
     if report.memory is not None:
-        from cuvet.reports import memory  # which is written in the words of this module
-
         memory.render(report.memory, console)
     for each in _summary(report, recording, kept, cut=bool(left_out)):
         line(console, each)
@@ -321,8 +318,6 @@ def _explanation(finding: Finding, program: Program, known: Sequence[Evidence]) 
     for reason in finding.because:
         yield "because", reason
     if finding.memory:
-        from cuvet.reports import memory
-
         for place in memory.held(finding.memory):
             yield "held", place
     yield "result", result(finding, program)

@@ -46,6 +46,6 @@ def exit_code(args: argparse.Namespace, report: Report) -> int | None:
 
 def any_as_bad(findings: Iterable[Finding], least: str) -> bool:
     """Whether one of them has the severity ``least`` or a worse one."""
-    from cuvet.findings import SEVERITIES
+    from cuvet.findings import SEVERITIES  # start: not for the help
 
     return any(SEVERITIES.index(finding.severity) <= SEVERITIES.index(least) for finding in findings)

@@ -84,8 +84,8 @@ def _name(path: Path) -> str:
 
 @cache
 def _rules_in(path: Path) -> tuple[type[Rule], ...]:
-    from cuvet.rules.lives import rules_of
-    from cuvet.rules.rule import Rule
+    from cuvet.rules.lives import rules_of  # start: not for names
+    from cuvet.rules.rule import Rule  # start: not for names
 
     module = import_module(f"cuvet.rules.{path.parent.name}.{path.stem}")
     if path.stem == _LIFE:

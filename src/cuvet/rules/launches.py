@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.roles import Kind
 from cuvet.model import Allocation, HostMemory
 from cuvet.rules.lifecycle import ending, written
 from cuvet.sizes import binary_size
@@ -62,7 +63,6 @@ def _newest_first(context: Context) -> Iterable[Launch]:
 
 def _may_run_in(launch: Launch, context: Context, model: ModelView) -> bool:
     """Not, if its stream is known to be another context's."""
-    from cuvet.catalog.roles import Kind
 
     stream = model.find(Kind.STREAM, launch.stream) if launch.stream else None
     return stream is None or stream.context is None or stream.context is context

@@ -42,20 +42,20 @@ def check_source(
     CuvetError if tree-sitter or the language's grammar is not installed. A file that is not valid in any way is no error:
     what could not be read is in ``not_checked``.
     """
-    from cuvet.source.check import check_file
+    from cuvet.source.check import check_file  # start: the parser, which is an optional package
 
     return check_file(path, text, options or Options(), callees or {})
 
 
 def link(files: Sequence[FileResult]) -> dict[str, Summaries]:
     """By name of the file: what functions of other files do for it. Such files are to be checked once more, with this in mind."""
-    from cuvet.source.project.linking import linked
+    from cuvet.source.project.linking import linked  # start: the parser, which is an optional package
 
     return linked([file.outline for file in files if file.outline is not None])
 
 
 def check_project(files: Sequence[FileResult]) -> tuple[Finding, ...]:
     """Findings that take more than one file. Those of the files themselves are not repeated."""
-    from cuvet.source.check import check_together
+    from cuvet.source.check import check_together  # start: the parser, which is an optional package
 
     return check_together(files)

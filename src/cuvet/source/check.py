@@ -13,6 +13,7 @@ from cuvet.source import SUFFIXES
 from cuvet.source.languages import language_of
 from cuvet.source.paths.reporting import Reporter, findings_of
 from cuvet.source.paths.walk import explore
+from cuvet.source.project import classes, statics
 from cuvet.source.project.kept import kept
 from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
@@ -89,7 +90,6 @@ def _parsed(path: Path, text: bytes) -> tuple[Source, Tree]:
 
 def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:
     """See ``cuvet.source.check_project``."""
-    from cuvet.source.project import classes, statics
 
     outlines = [file.outline for file in files if file.outline is not None]
     return (*classes.findings_of(outlines), *statics.findings_of(outlines), *near_names.findings_of(outlines))

@@ -7,6 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cuvet.model import HostMemory
+from cuvet.rules import rules_that_are
+from cuvet.rules.lifecycle import ending, place
+from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.source.destroy_after_context import SourceDestroyAfterContext
+from cuvet.rules.source.freed_while_registered import SourceFreedWhileRegistered
+from cuvet.rules.source.heap_free import SourceHeapFree
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
@@ -22,8 +28,6 @@ _OF_RANGES = frozenset({"host-memory-registered-twice"})
 @cache
 def _rules(entry_point: EntryPoint) -> tuple[type[CallRule], ...]:
     """Those of the model's rules that a path through source code can show."""
-    from cuvet.rules import rules_that_are
-    from cuvet.rules.rule import CallRule
 
     return tuple(rule for rule in rules_that_are(CallRule) if rule.in_source and rule.applies_to(entry_point))
 
@@ -52,9 +56,6 @@ def _somewhere(violation: Violation, model: Model, call: Call) -> bool:
 
 def ended_after_context(ended: Object, call: Call, first: Call) -> Violation:
     """The call ends an object after its context, which ``first`` destroyed."""
-    from cuvet.rules.lifecycle import ending, place
-    from cuvet.rules.rule import Violation
-    from cuvet.rules.source.destroy_after_context import SourceDestroyAfterContext
 
     text = f"{ended.name} is {ending(call)} after the context that it was made in"
     because = (f"the context was destroyed by {place(first)}",)
@@ -63,9 +64,6 @@ def ended_after_context(ended: Object, call: Call, first: Call) -> Violation:
 
 def given_to_heap(memory: Object) -> Violation:
     """Memory that CUDA knows is given to ``free`` or ``delete``."""
-    from cuvet.rules.rule import Violation
-    from cuvet.rules.source.freed_while_registered import SourceFreedWhileRegistered
-    from cuvet.rules.source.heap_free import SourceHeapFree
 
     if isinstance(memory, HostMemory) and memory.registered:
         text = f"{memory.name} is freed while it is registered"

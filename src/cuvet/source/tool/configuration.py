@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cuvet import CuvetError
+from cuvet.catalog import runtime
 from cuvet.rules import all_rules
 from cuvet.source.tool.files import printable, repository
 from cuvet.source.tool.regular import content
@@ -132,7 +133,6 @@ _EXAMPLES = {
 
 def release(word: str, what: str = "--cuda") -> str:
     """A release of CUDA, as ``12.8``. CuvetError if it is none, or newer than those that are known."""
-    from cuvet.catalog import runtime
 
     if not re.fullmatch(r"[0-9]{1,2}\.[0-9]", word):
         raise CuvetError(f"{what}: {word or repr(word)} is not a release of CUDA, as 12.8")

@@ -171,7 +171,7 @@ _rule = cache(rule_called)
 
 def fix(todo: Plan, outcome: Outcome) -> tuple[Outcome, int]:
     """Fix what can be fixed of the findings that would be reported; what is found then, and how many were fixed."""
-    from cuvet.source.tool import fixes
+    from cuvet.source.tool import fixes  # start: only with --fix
 
     total = 0
     for _ in range(MOST_ROUNDS):

@@ -186,7 +186,7 @@ def _begin() -> None:
     """Ctrl-C reaches every process of a terminal, and the first one ends the others; if it is killed, the kernel does. Memory is
     limited, so that a file that takes too much is a file that was not checked, and not a machine at a standstill."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from ctypes import CDLL  # only these processes need it
+    from ctypes import CDLL  # start: only these processes need it
 
     CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
