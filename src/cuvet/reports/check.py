@@ -14,7 +14,7 @@ from cuvet.findings import Frame
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.source import window
-from cuvet.reports.terminal import STYLES, console, headline, labelled, line
+from cuvet.reports.terminal import STYLES, console, headline, labelled, line, show
 from cuvet.source import NotChecked
 from cuvet.source.tool.fingerprints import place
 from cuvet.source.tool.lines import line_of
@@ -43,17 +43,15 @@ def render(report: CheckReport, output: Console, *, concise: bool = False) -> No
     explained: set[str] = set()
     for finding in report.findings:
         if concise:
-            _print(output, _in_a_line(finding.severity, place(finding), headline(finding)))
+            show(output, _in_a_line(finding.severity, place(finding), headline(finding)))
         else:
             _finding(finding, output, known=finding.rule not in explained)
             explained.add(finding.rule)
-            _print(output, "")
+            show(output, "")
     for ignore in report.unused_ignores:
-        _print(output, _in_a_line("warning", frame_of(ignore), Text(f"warning: {printable(ignore.why)}")))
+        show(output, _in_a_line("warning", frame_of(ignore), Text(f"warning: {printable(ignore.why)}")))
     for unread in report.unread:
-        _print(
-            output, Text("error", STYLES["error"]).append(f": {printable(f'{unread.file}: {unread.why}')}", "default")
-        )
+        show(output, Text("error", STYLES["error"]).append(f": {printable(f'{unread.file}: {unread.why}')}", "default"))
     for sentence in _not_checked(report):
         line(output, Text("not checked", STYLES["warning"]).append(f": {printable(sentence)}", "default not bold"))
     line(output, _totals(report))
@@ -62,10 +60,6 @@ def render(report: CheckReport, output: Console, *, concise: bool = False) -> No
 def frame_of(ignore: Ignore) -> Frame:
     """Where a comment is."""
     return Frame(function="", file=ignore.file, line=ignore.line, column=ignore.column, end_column=ignore.end_column)
-
-
-def _print(output: Console, text: Text | str) -> None:
-    output.print(text, soft_wrap=True, markup=False)
 
 
 def _in_a_line(severity: str, frame: Frame, text: Text) -> Text:
@@ -139,7 +133,7 @@ def _excerpt(frame: Frame, label: str, style: str, gutter: int, output: Console,
     part = window(text.expandtabs(_TAB), start, max(start + 1, end), room)
     if not again:
         row = Text(f"{frame.line:>{gutter}} | ", style=_PLACE)
-        _print(output, row.append(part.text, style="default"))
+        show(output, row.append(part.text, style="default"))
     carets = " " * part.start + "^" * max(1, part.end - part.start)
     said = [f"{carets} {printable(label)}".rstrip()]
     if output.file.isatty() and cell_len(said[0]) > room:

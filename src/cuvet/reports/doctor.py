@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from cuvet.doctor.diagnosis import Diagnosis, Subject
 from cuvet.doctor.probe import Conclusion, Severity
 from cuvet.printable import printable
 from cuvet.reports import Document
-from cuvet.reports.terminal import STYLES, console
+from cuvet.reports.terminal import STYLES, console, labelled, show
 
 SCHEMA_FILE = Path(__file__).with_name("doctor.schema.json")
 _STYLES = {**STYLES, "healthy": "bold green", "unknown": "dim"}
-_LABELS = {"found": "cyan", "help": "bold green"}
 _LONGEST_SEVERITY = max(map(len, _STYLES))
 
 
@@ -28,17 +26,17 @@ def document(diagnosis: Diagnosis, *, every_probe: bool) -> Document:
 
 def render(diagnosis: Diagnosis, output: Console, *, every_probe: bool = False) -> None:
     """The verdict, then each problem with what was found and what fixes it, then, if asked for, every probe."""
-    _print(output, _verdict(diagnosis))
+    show(output, _verdict(diagnosis))
     for line in _subject(diagnosis.subject):
-        _print(output, Text(f"  {line}", style="dim"))
+        show(output, Text(f"  {line}", style="dim"))
     for conclusion in diagnosis.of("error", "warning", "note"):
-        _print(output, "")
+        show(output, "")
         _problem(conclusion, output)
-    _print(output, "")
+    show(output, "")
     if every_probe:
         _every_probe(diagnosis, output)
     else:
-        _print(output, Text(_summary(diagnosis), style="dim"))
+        show(output, Text(_summary(diagnosis), style="dim"))
 
 
 def _verdict(diagnosis: Diagnosis) -> Text:
@@ -76,40 +74,26 @@ def _subject(subject: Subject) -> Iterator[str]:
 
 def _problem(conclusion: Conclusion, output: Console) -> None:
     headline = Text(f"{conclusion.severity}[{conclusion.cause}]", style=_STYLES[conclusion.severity])
-    _print(output, headline.append(f": {printable(conclusion.verdict)}", style="default bold"))
+    show(output, headline.append(f": {printable(conclusion.verdict)}", style="default bold"))
     for line in conclusion.evidence:
-        _labelled("found", line, output)
-    _labelled("help", conclusion.fix, output)
-    _labelled("more", f"cuvet explain {conclusion.cause}", output)
-
-
-def _labelled(label: str, text: str, output: Console) -> None:
-    """Commands and paths are not broken: only where there is a space."""
-    prefix = f"   = {label}: "
-    width = max(output.width - len(prefix), 30)
-    lines = textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
-    for number, line in enumerate(lines):
-        row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
-        _print(output, row.append(line, style="default"))
+        labelled("found", line, output)
+    labelled("help", conclusion.fix, output)
+    labelled("more", f"cuvet explain {conclusion.cause}", output)
 
 
 def _every_probe(diagnosis: Diagnosis, output: Console) -> None:
     for examination in diagnosis.probes:
-        _print(output, Text(f"{examination.probe}: {examination.title}", style="bold"))
+        show(output, Text(f"{examination.probe}: {examination.title}", style="bold"))
         for conclusion in examination.conclusions:
             severity = Text(f"  {conclusion.severity:<{_LONGEST_SEVERITY}} ", style=_STYLES[conclusion.severity])
-            _print(output, severity.append(printable(conclusion.verdict), style="default"))
+            show(output, severity.append(printable(conclusion.verdict), style="default"))
             if conclusion.looked_at:
-                _labelled("looked at", "; ".join(conclusion.looked_at), output)
+                labelled("looked at", "; ".join(conclusion.looked_at), output)
             for line in conclusion.evidence:
-                _labelled("found", line, output)
+                labelled("found", line, output)
 
 
 def _summary(diagnosis: Diagnosis) -> str:
     blind = [each.probe for each in diagnosis.probes if any(c.severity == "unknown" for c in each.conclusions)]
     could_not = f", of which {len(blind)} could not look" if blind else ""
     return f"{len(diagnosis.probes)} probes{could_not}: cuvet doctor -v shows what each looked at"
-
-
-def _print(output: Console, text: Text | str) -> None:
-    output.print(text, soft_wrap=True, markup=False)

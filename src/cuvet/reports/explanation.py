@@ -16,7 +16,7 @@ from cuvet.knowledge.errors import integer
 from cuvet.knowledge.explanation import CauseText, ErrorText, Explanation
 from cuvet.knowledge.logs import Sighting
 from cuvet.printable import printable
-from cuvet.reports.terminal import STYLES
+from cuvet.reports.terminal import STYLES, show
 
 SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
 _MOST_SIGHTINGS = 5
@@ -35,19 +35,19 @@ def render(found: Explanation, output: Console) -> None:
     for error in found.errors[:1] if ambiguous else found.errors:
         _error(error, output, alone=ambiguous or len(found.errors) == 1)
     if found.errors and found.causes:
-        _print(output, Text("causes, the likeliest first", style="bold").append(_one_in_full(found), style="not bold"))
+        show(output, Text("causes, the likeliest first", style="bold").append(_one_in_full(found), style="not bold"))
         output.print()
     alone = len(found.causes) == 1
     for number, cause in enumerate(found.causes, 1):
         several = len(found.errors) > 1 and not ambiguous
         _cause(cause, "" if alone and not found.errors else f"{number}. ", output, alone=alone, several=several)
     if not found.causes and any(set(error.numbers.values()) != {0} for error in found.errors):
-        _print(output, "no cause is known: cuvet run -- PROGRAM shows which call fails, and with what")
+        show(output, "no cause is known: cuvet run -- PROGRAM shows which call fails, and with what")
     if ambiguous:
         _others(found, output)
     if found.more_causes:
         causes = "1 less likely cause" if found.more_causes == 1 else f"{found.more_causes} less likely causes"
-        _print(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
+        show(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
 
 
 def _one_in_full(found: Explanation) -> str:
@@ -56,10 +56,10 @@ def _one_in_full(found: Explanation) -> str:
 
 def _others(found: Explanation, output: Console) -> None:
     """The other errors that have the number, a line each."""
-    _print(output, Text(f"{printable(found.asked)} is also", style="bold"))
+    show(output, Text(f"{printable(found.asked)} is also", style="bold"))
     for error in found.errors[1:]:
         _paragraph(f"{error.names[0]} ({_numbers(error)}): {_sentence(error.meaning or '')}", output)
-    _print(output, f"   the causes of one: cuvet explain {found.errors[1].names[0]}")
+    show(output, f"   the causes of one: cuvet explain {found.errors[1].names[0]}")
     output.print()
 
 
@@ -80,17 +80,17 @@ def _log(sightings: tuple[Sighting, ...], output: Console) -> None:
         line = Text(label, style=style).append(
             f": line {sighting.line:,}: {sighting.error}{times}", style="default bold"
         )
-        _print(output, line)
-        _print(output, Text(f"   | {printable(sighting.text[:_MOST_LINE])}", style="dim"))
+        show(output, line)
+        show(output, Text(f"   | {printable(sighting.text[:_MOST_LINE])}", style="dim"))
     if len(sightings) > _MOST_SIGHTINGS:
-        _print(output, f"then: {len(sightings) - _MOST_SIGHTINGS} other errors")
+        show(output, f"then: {len(sightings) - _MOST_SIGHTINGS} other errors")
     if sightings:
         output.print()
 
 
 def _error(error: ErrorText, output: Console, alone: bool) -> None:
     """Of several errors, only what they mean."""
-    _print(output, Text(", ".join(error.names), style="bold").append(f": {_numbers(error)}", style="not bold"))
+    show(output, Text(", ".join(error.names), style="bold").append(f": {_numbers(error)}", style="not bold"))
     if error.meaning:
         _paragraph(error.meaning, output)
     if alone:
@@ -118,7 +118,7 @@ def _numbers(error: ErrorText) -> str:
 def _cause(cause: CauseText, number: str, output: Console, *, alone: bool, several: bool) -> None:
     """``several``: of more than one error, so that it names the one that it is a cause of."""
     title = Text(f"{number}{printable(cause.title[:1].upper() + cause.title[1:])}", style="bold")
-    _print(output, title.append(f" ({cause.id})", style="not bold"))
+    show(output, title.append(f" ({cause.id})", style="not bold"))
     for step in cause.tell:
         _labelled("tell", f"{step.command} → {step.shows}", output)
     _labelled("fix", cause.fix, output)
@@ -155,20 +155,16 @@ def _sources(evidence: Sequence[Evidence]) -> str:
     return "; ".join(parts)
 
 
-def _print(output: Console, text: Text | str) -> None:
-    output.print(text, soft_wrap=True, markup=False)
-
-
 def _paragraph(text: str, output: Console) -> None:
     for line in _wrapped(text, min(output.width, _WIDTH) - 3):
-        _print(output, f"   {line}")
+        show(output, f"   {line}")
 
 
 def _labelled(label: str, text: str, output: Console) -> None:
     prefix = f"   = {label}: "
     for number, line in enumerate(_wrapped(text, min(output.width, _WIDTH) - len(prefix))):
         row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
-        _print(output, row.append(line, style="default not bold"))
+        show(output, row.append(line, style="default not bold"))
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from cuvet.image.inspection import Code, File, GpuVerdict, Inspection
 from cuvet.printable import printable
 from cuvet.reports import Document
-from cuvet.reports.terminal import STYLES, console
+from cuvet.reports.terminal import STYLES, console, show
 
 SCHEMA_FILE = Path(__file__).with_name("inspect.schema.json")
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
@@ -30,25 +30,21 @@ def document(found: Inspection, *, entries: bool, kernels: bool) -> Document:
 def render(found: Inspection, output: Console, *, entries: bool = False, kernels: bool = False) -> None:
     """Each file with its device code, folded by architecture or entry by entry; then the totals."""
     for file in found.files:
-        _print(output, _headline(file))
+        show(output, _headline(file))
         for line in _listed(file) if entries else _folded(file.code):
-            _print(output, f"  {line}")
+            show(output, f"  {line}")
         for line in _kernels(file.code) if kernels and file.code else ():
-            _print(output, f"  {line}")
+            show(output, f"  {line}")
         for problem in file.problems:
-            _print(
+            show(
                 output,
                 Text("  error", style=STYLES["error"]).append(f": {printable(problem)}", style="default not bold"),
             )
         for verdict in file.verdicts:
-            _print(output, _verdict(verdict))
+            show(output, _verdict(verdict))
             for label, text in _reasons(verdict) if len(file.verdicts) == 1 else ():
                 _labelled(label, text, output)
-    _print(output, Text(_totals(found), style="bold"))
-
-
-def _print(output: Console, text: Text | str) -> None:
-    output.print(text, soft_wrap=True, markup=False)
+    show(output, Text(_totals(found), style="bold"))
 
 
 def _headline(file: File) -> Text:
@@ -111,7 +107,7 @@ def _labelled(label: str, text: str, output: Console) -> None:
     for number, line in enumerate(
         textwrap.wrap(printable(text), max(output.width - len(prefix), 30), break_on_hyphens=False)
     ):
-        _print(output, (prefix if number == 0 else " " * len(prefix)) + line)
+        show(output, (prefix if number == 0 else " " * len(prefix)) + line)
 
 
 def _totals(found: Inspection) -> str:

@@ -226,6 +226,11 @@ def line(console: Console, text: Text | str, indent: int = 4) -> None:
         console.print(Text(" " * indent).append_text(row) if number else row, soft_wrap=True, markup=False)
 
 
+def show(console: Console, text: Text | str) -> None:
+    """Print a line as it is: it is left to the terminal to break it."""
+    console.print(text, soft_wrap=True, markup=False)
+
+
 def _breaks(text: str, width: int, indent: int) -> list[int]:
     """Where the rows begin, but for the first. A word that is longer than a row is left to the terminal."""
     breaks = []

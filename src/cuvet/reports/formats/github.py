@@ -9,6 +9,7 @@ from typing import TextIO
 from cuvet.findings import Frame
 from cuvet.printable import printable
 from cuvet.reports import Document
+from cuvet.reports.check import frame_of
 from cuvet.reports.terminal import sentence
 from cuvet.source.tool.fingerprints import place, relative
 from cuvet.source.tool.report import CheckReport
@@ -30,10 +31,7 @@ def commands(report: CheckReport) -> Iterator[str]:
         text = "\n".join((sentence(finding), *steps, f"help: {finding.help}", f"more: cuvet explain {finding.rule}"))
         yield _command(_COMMANDS[finding.severity], place(finding), root, f"{finding.rule} {finding.name}", text)
     for ignore in report.unused_ignores:
-        frame = Frame(
-            function="", file=ignore.file, line=ignore.line, column=ignore.column, end_column=ignore.end_column
-        )
-        yield _command("warning", frame, root, "cuvet: ignore", ignore.why)
+        yield _command("warning", frame_of(ignore), root, "cuvet: ignore", ignore.why)
     for unread in report.unread:
         yield _command("error", Frame(function="", file=unread.file), root, "cuvet check", unread.why)
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from cuvet.findings import Finding, Frame, Report, Site, Tool
 from cuvet.reports import Document, unexplained
+from cuvet.reports.check import frame_of
 from cuvet.reports.formats import json
 from cuvet.reports.pages import page
 from cuvet.reports.terminal import located, result, sentence
@@ -49,15 +50,12 @@ def of_check(report: CheckReport) -> str:
     rules = _rules(report.findings)
     results = [_checked(finding, rules, root) for finding in report.findings]
     for ignore in report.unused_ignores:
-        frame = Frame(
-            function="", file=ignore.file, line=ignore.line, column=ignore.column, end_column=ignore.end_column
-        )
         results.append(
             {
                 "ruleId": UNUSED_IGNORE,
                 "level": "warning",
                 "message": {"text": ignore.why},
-                "locations": [_location(frame, root)],
+                "locations": [_location(frame_of(ignore), root)],
             }
         )
     problems = [
