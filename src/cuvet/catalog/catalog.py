@@ -14,6 +14,7 @@ from cuvet.catalog import authored
 from cuvet.catalog.authored.runtime import complete
 from cuvet.catalog.hot import is_hot
 from cuvet.catalog.roles import Role
+from cuvet.sonames import DRIVER, RUNTIMES
 
 Api = str
 """``driver``, ``runtime`` or a key of ``cuvet.catalog.apis.LIBRARIES``."""
@@ -279,7 +280,7 @@ def driver() -> Catalog:
         authored.NO_ROLE,
         title="CUDA driver",
         status_type="CUresult",
-        sonames=("libcuda.so.1",),
+        sonames=(DRIVER,),
     )
 
 
@@ -298,5 +299,5 @@ def runtime() -> Catalog:
         reasons,
         title="CUDA runtime",
         status_type="cudaError_t",
-        sonames=("libcudart.so.12", "libcudart.so.13"),
+        sonames=RUNTIMES,
     )

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from cuvet import CuvetError
-from cuvet.conformance.play import LIBRARY
 from cuvet.conformance.recording import Header
+from cuvet.sonames import DRIVER
 
 _MAJOR, _MINOR = 75, 76
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR."""
@@ -29,13 +29,13 @@ def machine() -> Header:
         header = None
     child.join()
     if header is None:
-        raise CuvetError(f"no usable {LIBRARY}: recording needs an NVIDIA GPU and its driver")
+        raise CuvetError(f"no usable {DRIVER}: recording needs an NVIDIA GPU and its driver")
     return header
 
 
 def _ask() -> Header | None:
     try:
-        library = ctypes.CDLL(LIBRARY)
+        library = ctypes.CDLL(DRIVER)
     except OSError:
         return None
     count, version, memory = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()

@@ -24,8 +24,8 @@ import msgspec
 from cuvet.catalog import EntryPoint, Parameter, Signature, driver
 from cuvet.conformance.log import Log
 from cuvet.conformance.recording import Row, Session
+from cuvet.sonames import DRIVER
 
-LIBRARY = "libcuda.so.1"
 TIMEOUT_S = 15.0
 IMAGES = {
     "cuModuleLoadData": "image",
@@ -63,7 +63,7 @@ class Player:
     """
 
     def __init__(self, tell: Callable[[Row | None], None]) -> None:
-        self._library = ctypes.CDLL(LIBRARY)
+        self._library = ctypes.CDLL(DRIVER)
         self._tell = tell
         self._kept: list[object] = []
         self._threads: dict[int, Work] = {}

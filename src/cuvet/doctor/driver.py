@@ -10,6 +10,7 @@ from cuvet.doctor import loader, python
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.state import Gpu, Holder
+from cuvet.sonames import DRIVER
 
 PROC_VERSION = "/proc/driver/nvidia/version"
 MODULE_VERSION = "/sys/module/nvidia/version"
@@ -67,7 +68,7 @@ def requesters(machine: Machine) -> tuple[str, ...]:
 
 def libcudas(machine: Machine) -> tuple[Copy, ...]:
     """Every libcuda.so.1 that the program may get, in the loader's order."""
-    return loader.copies(machine, "libcuda.so.1", requesters(machine))
+    return loader.copies(machine, DRIVER, requesters(machine))
 
 
 def version_of(library: Copy) -> str | None:

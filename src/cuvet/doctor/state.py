@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from cuvet.sonames import DRIVER
+
 _TIMEOUT_S = 20
 
 
@@ -83,7 +85,7 @@ def read(environ: Mapping[str, str], timeout_s: float | None = None) -> State:
     patience_s = timeout_s or _TIMEOUT_S
     asking = {name: _ask(name, environ) for name in ("nvml", "cuda")}
     nvml, nvml_error = _answer(asking["nvml"], "libnvidia-ml.so.1", patience_s)
-    cuda, cuda_error = _answer(asking["cuda"], "libcuda.so.1", patience_s)
+    cuda, cuda_error = _answer(asking["cuda"], DRIVER, patience_s)
     return State(
         nvml=msgspec.json.decode(nvml, type=Nvml) if nvml else Nvml(error=nvml_error),
         cuda=msgspec.json.decode(cuda, type=Cuda) if cuda else Cuda(error=cuda_error),

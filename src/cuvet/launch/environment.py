@@ -11,9 +11,10 @@ from pathlib import Path
 
 import cuvet
 from cuvet import CuvetError
+from cuvet.sonames import DRIVER
 
 NATIVE = Path(cuvet.__file__).resolve().parent / "_native"
-SHIM = NATIVE / "libcuda.so.1"
+SHIM = NATIVE / DRIVER
 DRIVER_LOG = "CUDA_LOG_FILE"
 _SPLITS_A_LIST = re.compile("[ :;]")
 """What ends a path in LD_PRELOAD or LD_LIBRARY_PATH; nothing escapes it: ld.so(8)."""
@@ -41,7 +42,7 @@ def users_own(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_ours(entry: str) -> bool:
-    shim = Path(entry) if entry.endswith("libcuda.so.1") else Path(entry) / "libcuda.so.1"
+    shim = Path(entry) if entry.endswith(DRIVER) else Path(entry) / DRIVER
     return os.path.realpath(shim) == str(SHIM)
 
 
@@ -122,7 +123,7 @@ def _shim_alone(links: Path) -> Path:
     directory = links / "lib"
     try:
         directory.mkdir(mode=0o700)
-        for name in ("libcuda.so.1", "libcuda.so"):
+        for name in (DRIVER, "libcuda.so"):
             (directory / name).symlink_to(SHIM)
     except OSError as error:
         raise CuvetError(f"cannot make links in {directory}: {error.strerror}") from None

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from cuvet.recording.sites import python_library
 from cuvet.regular import read_regular
+from cuvet.sonames import RUNTIMES
 
 FILE = "unsupported"
 """In the directory of a recording: what the program has that does not work here, and in the next line the file that has it."""
 _MOST_BYTES = 8192
-_OWN = ("libcudart.so.12", "libcudart.so.13")
 _GPU = "or run on a machine with a GPU"
 _SHARED = "`nvcc -cudart shared` (CMake: -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared)"
 
@@ -24,7 +24,7 @@ def sentence(directory: Path) -> str:
         return ""
     name = os.path.basename(file)
     package = python_library(file)
-    if name in _OWN:
+    if name in RUNTIMES:
         return f"{file} is {what}, and an RPATH leads to it before cuvet's own: build without RPATH (RUNPATH may stay), {_GPU}"
     if name.startswith("libcudart.so"):
         return f"{file} is {what}, and cuvet has none of that version: build with CUDA 12 or 13, {_GPU}"

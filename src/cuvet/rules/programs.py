@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cuvet.catalog import Catalog, Parameter, driver, libraries
+from cuvet.sonames import DRIVER
 
 T = TypeVar("T")
 
@@ -36,7 +37,6 @@ PTX = b"""
 }
 \0"""
 
-LIBRARY = "libcuda.so.1"
 
 SETUP = """
 cu.cuInit(0)
@@ -67,7 +67,7 @@ class Driver:
     """An image with one kernel, ``trivial``, that takes one pointer and does nothing."""
 
     def __init__(self) -> None:
-        self._library = ctypes.CDLL(LIBRARY)
+        self._library = ctypes.CDLL(DRIVER)
         self._kept: list[object] = []
 
     def __getattr__(self, name: str) -> Any:

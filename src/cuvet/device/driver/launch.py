@@ -27,8 +27,7 @@ class _Configuration:
 
 
 def refusal(grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int, kernel: Kernel | None) -> int:
-    """Status of a launch with this configuration: 0 if it fits the device (NVIDIA H200, driver 580.159, CUDA 13.0:
-    launch_bad_config)."""
+    """Status of a launch with this configuration: 0 if it fits the device (measured: launch_bad_config)."""
     most_grid = [facts.named(f"MAX_GRID_DIM_{axis}") for axis in "XYZ"]
     most_block = [facts.named(f"MAX_BLOCK_DIM_{axis}") for axis in "XYZ"]
     threads = block[0] * block[1] * block[2]

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from cuvet.doctor import driver, loader
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.sonames import DRIVER
 
 NAME = "driver-wsl"
 TITLE = "libcuda under WSL"
 GROUP: Group = "driver"
 
-_NAMES = ("libcuda.so.1", "libcuda.so")
+_NAMES = (DRIVER, "libcuda.so")
 LOOKED_AT = ("/proc/sys/kernel/osrelease", driver.WSL_LIBRARIES, *_NAMES)
 
 
@@ -27,7 +28,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     evidence = tuple(
         f"{name}: {copy.path if copy else 'not on the path of the loader'}" for name, copy in found.items()
     )
-    foreign = found["libcuda.so.1"]
+    foreign = found[DRIVER]
     if foreign and not driver.is_of_windows(machine, foreign):
         yield Conclusion(
             severity="error",
@@ -39,7 +40,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     elif None in found.values():
         missing = " and ".join(name for name, copy in found.items() if copy is None)
         yield Conclusion(
-            severity="error" if found["libcuda.so.1"] is None else "warning",
+            severity="error" if found[DRIVER] is None else "warning",
             cause="driver-wsl-not-found",
             verdict=f"the loader does not find {missing}, which WSL keeps in {driver.WSL_LIBRARIES}",
             evidence=(*evidence, f"{driver.WSL_LIBRARIES}: {', '.join(_libcudas(machine)) or 'no libcuda'}"),
