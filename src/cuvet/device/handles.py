@@ -1,5 +1,5 @@
 """Handle values, made up as the driver's heap would: a destroyed object's value is issued again first, but not an event's
-(NVIDIA H200, driver 580.159, CUDA 13.0: stream_reissued_handle, event_reissued_handle)."""
+(measured: stream_reissued_handle, event_reissued_handle)."""
 
 from __future__ import annotations
 

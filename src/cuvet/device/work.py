@@ -1,5 +1,5 @@
 """Which work is not finished yet. No work takes time; a launch counts as running for the next two questions about it, so that a
-program sees CUDA_ERROR_NOT_READY as it would on hardware (NVIDIA H200, driver 580.159, CUDA 13.0: event_elapsed_notready)."""
+program sees CUDA_ERROR_NOT_READY as it would on hardware (measured: event_elapsed_notready)."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ _FAR = 32 << 20
 """Bytes from all memory of CUDA at which an address that nobody knows has no memory. The driver's own memory may be nearer."""
 _ADDRESS_SPACE = 1 << 47
 _FREED_AT_ONCE = frozenset({"linear", "pitched"})
-"""Allocations whose memory is gone when they are freed; stream-ordered memory goes back to its pool (NVIDIA H200, driver 580.159,
-CUDA 13.0: launch_freed_malloc, use_after_freeasync)."""
+"""Allocations whose memory is gone when they are freed; stream-ordered memory goes back to its pool (measured:
+launch_freed_malloc, use_after_freeasync)."""
 _STREAM_ORDERED = "stream-ordered"
 _WAITING_COPIES = frozenset({"cuMemcpyDtoH", "cuMemcpyAtoH"})
 _REMEMBERED = 64
@@ -76,7 +76,7 @@ def _ways(kernel: Kernel, arguments: tuple[bytes, ...], grid: Dimensions, block:
     return found or ()
 
 
-# Where there is no memory. Measured for each case: NVIDIA H200, driver 580.159, CUDA 13.0: launch_null_pointer, sticky_error,
+# Where there is no memory. Measured: launch_null_pointer, sticky_error,
 # launch_freed_malloc, launch_host_pointer, launch_memory_of_other_device, oob_write.
 
 
@@ -151,7 +151,7 @@ def keep(call: Invocation) -> None:
 
 
 def _freed(call: Invocation) -> None:
-    """cuMemFree does not wait for those who use stream-ordered memory (NVIDIA H200, driver 580.159, CUDA 13.0:
+    """cuMemFree does not wait for those who use stream-ordered memory (measured:
     destroy_default_stream_memory_pending)."""
     memory = call.model.allocation_at(call["dptr"])
     use = None if memory is None or memory.alive else call.process.uses.pop(memory, None)

@@ -53,7 +53,7 @@ def cuMemHostRegister(call: Invocation) -> Steps[int]:
 
 def _can_be_pinned(pid: int, address: int, size: int, read_only: bool) -> bool:
     """Whether every page is mapped, and may be written; a file's shared pages only for reading, while shared memory is as good as
-    private (NVIDIA H200, driver 580.159, CUDA 13.0: register_file_mmap, register_readonly_mmap, register_rodata, register_unmapped,
+    private (measured: register_file_mmap, register_readonly_mmap, register_rodata, register_unmapped,
     register_past_mapping, register_prot_none, register_shm, register_memfd, register_anonymous_shared)."""
     try:
         lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -21,7 +21,7 @@ class _NotLoaded(Exception):
     """``args[0]`` is the status that loading returns."""
 
 
-# Loading. Statuses: NVIDIA H200, driver 580.159, CUDA 13.0: module_garbage, module_load_missing_file.
+# Loading. Statuses as measured: module_garbage, module_load_missing_file.
 
 
 def _fetch(address: int) -> Steps[bytes]:

@@ -104,8 +104,8 @@ def cuMemFree(call: Invocation) -> Steps[int]:
 
 
 def _freed_on_stream(call: Invocation) -> bool:
-    """Whether cuMemFreeAsync freed this memory before: that cuMemFree takes it again was measured (NVIDIA H200, driver 580.159,
-    CUDA 13.0: freeasync_of_malloc_then_free)."""
+    """Whether cuMemFreeAsync freed this memory before: that cuMemFree takes it again was measured
+    (freeasync_of_malloc_then_free)."""
     last = call.model.allocation_at(call["dptr"])
     return last is not None and last.handle == call["dptr"] and last.freed_on is not None
 

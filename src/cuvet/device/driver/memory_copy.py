@@ -32,8 +32,7 @@ def _copy(call: Invocation, to: Box, source: Box, row_bytes: int, rows: int = 1,
 
 
 def _pinned(call: Invocation, address: int) -> bool:
-    """Whether it is registered: the device keeps its pages even if the program unmapped them (NVIDIA H200, driver 580.159,
-    CUDA 13.0: register_freed_then_copy)."""
+    """Whether it is registered: the device keeps its pages even if the program unmapped them (measured: register_freed_then_copy)."""
     memory = call.model.host_memory_at(address)
     return memory is not None and memory.alive
 

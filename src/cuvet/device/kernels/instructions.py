@@ -10,7 +10,7 @@ from cuvet.device.kernels.values import TYPES, Pointer, Type, Value
 
 Effect = Callable[[Thread, Instruction], None]
 TRAP = 719
-"""CUDA_ERROR_LAUNCH_FAILED: the context's error after a trap (NVIDIA H200, driver 580.159, CUDA 13.0: trap_kernel)."""
+"""CUDA_ERROR_LAUNCH_FAILED: the context's error after a trap (measured: trap_kernel)."""
 
 _ONLY_RESULTS = """
     abs activemask addc alloca applypriority bar barrier bfe bfi bfind bmsk brev clz cnot copysign cos cp createpolicy discard dp2a dp4a

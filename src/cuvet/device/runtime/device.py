@@ -38,7 +38,7 @@ def ensure_context(call: RuntimeCall) -> Steps[int]:
 
 def use_primary(call: RuntimeCall, device: int) -> Steps[int]:
     """Make the device's primary context current. The runtime has its own name for what the driver answers when the context was
-    lost and reset (NVIDIA H200, driver 580.159, CUDA 13.0: sticky_error)."""
+    lost and reset (measured: sticky_error)."""
     registry = call.registry
     handle = registry.primary.get(device, 0)
     if not handle:
@@ -55,7 +55,7 @@ def _count(call: RuntimeCall) -> int:
 
 
 def cudaGetDeviceCount(call: RuntimeCall) -> Steps[int]:
-    """The runtime remembers the count, even in a forked child (NVIDIA H200, driver 580.159, CUDA 13.0: fork_child_uses)."""
+    """The runtime remembers the count, even in a forked child (measured: fork_child_uses)."""
     if not call["count"]:
         return INVALID_VALUE
     if call.process.counted_before_fork:
@@ -137,8 +137,7 @@ cudaThreadSynchronize = cudaDeviceSynchronize
 
 
 def cudaDeviceReset(call: RuntimeCall) -> Steps[int]:
-    """Where no context is current, as on a new thread, nothing is reset (NVIDIA H200, driver 580.159, CUDA 13.0:
-    reset_by_another_thread)."""
+    """Where no context is current, as on a new thread, nothing is reset (measured: reset_by_another_thread)."""
     status = yield from initialise(call)
     if status:
         return status
