@@ -14,7 +14,7 @@ from cuvet.catalog.kinds import LIBRARY_OBJECTS
 from cuvet.device.invocation import MOST_ARRAY, BadAddress, read, write_word
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
-from cuvet.device.runtime.call import RuntimeCall
+from cuvet.device.runtime.call import Refused, RuntimeCall
 from cuvet.device.runtime.device import ensure_context
 from cuvet.model import Call, Outcome
 from cuvet.model.library import cuda_missing, makes_handle
@@ -55,11 +55,13 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
 def _carry_out(call: Call, thread: Thread) -> Steps[int]:
     model = thread.process.model
     if makes_handle(call.entry_point):
-        status = yield from ensure_context(RuntimeCall(call.entry_point, {}, {}, thread, _NEWEST_RUNTIME))
-        missing = cuda_missing(call.entry_point)
-        if status and missing:
-            model.observe(call, Outcome(missing))
-            return missing
+        try:
+            yield from ensure_context(RuntimeCall(call.entry_point, {}, {}, thread, _NEWEST_RUNTIME))
+        except Refused:
+            missing = cuda_missing(call.entry_point)
+            if missing:
+                model.observe(call, Outcome(missing))
+                return missing
     prediction = model.predict(call)
     died = next((-status for status in prediction.statuses if status < 0), 0)
     if died and os.environ.get("CUVET_EMULATE_CRASHES") == "1":

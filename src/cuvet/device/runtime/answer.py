@@ -10,7 +10,7 @@ from cuvet.device.invocation import BadAddress, tell, write_word
 from cuvet.device.process import Thread
 from cuvet.device.protocol import ProtocolError, Registration, Request, Steps
 from cuvet.device.runtime import array, copy, device, forward, graph, launch, memory
-from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error
+from cuvet.device.runtime.call import INVALID_VALUE, Refused, RuntimeCall, error
 from cuvet.device.runtime.registration import Registry
 
 Handler = Callable[[RuntimeCall], Steps[int]]
@@ -44,7 +44,10 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
         status = error("cudaErrorNotSupported")
     else:
         try:
-            status = (yield from _ask_for_context(call)) or (yield from handler(call))
+            yield from _ask_for_context(call)
+            status = yield from handler(call)
+        except Refused as refused:
+            status = refused.status
         except BadAddress:
             status = INVALID_VALUE
     if status and entry_point.name not in ("cudaGetLastError", "cudaPeekAtLastError"):
@@ -52,12 +55,10 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
     return status
 
 
-def _ask_for_context(call: RuntimeCall) -> Steps[int]:
+def _ask_for_context(call: RuntimeCall) -> Steps[None]:
     """In a host function the runtime's first question is refused."""
-    if not call.thread.host_functions or call.entry_point.name in _ASKS_FOR_NO_CONTEXT:
-        return 0
-    status, _ = yield from call.ask("cuCtxGetCurrent")
-    return status
+    if call.thread.host_functions and call.entry_point.name not in _ASKS_FOR_NO_CONTEXT:
+        yield from call.ask("cuCtxGetCurrent")
 
 
 def _register(thread: Thread, request: Request) -> Steps[int]:

@@ -35,9 +35,7 @@ def _described(call: RuntimeCall) -> Steps[tuple[int, int] | None]:
 def _create(call: RuntimeCall, output: str, extent: tuple[int, ...], name: str, *more: int) -> Steps[int]:
     if not call[output]:
         return INVALID_VALUE
-    status = yield from ensure_context(call)
-    if status:
-        return status
+    yield from ensure_context(call)
     found = yield from _described(call)
     if found is None:
         return error("cudaErrorInvalidChannelDescriptor")
@@ -79,14 +77,10 @@ def array_element_bytes(call: RuntimeCall, handle: int) -> int:
 
 
 def cudaArrayGetInfo(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
+    yield from ensure_context(call)
     layout = driver_catalog().structs["CUDA_ARRAY3D_DESCRIPTOR"]
     described = yield from call.scratch(layout.bytes)
-    status = yield from call.driver("cuArray3DGetDescriptor", described, call["array"])
-    if status:
-        return status
+    yield from call.driver("cuArray3DGetDescriptor", described, call["array"])
     data = yield from read(described, layout.bytes)
 
     def member(name: str) -> int:
@@ -133,18 +127,16 @@ def _resource(call: RuntimeCall) -> Steps[int]:
 
 
 def cudaCreateTextureObject(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status or not call["pTexDesc"]:
-        return status or INVALID_VALUE
+    yield from ensure_context(call)
+    if not call["pTexDesc"]:
+        return INVALID_VALUE
     resource = yield from _resource(call)
     texture = yield from call.lay_down(pack("CUDA_TEXTURE_DESC"))
     return (yield from call.driver("cuTexObjectCreate", call["pTexObject"], resource, texture, 0))
 
 
 def cudaCreateSurfaceObject(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
+    yield from ensure_context(call)
     return (yield from call.driver("cuSurfObjectCreate", call["pSurfObject"], (yield from _resource(call))))
 
 
@@ -158,14 +150,10 @@ def cudaGetSurfaceObjectResourceDesc(call: RuntimeCall) -> Steps[int]:
 
 def _tell_resource(call: RuntimeCall, name: str, handle: int) -> Steps[int]:
     """Write the cudaResourceDesc that says what the driver's CUDA_RESOURCE_DESC does."""
-    status = yield from ensure_context(call)
-    if status:
-        return status
+    yield from ensure_context(call)
     size = driver_catalog().structs["CUDA_RESOURCE_DESC"].bytes
     described = yield from call.scratch(size)
-    status = yield from call.driver(name, described, handle)
-    if status:
-        return status
+    yield from call.driver(name, described, handle)
     given = Members(driver_catalog(), "CUDA_RESOURCE_DESC", (yield from read(described, size)))
     data = bytearray(runtime_catalog().struct("cudaResourceDesc", release(call.major)).bytes)
     for path, value in _runtime_resource(given).items():

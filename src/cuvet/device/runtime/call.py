@@ -28,6 +28,14 @@ INVALID_RESOURCE_HANDLE = error("cudaErrorInvalidResourceHandle")
 _CONTEXT_IS_DESTROYED = error("cudaErrorContextIsDestroyed")
 
 
+class Refused(Exception):
+    """The call returns ``status``, a cudaError_t, because a driver call that it made failed."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 @cache
 def release(major: int) -> str:
     """The CUDA release of that major version that the catalog knows: ``12.9``."""
@@ -90,10 +98,12 @@ class RuntimeCall:
         return tuple(int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8))
 
     def driver(self, name: str, *words: int) -> Steps[int]:
-        """Call the driver, through the shim's wrapper. The status, as the runtime tells it."""
+        """Call the driver, through the shim's wrapper: 0. Refused, with the status as the runtime tells it, if it failed."""
         answer = yield Command(Op.CALL_DRIVER, (driver_catalog()[name].id, *words))
         status = answer.word & 0xFFFFFFFF
-        return INVALID_RESOURCE_HANDLE if status == _CONTEXT_IS_DESTROYED else status
+        if status:
+            raise Refused(INVALID_RESOURCE_HANDLE if status == _CONTEXT_IS_DESTROYED else status)
+        return status
 
     def scratch(self, size: int = 8) -> Steps[int]:
         """Address of ``size`` bytes of the program's memory for the length of this call."""
@@ -111,11 +121,11 @@ class RuntimeCall:
         yield from write(address, data)
         return address
 
-    def ask(self, name: str, *words: int) -> Steps[tuple[int, int]]:
-        """Call the driver with a scratch word as its first argument: (status, the word that the driver wrote)."""
+    def ask(self, name: str, *words: int) -> Steps[int]:
+        """Call the driver with a scratch word as its first argument: the word that it wrote. Refused if it failed."""
         address = yield from self.scratch()
-        status = yield from self.driver(name, address, *words)
-        return status, int.from_bytes((yield from read(address, 8)), "little")
+        yield from self.driver(name, address, *words)
+        return int.from_bytes((yield from read(address, 8)), "little")
 
     def struct(self, address: int, name: str) -> Steps[Members]:
         """The runtime's struct at an address of the program. BadAddress if it is not there."""

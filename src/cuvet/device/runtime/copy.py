@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.device.protocol import Steps
 from cuvet.device.runtime.array import array_element_bytes
 from cuvet.device.runtime.call import INVALID_VALUE, Members, RuntimeCall, error, pack
 from cuvet.device.runtime.device import ensure_context, primary_of
-from cuvet.device.runtime.launch import variable_address
+from cuvet.device.runtime.launch import variable
 
 _HOST_TO_HOST, _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE, _DEFAULT = range(5)
 _LINEAR = {
@@ -23,71 +25,54 @@ _SOURCE_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 1, _DEVICE_TO_HOST: 2, _DEVI
 _DESTINATION_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 2, _DEVICE_TO_HOST: 1, _DEVICE_TO_DEVICE: 2, _DEFAULT: 4}
 
 
-def _linear(call: RuntimeCall, to: int, source: int, stream: tuple[int, ...] = ()) -> Steps[int]:
+def _asynchronous(call: RuntimeCall, name: str, *words: int) -> Steps[int]:
+    """Call the driver's ``name``, or its ``nameAsync`` on the stream if the call has one."""
+    if "stream" in call.words:
+        return (yield from call.driver(f"{name}Async", *words, call["stream"]))
+    return (yield from call.driver(name, *words))
+
+
+def _linear(call: RuntimeCall, to: int, source: int) -> Steps[int]:
     name = _LINEAR.get(call["kind"])
     if name is None:
         return _INVALID_DIRECTION
-    status = yield from ensure_context(call)
-    if status or not call["count"]:
-        return status
-    return (yield from call.driver(name + "Async" if stream else name, to, source, call["count"], *stream))
+    yield from ensure_context(call)
+    if not call["count"]:
+        return 0
+    return (yield from _asynchronous(call, name, to, source, call["count"]))
 
 
-def cudaMemcpy(call: RuntimeCall) -> Steps[int]:
+def _line(call: RuntimeCall) -> Steps[int]:
     return (yield from _linear(call, call["dst"], call["src"]))
 
 
-def cudaMemcpyAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _linear(call, call["dst"], call["src"], (call["stream"],)))
-
-
-def cudaMemcpyToSymbol(call: RuntimeCall) -> Steps[int]:
-    return (yield from _symbol(call, to_symbol=True))
-
-
-def cudaMemcpyToSymbolAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _symbol(call, to_symbol=True))
-
-
-def cudaMemcpyFromSymbol(call: RuntimeCall) -> Steps[int]:
-    return (yield from _symbol(call, to_symbol=False))
-
-
-def cudaMemcpyFromSymbolAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _symbol(call, to_symbol=False))
+cudaMemcpy = cudaMemcpyAsync = _line
 
 
 def _symbol(call: RuntimeCall, to_symbol: bool) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, address, size = yield from variable_address(call, call["symbol"])
-    if status or call["offset"] + call["count"] > size:
-        return status or INVALID_VALUE
-    stream = (call["stream"],) if "stream" in call.words else ()
+    yield from ensure_context(call)
+    address, size = yield from variable(call, call["symbol"])
+    if call["offset"] + call["count"] > size:
+        return INVALID_VALUE
     inside = address + call["offset"]
-    if to_symbol:
-        return (yield from _linear(call, inside, call["src"], stream))
-    return (yield from _linear(call, call["dst"], inside, stream))
+    return (yield from _linear(call, inside, call["src"]) if to_symbol else _linear(call, call["dst"], inside))
 
 
-def cudaMemcpyPeer(call: RuntimeCall) -> Steps[int]:
-    return (yield from _peer(call))
+cudaMemcpyToSymbol = cudaMemcpyToSymbolAsync = partial(_symbol, to_symbol=True)
+cudaMemcpyFromSymbol = cudaMemcpyFromSymbolAsync = partial(_symbol, to_symbol=False)
 
 
-def cudaMemcpyPeerAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _peer(call, call["stream"]))
-
-
-def _peer(call: RuntimeCall, *stream: int) -> Steps[int]:
-    status = yield from ensure_context(call)
+def _peer(call: RuntimeCall) -> Steps[int]:
+    yield from ensure_context(call)
     devices = (call.signed("dstDevice"), call.signed("srcDevice"))
-    if status or not all(0 <= device < call.process.model.devices for device in devices):
-        return status or error("cudaErrorInvalidDevice")
+    if not all(0 <= device < call.process.model.devices for device in devices):
+        return error("cudaErrorInvalidDevice")
     to = yield from primary_of(call, devices[0])
     source = yield from primary_of(call, devices[1])
-    name = "cuMemcpyPeerAsync" if stream else "cuMemcpyPeer"
-    return (yield from call.driver(name, call["dst"], to, call["src"], source, call["count"], *stream))
+    return (yield from _asynchronous(call, "cuMemcpyPeer", call["dst"], to, call["src"], source, call["count"]))
+
+
+cudaMemcpyPeer = cudaMemcpyPeerAsync = _peer
 
 
 # Two and three dimensions.
@@ -110,9 +95,9 @@ def _rectangle(call: RuntimeCall, *sides: dict[str, int]) -> Steps[int]:
     """Copy ``width`` bytes by ``height`` rows. Asynchronous if the call has a stream."""
     if call["kind"] not in _LINEAR:
         return _INVALID_DIRECTION
-    status = yield from ensure_context(call)
-    if status or not call["width"] or not call["height"]:
-        return status
+    yield from ensure_context(call)
+    if not call["width"] or not call["height"]:
+        return 0
     members = {name: value for side in sides for name, value in side.items()}
     data = pack("CUDA_MEMCPY2D", WidthInBytes=call["width"], Height=call["height"], **members)
     described = yield from call.lay_down(data)
@@ -130,12 +115,7 @@ def _plain_rectangle(call: RuntimeCall) -> Steps[int]:
     return (yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"])))
 
 
-def cudaMemcpy2D(call: RuntimeCall) -> Steps[int]:
-    return (yield from _plain_rectangle(call))
-
-
-def cudaMemcpy2DAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _plain_rectangle(call))
+cudaMemcpy2D = cudaMemcpy2DAsync = _plain_rectangle
 
 
 def _rectangle_to_array(call: RuntimeCall) -> Steps[int]:
@@ -143,12 +123,7 @@ def _rectangle_to_array(call: RuntimeCall) -> Steps[int]:
     return (yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"])))
 
 
-def cudaMemcpy2DToArray(call: RuntimeCall) -> Steps[int]:
-    return (yield from _rectangle_to_array(call))
-
-
-def cudaMemcpy2DToArrayAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _rectangle_to_array(call))
+cudaMemcpy2DToArray = cudaMemcpy2DToArrayAsync = _rectangle_to_array
 
 
 def _rectangle_from_array(call: RuntimeCall) -> Steps[int]:
@@ -156,12 +131,7 @@ def _rectangle_from_array(call: RuntimeCall) -> Steps[int]:
     return (yield from _rectangle(call, _side("dst", call["kind"], call["dst"], call["dpitch"]), source))
 
 
-def cudaMemcpy2DFromArray(call: RuntimeCall) -> Steps[int]:
-    return (yield from _rectangle_from_array(call))
-
-
-def cudaMemcpy2DFromArrayAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _rectangle_from_array(call))
+cudaMemcpy2DFromArray = cudaMemcpy2DFromArrayAsync = _rectangle_from_array
 
 
 def cudaMemcpy2DArrayToArray(call: RuntimeCall) -> Steps[int]:
@@ -174,12 +144,7 @@ def _line_to_array(call: RuntimeCall) -> Steps[int]:
     return (yield from _rectangle_to_array(call))
 
 
-def cudaMemcpyToArray(call: RuntimeCall) -> Steps[int]:
-    return (yield from _line_to_array(call))
-
-
-def cudaMemcpyToArrayAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _line_to_array(call))
+cudaMemcpyToArray = cudaMemcpyToArrayAsync = _line_to_array
 
 
 def _line_from_array(call: RuntimeCall) -> Steps[int]:
@@ -187,12 +152,7 @@ def _line_from_array(call: RuntimeCall) -> Steps[int]:
     return (yield from _rectangle_from_array(call))
 
 
-def cudaMemcpyFromArray(call: RuntimeCall) -> Steps[int]:
-    return (yield from _line_from_array(call))
-
-
-def cudaMemcpyFromArrayAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _line_from_array(call))
+cudaMemcpyFromArray = cudaMemcpyFromArrayAsync = _line_from_array
 
 
 def box(call: RuntimeCall, given: Members) -> bytes:
@@ -215,75 +175,49 @@ def box(call: RuntimeCall, given: Members) -> bytes:
 
 
 def _box_copy(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
+    yield from ensure_context(call)
     given = yield from call.struct(call["p"], "cudaMemcpy3DParms")
     if given["kind"] not in _LINEAR:
         return _INVALID_DIRECTION
-    described = yield from call.lay_down(box(call, given))
-    if "stream" in call.words:
-        return (yield from call.driver("cuMemcpy3DAsync", described, call["stream"]))
-    return (yield from call.driver("cuMemcpy3D", described))
+    return (yield from _asynchronous(call, "cuMemcpy3D", (yield from call.lay_down(box(call, given)))))
 
 
-def cudaMemcpy3D(call: RuntimeCall) -> Steps[int]:
-    return (yield from _box_copy(call))
-
-
-def cudaMemcpy3DAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _box_copy(call))
+cudaMemcpy3D = cudaMemcpy3DAsync = _box_copy
 
 
 # Sets.
 
 
-def cudaMemset(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status or not call["count"]:
-        return status
-    return (yield from call.driver("cuMemsetD8", call["devPtr"], call["value"] & 0xFF, call["count"]))
+def _memset(call: RuntimeCall) -> Steps[int]:
+    yield from ensure_context(call)
+    if not call["count"]:
+        return 0
+    return (yield from _asynchronous(call, "cuMemsetD8", call["devPtr"], call["value"] & 0xFF, call["count"]))
 
 
-def cudaMemsetAsync(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status or not call["count"]:
-        return status
-    words = (call["devPtr"], call["value"] & 0xFF, call["count"], call["stream"])
-    return (yield from call.driver("cuMemsetD8Async", *words))
+cudaMemset = cudaMemsetAsync = _memset
 
 
-def _memset_2d(call: RuntimeCall, address: int, pitch: int, width: int, height: int) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status or not width or not height:
-        return status
-    words = (address, pitch, call["value"] & 0xFF, width, height)
-    if "stream" in call.words:
-        return (yield from call.driver("cuMemsetD2D8Async", *words, call["stream"]))
-    return (yield from call.driver("cuMemsetD2D8", *words))
+def _memset_rows(call: RuntimeCall, address: int, pitch: int, width: int, height: int) -> Steps[int]:
+    yield from ensure_context(call)
+    if not width or not height:
+        return 0
+    return (yield from _asynchronous(call, "cuMemsetD2D8", address, pitch, call["value"] & 0xFF, width, height))
 
 
-def cudaMemset2D(call: RuntimeCall) -> Steps[int]:
-    return (yield from _memset_2d(call, call["devPtr"], call["pitch"], call["width"], call["height"]))
+def _memset_2d(call: RuntimeCall) -> Steps[int]:
+    return (yield from _memset_rows(call, call["devPtr"], call["pitch"], call["width"], call["height"]))
 
 
-def cudaMemset2DAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _memset_2d(call, call["devPtr"], call["pitch"], call["width"], call["height"]))
+cudaMemset2D = cudaMemset2DAsync = _memset_2d
 
 
 def _memset_3d(call: RuntimeCall) -> Steps[int]:
     address, pitch, _, rows_per_slice = call.sizes("pitchedDevPtr")
     width, height, depth = call.sizes("extent")
     for number in range(depth):
-        status = yield from _memset_2d(call, address + number * pitch * rows_per_slice, pitch, width, height)
-        if status:
-            return status
+        yield from _memset_rows(call, address + number * pitch * rows_per_slice, pitch, width, height)
     return 0
 
 
-def cudaMemset3D(call: RuntimeCall) -> Steps[int]:
-    return (yield from _memset_3d(call))
-
-
-def cudaMemset3DAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _memset_3d(call))
+cudaMemset3D = cudaMemset3DAsync = _memset_3d

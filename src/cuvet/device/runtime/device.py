@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 
 from cuvet.catalog import driver as driver_catalog
@@ -9,45 +10,56 @@ from cuvet.catalog import runtime as catalog
 from cuvet.device import facts
 from cuvet.device.invocation import read, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, release
+from cuvet.device.runtime.call import INVALID_VALUE, Refused, RuntimeCall, error, release
 from cuvet.model.statuses import STICKY
 
 _DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
 
 
-def initialise(call: RuntimeCall) -> Steps[int]:
-    """cuInit, once per process."""
-    if call.registry.initialised:
-        return 0
-    status = yield from call.driver("cuInit", 0)
-    call.registry.initialised = status == 0
-    return status
+def initialise(call: RuntimeCall) -> Steps[None]:
+    """cuInit, once per process. Refused if it fails."""
+    if not call.registry.initialised:
+        yield from call.driver("cuInit", 0)
+        call.registry.initialised = True
 
 
-def ensure_context(call: RuntimeCall) -> Steps[int]:
+def ensure_context(call: RuntimeCall) -> Steps[None]:
     """See to it that a context is current: the primary one of this thread's device, if the program made none so. In a host function
-    that is not permitted."""
-    status = yield from initialise(call)
-    if status or call.thread.host_functions:
-        return status
-    status, current = yield from call.ask("cuCtxGetCurrent")
-    if status or (current and current not in call.registry.ended):
-        return status
-    return (yield from use_primary(call, call.device))
+    that is not permitted. Refused if it fails."""
+    yield from initialise(call)
+    if call.thread.host_functions:
+        return
+    current = yield from call.ask("cuCtxGetCurrent")
+    if not current or current in call.registry.ended:
+        yield from _use_primary(call, call.device)
 
 
-def use_primary(call: RuntimeCall, device: int) -> Steps[int]:
+def _use_primary(call: RuntimeCall, device: int) -> Steps[int]:
     """Make the device's primary context current. The runtime has its own name for what the driver answers when the context was
     lost and reset (measured: sticky_error)."""
+    try:
+        handle = yield from _retain_primary(call, device)
+    except Refused as refused:
+        raise Refused(_DEVICES_UNAVAILABLE if refused.status in STICKY else refused.status) from None
+    return (yield from call.driver("cuCtxSetCurrent", handle))
+
+
+def _retain_primary(call: RuntimeCall, device: int) -> Steps[int]:
+    """Handle of a device's primary context, which is retained if it was not."""
     registry = call.registry
     handle = registry.primary.get(device, 0)
     if not handle:
-        status, handle = yield from call.ask("cuDevicePrimaryCtxRetain", device)
-        if status:
-            return _DEVICES_UNAVAILABLE if status in STICKY else status
-        registry.primary[device] = handle
+        handle = registry.primary[device] = yield from call.ask("cuDevicePrimaryCtxRetain", device)
         registry.ended.discard(handle)
-    return (yield from call.driver("cuCtxSetCurrent", handle))
+    return handle
+
+
+def primary_of(call: RuntimeCall, device: int) -> Steps[int]:
+    """Handle of a device's primary context, which is retained if it was not; 0 if it cannot be."""
+    try:
+        return (yield from _retain_primary(call, device))
+    except Refused:
+        return 0
 
 
 def _count(call: RuntimeCall) -> int:
@@ -61,49 +73,49 @@ def cudaGetDeviceCount(call: RuntimeCall) -> Steps[int]:
     if call.process.counted_before_fork:
         yield from write_word(call["count"], _count(call), 4)
         return 0
-    status = yield from initialise(call)
-    if status:
+    try:
+        yield from initialise(call)
+    except Refused:
         yield from write_word(call["count"], 0, 4)
-        return status
+        raise
     return (yield from call.driver("cuDeviceGetCount", call["count"]))
 
 
-def _look_up(call: RuntimeCall, ordinal: int) -> Steps[int]:
-    """Status: whether there is such a device. If not, it is the driver's, so that the refusal is in the recording. (NVIDIA's
+def _look_up(call: RuntimeCall, ordinal: int) -> Steps[None]:
+    """Refused if there is no such device: by the driver, so that the refusal is in the recording. (NVIDIA's
     runtime refuses by itself: runtime_refuses_by_itself. On a GPU it is not there.)"""
-    if 0 <= ordinal < _count(call):
-        return 0
-    status, _ = yield from call.ask("cuDeviceGet", ordinal & 0xFFFFFFFF)
-    return status
+    if not 0 <= ordinal < _count(call):
+        yield from call.ask("cuDeviceGet", ordinal & 0xFFFFFFFF)
 
 
 def cudaSetDevice(call: RuntimeCall) -> Steps[int]:
-    status = (yield from initialise(call)) or (yield from _look_up(call, call.signed("device")))
-    if status:
-        return status
+    yield from initialise(call)
+    yield from _look_up(call, call.signed("device"))
     call.thread.device = call["device"]
-    return (yield from use_primary(call, call["device"]))
+    return (yield from _use_primary(call, call["device"]))
 
 
 def cudaInitDevice(call: RuntimeCall) -> Steps[int]:
-    status = (yield from initialise(call)) or (yield from _look_up(call, call.signed("device")))
-    if status:
-        return status
-    if call["device"] in call.registry.primary:
+    yield from initialise(call)
+    yield from _look_up(call, call.signed("device"))
+    yield from _retain_primary(call, call["device"])
+    return 0
+
+
+def _current(call: RuntimeCall) -> Steps[int]:
+    """Handle of the current context; 0 if there is none, or the driver refuses to say."""
+    try:
+        return (yield from call.ask("cuCtxGetCurrent"))
+    except Refused:
         return 0
-    status, handle = yield from call.ask("cuDevicePrimaryCtxRetain", call["device"])
-    call.registry.primary[call["device"]] = handle
-    return status
 
 
 def cudaGetDevice(call: RuntimeCall) -> Steps[int]:
     if not call["device"]:
         return INVALID_VALUE
-    status = yield from initialise(call)
-    if status:
-        return status
-    status, current = yield from call.ask("cuCtxGetCurrent")
-    if not status and current and current not in call.registry.ended:
+    yield from initialise(call)
+    current = yield from _current(call)
+    if current and current not in call.registry.ended:
         return (yield from call.driver("cuCtxGetDevice", call["device"], 0))
     yield from write_word(call["device"], call.device, 4)
     return 0
@@ -115,22 +127,23 @@ def cudaChooseDevice(call: RuntimeCall) -> Steps[int]:
 
 
 def cudaSetValidDevices(call: RuntimeCall) -> Steps[int]:
-    return (yield from initialise(call))
+    yield from initialise(call)
+    return 0
 
 
 def cudaSetDeviceFlags(call: RuntimeCall) -> Steps[int]:
-    status = yield from initialise(call)
-    return status or (yield from call.driver("cuDevicePrimaryCtxSetFlags", call.device, call["flags"]))
+    yield from initialise(call)
+    return (yield from call.driver("cuDevicePrimaryCtxSetFlags", call.device, call["flags"]))
 
 
 def cudaGetDeviceFlags(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    return status or (yield from call.driver("cuCtxGetFlags", call["flags"]))
+    yield from ensure_context(call)
+    return (yield from call.driver("cuCtxGetFlags", call["flags"]))
 
 
 def cudaDeviceSynchronize(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    return status or (yield from call.driver("cuCtxSynchronize", 0))
+    yield from ensure_context(call)
+    return (yield from call.driver("cuCtxSynchronize", 0))
 
 
 cudaThreadSynchronize = cudaDeviceSynchronize
@@ -138,19 +151,15 @@ cudaThreadSynchronize = cudaDeviceSynchronize
 
 def cudaDeviceReset(call: RuntimeCall) -> Steps[int]:
     """Where no context is current, as on a new thread, nothing is reset (measured: reset_by_another_thread)."""
-    status = yield from initialise(call)
-    if status:
-        return status
-    _, current = yield from call.ask("cuCtxGetCurrent")
+    yield from initialise(call)
+    current = yield from _current(call)
     if not current:
         return 0
     device = call.device
     handle = call.registry.primary.pop(device, 0) or current
-    status = yield from call.driver("cuDevicePrimaryCtxReset", device)
-    if handle:
-        call.registry.ended.add(handle)
+    call.registry.ended.add(handle)
     call.thread.error = 0
-    return status
+    return (yield from call.driver("cuDevicePrimaryCtxReset", device))
 
 
 cudaThreadExit = cudaDeviceReset
@@ -180,13 +189,13 @@ def cudaPeekAtLastError(call: RuntimeCall) -> Steps[int]:
 
 
 def cudaDeviceGetAttribute(call: RuntimeCall) -> Steps[int]:
-    status = yield from initialise(call)
-    return status or (yield from call.driver("cuDeviceGetAttribute", call["value"], call["attr"], call["device"]))
+    yield from initialise(call)
+    return (yield from call.driver("cuDeviceGetAttribute", call["value"], call["attr"], call["device"]))
 
 
 def cudaDeviceGetPCIBusId(call: RuntimeCall) -> Steps[int]:
-    status = yield from initialise(call)
-    return status or (yield from call.driver("cuDeviceGetPCIBusId", call["pciBusId"], call["len"], call["device"]))
+    yield from initialise(call)
+    return (yield from call.driver("cuDeviceGetPCIBusId", call["pciBusId"], call["len"], call["device"]))
 
 
 def cudaDeviceEnablePeerAccess(call: RuntimeCall) -> Steps[int]:
@@ -200,22 +209,10 @@ def cudaDeviceDisablePeerAccess(call: RuntimeCall) -> Steps[int]:
 
 def _peer(call: RuntimeCall, name: str, *flags: int) -> Steps[int]:
     peer = call.signed("peerDevice")
-    status = (yield from ensure_context(call)) or (yield from _look_up(call, peer))
-    if status:
-        return status
+    yield from ensure_context(call)
+    yield from _look_up(call, peer)
     handle = yield from primary_of(call, peer)
     return (yield from call.driver(name, handle, *flags))
-
-
-def primary_of(call: RuntimeCall, device: int) -> Steps[int]:
-    """Handle of a device's primary context, which is retained if it was not."""
-    handle = call.registry.primary.get(device, 0)
-    if not handle:
-        status, handle = yield from call.ask("cuDevicePrimaryCtxRetain", device)
-        if status == 0:
-            call.registry.primary[device] = handle
-            call.registry.ended.discard(handle)
-    return handle
 
 
 # cudaDeviceProp: a member is an attribute, or an array of them.
@@ -281,9 +278,8 @@ def _attribute_of_member() -> dict[str, tuple[str, ...]]:
 
 def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[int]:
     device = call.signed("device")
-    status = (yield from initialise(call)) or (yield from _look_up(call, device))
-    if status:
-        return status
+    yield from initialise(call)
+    yield from _look_up(call, device)
     layout = catalog().struct("cudaDeviceProp", release(call.major))
     data = bytearray(layout.bytes)
 
@@ -318,7 +314,8 @@ def cudaGetDriverEntryPointByVersion(call: RuntimeCall) -> Steps[int]:
 
 def _driver_entry_point(call: RuntimeCall, version: int) -> Steps[int]:
     found = yield from call.scratch()
-    yield from call.driver("cuGetProcAddress", call["symbol"], call["funcPtr"], version, 0, found)
+    with suppress(Refused):
+        yield from call.driver("cuGetProcAddress", call["symbol"], call["funcPtr"], version, 0, found)
     if call["driverStatus"]:
         state = yield from read(found, 4)
         yield from write(call["driverStatus"], state)

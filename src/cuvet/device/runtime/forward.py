@@ -69,9 +69,9 @@ def handler(name: str) -> Callable[[RuntimeCall], Steps[int]] | None:
     prepare = initialise if name in _WITHOUT_CONTEXT else ensure_context
 
     def forward(call: RuntimeCall) -> Steps[int]:
-        status = yield from prepare(call)
+        yield from prepare(call)
         # Older signatures lack some parameters of the newest, which is the one that the driver call has.
         words = [call.words.get(parameter.name, 0) for parameter in call.entry_point.parameters]
-        return status or (yield from call.driver(DRIVER_NAMES[name], *words))
+        return (yield from call.driver(DRIVER_NAMES[name], *words))
 
     return forward

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from cuvet.catalog import runtime as catalog
 from cuvet.device.invocation import read
 from cuvet.device.protocol import Steps
@@ -18,23 +21,19 @@ def _node(call: RuntimeCall, name: str, described: int, *more: int) -> Steps[int
     return (yield from call.driver(name, *words, *more))
 
 
-def _kernel_parameters(call: RuntimeCall, address: int) -> Steps[tuple[int, int]]:
-    """(status, address of the CUDA_KERNEL_NODE_PARAMS that says what the cudaKernelNodeParams does)."""
+def _kernel_parameters(call: RuntimeCall, address: int) -> Steps[int]:
+    """Address of the CUDA_KERNEL_NODE_PARAMS that says what the cudaKernelNodeParams does."""
     given = yield from call.struct(address, "cudaKernelNodeParams")
-    status, handle = yield from kernel(call, given["func"])
-    if status:
-        return status, 0
+    handle = yield from kernel(call, given["func"])
     sizes = {f"{what}Dim{axis.upper()}": given[f"{what}Dim.{axis}"] for what in ("grid", "block") for axis in "xyz"}
     more = {name: given[name] for name in ("sharedMemBytes", "kernelParams", "extra")}
-    return 0, (yield from call.lay_down(pack("CUDA_KERNEL_NODE_PARAMS", kern=handle, **sizes, **more)))
+    return (yield from call.lay_down(pack("CUDA_KERNEL_NODE_PARAMS", kern=handle, **sizes, **more)))
 
 
 def cudaGraphAddKernelNode(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, described = yield from _kernel_parameters(call, call["pNodeParams"])
-    return status or (yield from _node(call, "cuGraphAddKernelNode", described))
+    yield from ensure_context(call)
+    described = yield from _kernel_parameters(call, call["pNodeParams"])
+    return (yield from _node(call, "cuGraphAddKernelNode", described))
 
 
 def cudaGraphExecKernelNodeSetParams(call: RuntimeCall) -> Steps[int]:
@@ -46,15 +45,18 @@ def cudaGraphKernelNodeSetParams(call: RuntimeCall) -> Steps[int]:
 
 
 def _change_kernel(call: RuntimeCall, name: str, *graph: int) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, described = yield from _kernel_parameters(call, call["pNodeParams"])
-    return status or (yield from call.driver(name, *graph, call["node"], described))
+    yield from ensure_context(call)
+    described = yield from _kernel_parameters(call, call["pNodeParams"])
+    return (yield from call.driver(name, *graph, call["node"], described))
 
 
-def _copy_parameters(call: RuntimeCall, address: int) -> Steps[int]:
-    given = yield from call.struct(address, "cudaMemcpy3DParms")
+def _given(call: RuntimeCall) -> int:
+    """Address of the struct that describes the node."""
+    return next(call[name] for name in ("pCopyParams", "pMemsetParams", "pNodeParams") if name in call.words)
+
+
+def _copy_parameters(call: RuntimeCall) -> Steps[int]:
+    given = yield from call.struct(_given(call), "cudaMemcpy3DParms")
     return (yield from call.lay_down(box(call, given)))
 
 
@@ -66,63 +68,31 @@ def _line_parameters(call: RuntimeCall) -> Steps[int]:
     return (yield from call.lay_down(data))
 
 
-def _set_parameters(call: RuntimeCall, address: int) -> Steps[int]:
+def _set_parameters(call: RuntimeCall) -> Steps[int]:
     """cudaMemsetParams and CUDA_MEMSET_NODE_PARAMS are the same."""
     size = catalog().struct("cudaMemsetParams", release(call.major)).bytes
-    return (yield from call.lay_down((yield from read(address, size))))
+    return (yield from call.lay_down((yield from read(_given(call), size))))
 
 
-def cudaGraphAddMemcpyNode(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    described = yield from _copy_parameters(call, call["pCopyParams"])
-    return (yield from _node(call, "cuGraphAddMemcpyNode", described, (yield from _context(call))))
+def _add_in_context(call: RuntimeCall, what: str, describe: Callable[[RuntimeCall], Steps[int]]) -> Steps[int]:
+    """Add a node that copies or sets: the driver has to be told in which context."""
+    yield from ensure_context(call)
+    described = yield from describe(call)
+    return (yield from _node(call, f"cuGraphAdd{what}Node", described, (yield from call.ask("cuCtxGetCurrent"))))
 
 
-def cudaGraphAddMemcpyNode1D(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    described = yield from _line_parameters(call)
-    return (yield from _node(call, "cuGraphAddMemcpyNode", described, (yield from _context(call))))
+cudaGraphAddMemcpyNode = partial(_add_in_context, what="Memcpy", describe=_copy_parameters)
+cudaGraphAddMemcpyNode1D = partial(_add_in_context, what="Memcpy", describe=_line_parameters)
+cudaGraphAddMemsetNode = partial(_add_in_context, what="Memset", describe=_set_parameters)
 
 
-def cudaGraphAddMemsetNode(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    described = yield from _set_parameters(call, call["pMemsetParams"])
-    return (yield from _node(call, "cuGraphAddMemsetNode", described, (yield from _context(call))))
+def _change_in_context(call: RuntimeCall, what: str, describe: Callable[[RuntimeCall], Steps[int]]) -> Steps[int]:
+    yield from ensure_context(call)
+    described = yield from describe(call)
+    words = (call["hGraphExec"], call["node"], described, (yield from call.ask("cuCtxGetCurrent")))
+    return (yield from call.driver(f"cuGraphExec{what}NodeSetParams", *words))
 
 
-def _context(call: RuntimeCall) -> Steps[int]:
-    _, context = yield from call.ask("cuCtxGetCurrent")
-    return context
-
-
-def cudaGraphExecMemcpyNodeSetParams(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    described = yield from _copy_parameters(call, call["pNodeParams"])
-    words = (call["hGraphExec"], call["node"], described, (yield from _context(call)))
-    return (yield from call.driver("cuGraphExecMemcpyNodeSetParams", *words))
-
-
-def cudaGraphExecMemcpyNodeSetParams1D(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    described = yield from _line_parameters(call)
-    words = (call["hGraphExec"], call["node"], described, (yield from _context(call)))
-    return (yield from call.driver("cuGraphExecMemcpyNodeSetParams", *words))
-
-
-def cudaGraphExecMemsetNodeSetParams(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    described = yield from _set_parameters(call, call["pNodeParams"])
-    words = (call["hGraphExec"], call["node"], described, (yield from _context(call)))
-    return (yield from call.driver("cuGraphExecMemsetNodeSetParams", *words))
+cudaGraphExecMemcpyNodeSetParams = partial(_change_in_context, what="Memcpy", describe=_copy_parameters)
+cudaGraphExecMemcpyNodeSetParams1D = partial(_change_in_context, what="Memcpy", describe=_line_parameters)
+cudaGraphExecMemsetNodeSetParams = partial(_change_in_context, what="Memset", describe=_set_parameters)

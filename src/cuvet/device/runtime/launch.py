@@ -2,114 +2,86 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
 from cuvet.device.invocation import read, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, pack, release
+from cuvet.device.runtime.call import INVALID_VALUE, Refused, RuntimeCall, error, pack, release
 from cuvet.device.runtime.device import ensure_context
-from cuvet.device.runtime.registration import Binary
+from cuvet.device.runtime.registration import Symbol
 
 _INVALID_FUNCTION = error("cudaErrorInvalidDeviceFunction")
 _INVALID_SYMBOL = error("cudaErrorInvalidSymbol")
 
 
-def _load(call: RuntimeCall, binary: Binary) -> Steps[int]:
-    """Load a fatbin when it is needed first."""
-    if binary.library:
-        return 0
-    status, library = yield from call.ask("cuLibraryLoadData", binary.wrapper, 0, 0, 0, 0, 0, 0)
-    if not status:
-        binary.library = library
-    return status
-
-
-def kernel(call: RuntimeCall, function: int) -> Steps[tuple[int, int]]:
-    """(status, CUkernel) of the host's name for a kernel, or of a cudaKernel_t."""
-    symbol = call.registry.functions.get(function)
-    if symbol is None:
-        return (0, function) if function in call.process.kernels else (_INVALID_FUNCTION, 0)
+def _look_up(call: RuntimeCall, symbol: Symbol, unknown: int, name: str, *words: int) -> Steps[int]:
+    """Handle of a symbol, asked of the driver's ``name`` when it is needed first, as its fatbin is loaded then. Refused with ``unknown``
+    if the fatbin has no such symbol."""
     if not symbol.handle:
-        status = yield from _load(call, symbol.binary)
-        if status:
-            return status, 0
-        status, symbol.handle = yield from call.ask("cuLibraryGetKernel", symbol.binary.library, symbol.name)
-        if status:
-            symbol.handle = 0
-            return _INVALID_FUNCTION, 0
-    return 0, symbol.handle
+        binary = symbol.binary
+        if not binary.library:
+            binary.library = yield from call.ask("cuLibraryLoadData", binary.wrapper, 0, 0, 0, 0, 0, 0)
+        try:
+            symbol.handle = yield from call.ask(name, *words, binary.library, symbol.name)
+        except Refused:
+            raise Refused(unknown) from None
+    return symbol.handle
 
 
-def variable_address(call: RuntimeCall, host: int) -> Steps[tuple[int, int, int]]:
-    """(status, address, bytes) of the host's name for a device variable."""
+def kernel(call: RuntimeCall, function: int) -> Steps[int]:
+    """CUkernel of the host's name for a kernel, or of a cudaKernel_t. Refused if there is none."""
+    symbol = call.registry.functions.get(function)
+    if symbol is not None:
+        return (yield from _look_up(call, symbol, _INVALID_FUNCTION, "cuLibraryGetKernel"))
+    if function not in call.process.kernels:
+        raise Refused(_INVALID_FUNCTION)
+    return function
+
+
+def variable(call: RuntimeCall, host: int) -> Steps[tuple[int, int]]:
+    """(address, bytes) of the host's name for a device variable. Refused if there is none."""
     symbol = call.registry.variables.get(host)
     if symbol is None:
-        return _INVALID_SYMBOL, 0, 0
-    if not symbol.handle:
-        status = yield from _load(call, symbol.binary)
-        if status:
-            return status, 0, 0
-        size = yield from call.scratch()
-        status, symbol.handle = yield from call.ask("cuLibraryGetGlobal", size, symbol.binary.library, symbol.name)
-        if status:
-            symbol.handle = 0
-            return _INVALID_SYMBOL, 0, 0
-    return 0, symbol.handle, symbol.size
+        raise Refused(_INVALID_SYMBOL)
+    size = yield from call.scratch()
+    return (yield from _look_up(call, symbol, _INVALID_SYMBOL, "cuLibraryGetGlobal", size)), symbol.size
 
 
 def cudaGetSymbolAddress(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, address, _ = yield from variable_address(call, call["symbol"])
-    if not status:
-        yield from write_word(call["devPtr"], address)
-    return status
+    yield from ensure_context(call)
+    address, _ = yield from variable(call, call["symbol"])
+    yield from write_word(call["devPtr"], address)
+    return 0
 
 
 def cudaGetSymbolSize(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, _, size = yield from variable_address(call, call["symbol"])
-    if not status:
-        yield from write_word(call["size"], size)
-    return status
+    yield from ensure_context(call)
+    _, size = yield from variable(call, call["symbol"])
+    yield from write_word(call["size"], size)
+    return 0
 
 
 def _give_kernel(call: RuntimeCall, output: str, function: str) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call[function])
-    if not status:
-        yield from write_word(call[output], handle)
-    return status
+    yield from ensure_context(call)
+    yield from write_word(call[output], (yield from kernel(call, call[function])))
+    return 0
 
 
-def __cudaGetKernel(call: RuntimeCall) -> Steps[int]:
-    return (yield from _give_kernel(call, "kernel", "hostFun"))
-
-
-def cudaGetKernel(call: RuntimeCall) -> Steps[int]:
-    return (yield from _give_kernel(call, "kernelPtr", "entryFuncAddr"))
+__cudaGetKernel = partial(_give_kernel, output="kernel", function="hostFun")
+cudaGetKernel = partial(_give_kernel, output="kernelPtr", function="entryFuncAddr")
 
 
 def cudaGetFuncBySymbol(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call["symbolPtr"])
-    return status or (yield from call.driver("cuKernelGetFunction", call["functionPtr"], handle))
+    yield from ensure_context(call)
+    handle = yield from kernel(call, call["symbolPtr"])
+    return (yield from call.driver("cuKernelGetFunction", call["functionPtr"], handle))
 
 
 def _launch(call: RuntimeCall, function: int, name: str, *more: int) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, function)
-    if status:
-        return status
+    yield from ensure_context(call)
+    handle = yield from kernel(call, function)
     grid, block = call.integers("gridDim"), call.integers("blockDim")
     return (yield from call.driver(name, handle, *grid, *block, call["sharedMem"], call["stream"], call["args"], *more))
 
@@ -127,12 +99,8 @@ def cudaLaunchCooperativeKernel(call: RuntimeCall) -> Steps[int]:
 
 
 def cudaLaunchKernelExC(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call["func"])
-    if status:
-        return status
+    yield from ensure_context(call)
+    handle = yield from kernel(call, call["func"])
     given = yield from call.struct(call["config"], "cudaLaunchConfig_t")
     sizes = {f"{what}Dim{axis.upper()}": given[f"{what}Dim.{axis}"] for what in ("grid", "block") for axis in "xyz"}
     data = pack(
@@ -164,22 +132,15 @@ _FUNCTION_ATTRIBUTES = {
 
 
 def cudaFuncGetAttributes(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call["func"])
-    if status:
-        return status
+    yield from ensure_context(call)
+    handle = yield from kernel(call, call["func"])
     numbers = driver_catalog().enumerations["CUfunction_attribute"]
     layout = catalog().struct("cudaFuncAttributes", release(call.major))
     data = bytearray(layout.bytes)
     target = yield from call.scratch()
     for member, attribute in _FUNCTION_ATTRIBUTES.items():
-        status = yield from call.driver(
-            "cuKernelGetAttribute", target, numbers[f"CU_FUNC_ATTRIBUTE_{attribute}"], handle, call.device
-        )
-        if status:
-            return status
+        number = numbers[f"CU_FUNC_ATTRIBUTE_{attribute}"]
+        yield from call.driver("cuKernelGetAttribute", target, number, handle, call.device)
         offset, size, _ = layout.fields[member]
         value = int.from_bytes((yield from read(target, 4)), "little", signed=True)
         data[offset : offset + size] = value.to_bytes(size, "little", signed=True)
@@ -188,19 +149,15 @@ def cudaFuncGetAttributes(call: RuntimeCall) -> Steps[int]:
 
 
 def cudaFuncSetAttribute(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call["func"])
-    return status or (yield from call.driver("cuKernelSetAttribute", call["attr"], call["value"], handle, call.device))
+    yield from ensure_context(call)
+    handle = yield from kernel(call, call["func"])
+    return (yield from call.driver("cuKernelSetAttribute", call["attr"], call["value"], handle, call.device))
 
 
 def cudaFuncSetCacheConfig(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call["func"])
-    return status or (yield from call.driver("cuKernelSetCacheConfig", handle, call["cacheConfig"], call.device))
+    yield from ensure_context(call)
+    handle = yield from kernel(call, call["func"])
+    return (yield from call.driver("cuKernelSetCacheConfig", handle, call["cacheConfig"], call.device))
 
 
 def cudaOccupancyMaxActiveBlocksPerMultiprocessor(call: RuntimeCall) -> Steps[int]:
@@ -214,19 +171,15 @@ def cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(call: RuntimeCall) ->
 def _occupancy(call: RuntimeCall, flags: int) -> Steps[int]:
     if not call["numBlocks"]:
         return INVALID_VALUE
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call["func"])
+    yield from ensure_context(call)
+    handle = yield from kernel(call, call["func"])
     name = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"
     words = (call["numBlocks"], handle, call["blockSize"], call["dynamicSMemSize"], flags)
-    return status or (yield from call.driver(name, *words))
+    return (yield from call.driver(name, *words))
 
 
 def cudaOccupancyAvailableDynamicSMemPerBlock(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status:
-        return status
-    status, handle = yield from kernel(call, call["func"])
+    yield from ensure_context(call)
+    handle = yield from kernel(call, call["func"])
     words = (call["dynamicSmemSize"], handle, call["numBlocks"], call["blockSize"])
-    return status or (yield from call.driver("cuOccupancyAvailableDynamicSMemPerBlock", *words))
+    return (yield from call.driver("cuOccupancyAvailableDynamicSMemPerBlock", *words))

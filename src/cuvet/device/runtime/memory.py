@@ -19,9 +19,7 @@ def _allocate(call: RuntimeCall, pointer: str, size: str, driver_name: str, *mor
     """Allocating nothing gives a null pointer; a null pointer for the result is refused before the driver is asked."""
     if not call[pointer]:
         return INVALID_VALUE
-    status = yield from ensure_context(call)
-    if status:
-        return status
+    yield from ensure_context(call)
     if not call[size]:
         yield from write_word(call[pointer], 0)
         return 0
@@ -53,51 +51,48 @@ def cudaMallocFromPoolAsync(call: RuntimeCall) -> Steps[int]:
 def cudaMallocPitch(call: RuntimeCall) -> Steps[int]:
     if not call["devPtr"] or not call["pitch"]:
         return INVALID_VALUE
-    status = yield from ensure_context(call)
+    yield from ensure_context(call)
     words = (call["devPtr"], call["pitch"], call["width"], call["height"], _PITCH_ELEMENT_BYTES)
-    return status or (yield from call.driver("cuMemAllocPitch", *words))
+    return (yield from call.driver("cuMemAllocPitch", *words))
 
 
 def cudaMalloc3D(call: RuntimeCall) -> Steps[int]:
     """Fills a cudaPitchedPtr: address, pitch, width and height."""
     target = call["pitchedDevPtr"]
     width, height, depth = call.sizes("extent")
-    status = yield from ensure_context(call)
-    if not status:
-        rows = height * depth
-        status = yield from call.driver("cuMemAllocPitch", target, target + 8, width, rows, _PITCH_ELEMENT_BYTES)
-    if not status:
-        yield from write_word(target + 16, width)
-        yield from write_word(target + 24, height)
-    return status
+    yield from ensure_context(call)
+    yield from call.driver("cuMemAllocPitch", target, target + 8, width, height * depth, _PITCH_ELEMENT_BYTES)
+    yield from write_word(target + 16, width)
+    yield from write_word(target + 24, height)
+    return 0
 
 
 def cudaFreeHost(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    return status or (yield from call.driver("cuMemFreeHost", call["ptr"]))
+    yield from ensure_context(call)
+    return (yield from call.driver("cuMemFreeHost", call["ptr"]))
 
 
 def cudaFreeArray(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    if status or not call["array"]:
-        return status
+    yield from ensure_context(call)
+    if not call["array"]:
+        return 0
     return (yield from call.driver("cuArrayDestroy", call["array"]))
 
 
 def cudaStreamCreate(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    return status or (yield from call.driver("cuStreamCreate", call["pStream"], 0))
+    yield from ensure_context(call)
+    return (yield from call.driver("cuStreamCreate", call["pStream"], 0))
 
 
 def cudaEventCreate(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    return status or (yield from call.driver("cuEventCreate", call["event"], 0))
+    yield from ensure_context(call)
+    return (yield from call.driver("cuEventCreate", call["event"], 0))
 
 
 def cudaLaunchHostFunc(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
+    yield from ensure_context(call)
     words = (call["stream"], call["fn"], call["userData"], call.words.get("syncMode", 0))
-    return status or (yield from call.driver("cuLaunchHostFunc", *words))
+    return (yield from call.driver("cuLaunchHostFunc", *words))
 
 
 def _location(call: RuntimeCall) -> int:
@@ -112,16 +107,14 @@ def _location(call: RuntimeCall) -> int:
 
 
 def cudaMemPrefetchAsync(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
+    yield from ensure_context(call)
     words = (call["devPtr"], call["count"], _location(call), call.words.get("flags", 0), call["stream"])
-    return status or (yield from call.driver("cuMemPrefetchAsync", *words))
+    return (yield from call.driver("cuMemPrefetchAsync", *words))
 
 
 def cudaMemAdvise(call: RuntimeCall) -> Steps[int]:
-    status = yield from ensure_context(call)
-    return status or (
-        yield from call.driver("cuMemAdvise", call["devPtr"], call["count"], call["advice"], _location(call))
-    )
+    yield from ensure_context(call)
+    return (yield from call.driver("cuMemAdvise", call["devPtr"], call["count"], call["advice"], _location(call)))
 
 
 _ASKED = ("CONTEXT", "MEMORY_TYPE", "DEVICE_POINTER", "HOST_POINTER", "IS_MANAGED", "DEVICE_ORDINAL")
@@ -130,9 +123,7 @@ _ASKED = ("CONTEXT", "MEMORY_TYPE", "DEVICE_POINTER", "HOST_POINTER", "IS_MANAGE
 def cudaPointerGetAttributes(call: RuntimeCall) -> Steps[int]:
     if not call["attributes"]:
         return INVALID_VALUE
-    status = yield from ensure_context(call)
-    if status:
-        return status
+    yield from ensure_context(call)
     numbers = driver_catalog().enumerations["CUpointer_attribute"]
     attributes = b"".join(numbers[f"CU_POINTER_ATTRIBUTE_{name}"].to_bytes(4, "little") for name in _ASKED)
     values = yield from call.scratch(8 * len(_ASKED))
@@ -140,9 +131,7 @@ def cudaPointerGetAttributes(call: RuntimeCall) -> Steps[int]:
     yield from write(values, bytes(8 * len(_ASKED)))
     attributes_at = yield from call.lay_down(attributes)
     targets_at = yield from call.lay_down(targets)
-    status = yield from call.driver("cuPointerGetAttributes", len(_ASKED), attributes_at, targets_at, call["ptr"])
-    if status:
-        return status
+    yield from call.driver("cuPointerGetAttributes", len(_ASKED), attributes_at, targets_at, call["ptr"])
     data = yield from read(values, 8 * len(_ASKED))
     found = {name: int.from_bytes(data[8 * i : 8 * i + 8], "little") for i, name in enumerate(_ASKED)}
     yield from write(call["attributes"], _pointer_attributes(call, found))
