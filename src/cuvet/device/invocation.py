@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cuvet.catalog import EntryPoint, Kind, driver
+from cuvet.device import status
 from cuvet.device.protocol import Command, Op, Steps, Text
 from cuvet.model import Call
 
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 MOST_STRING = 4096
 MOST_ARRAY = 1 << 20
 _LEGACY, _PER_THREAD = 1, 2
+_Thing = TypeVar("_Thing")
+
+
+class Refused(Exception):
+    """The call returns ``status``."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class BadAddress(Exception):
@@ -109,6 +119,13 @@ class Invocation:
             raise BadAddress(parameter)
         return int.from_bytes(data[offset : offset + size], "little")
 
+    def known(self, things: Mapping[int, _Thing], parameter: str, unknown: int = status.INVALID_HANDLE) -> _Thing:
+        """What the handle stands for. Refused with ``unknown`` if it stands for none of them."""
+        found = things.get(self[parameter])
+        if found is None:
+            raise Refused(unknown)
+        return found
+
     def text(self, parameter: str) -> bytes:
         """The string that the parameter points to. BadAddress if it is NULL."""
         data = self.call.inputs.get(self.entry_point.index[parameter])
@@ -155,3 +172,8 @@ class Invocation:
         """The host waits for the work and the host functions of a queue (0: of all queues)."""
         self.process.timeline.finish()
         yield Command(Op.DRAIN, (queue, 1))
+
+
+def do_nothing(call: Invocation) -> int:
+    """Answer a call after which only the model is different."""
+    return status.SUCCESS

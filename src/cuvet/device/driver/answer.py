@@ -36,7 +36,7 @@ from cuvet.device.driver import (
     user_object,
     virtual_memory,
 )
-from cuvet.device.invocation import MOST_ARRAY, BadAddress, Invocation, read, read_string, tell
+from cuvet.device.invocation import MOST_ARRAY, BadAddress, Invocation, Refused, read, read_string, tell
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
 from cuvet.model import Call, Outcome
@@ -149,8 +149,11 @@ def _perform(invocation: Invocation, handler: Handler) -> Steps[int]:
     missing = any(not invocation.call.args[position] for position, _ in _new_objects(invocation.entry_point))
     if missing:
         return status.INVALID_VALUE
-    done = handler(invocation)
-    result = done if isinstance(done, int) else (yield from done)
+    try:
+        done = handler(invocation)
+        result = done if isinstance(done, int) else (yield from done)
+    except Refused as refused:
+        return refused.status
     if result == status.SUCCESS:
         for position, kind in _new_objects(invocation.entry_point):
             if position not in invocation.outputs:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.memory import free, reserve
-from cuvet.device.invocation import Invocation, write
+from cuvet.device.invocation import Invocation, do_nothing, write
 from cuvet.device.process import Array, Mipmap
 from cuvet.device.protocol import Steps
 
@@ -15,14 +17,6 @@ _ELEMENT_BYTES = {
     "CU_AD_FORMAT_SIGNED_INT16": 2, "CU_AD_FORMAT_HALF": 2, "CU_AD_FORMAT_UNSIGNED_INT32": 4,
     "CU_AD_FORMAT_SIGNED_INT32": 4, "CU_AD_FORMAT_FLOAT": 4,
 }  # fmt: skip
-
-
-def cuArrayCreate(call: Invocation) -> Steps[int]:
-    return (yield from _create(call, "pAllocateArray", deep=False))
-
-
-def cuArray3DCreate(call: Invocation) -> Steps[int]:
-    return (yield from _create(call, "pAllocateArray", deep=True))
 
 
 def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[int]:
@@ -41,6 +35,10 @@ def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[int]:
     return status.SUCCESS
 
 
+cuArrayCreate = partial(_create, descriptor="pAllocateArray", deep=False)
+cuArray3DCreate = partial(_create, descriptor="pAllocateArray", deep=True)
+
+
 def _element(call: Invocation, descriptor: str) -> int:
     """Bytes of an element with all its channels; 0 if there are no such arrays."""
     formats = catalog().enumerations["CUarray_format"]
@@ -57,19 +55,9 @@ def cuArrayDestroy(call: Invocation) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuArrayGetDescriptor(call: Invocation) -> Steps[int]:
-    """CUDA_ARRAY_DESCRIPTOR is CUDA_ARRAY3D_DESCRIPTOR without depth and flags."""
-    return (yield from _describe(call, "CUDA_ARRAY_DESCRIPTOR"))
-
-
-def cuArray3DGetDescriptor(call: Invocation) -> Steps[int]:
-    return (yield from _describe(call, "CUDA_ARRAY3D_DESCRIPTOR"))
-
-
 def _describe(call: Invocation, wanted: str) -> Steps[int]:
-    array = call.process.arrays.get(call["hArray"])
-    if array is None:
-        return status.INVALID_HANDLE
+    """CUDA_ARRAY_DESCRIPTOR is CUDA_ARRAY3D_DESCRIPTOR without depth and flags."""
+    array = call.known(call.process.arrays, "hArray")
     structs = catalog().structs
     deep = structs["CUDA_ARRAY3D_DESCRIPTOR"]
     given = deep if len(array.descriptor) == deep.bytes else structs["CUDA_ARRAY_DESCRIPTOR"]
@@ -80,6 +68,10 @@ def _describe(call: Invocation, wanted: str) -> Steps[int]:
             data[offset : offset + size] = array.descriptor[start : start + size]
     yield from write(call["pArrayDescriptor"], bytes(data))
     return status.SUCCESS
+
+
+cuArrayGetDescriptor = partial(_describe, wanted="CUDA_ARRAY_DESCRIPTOR")
+cuArray3DGetDescriptor = partial(_describe, wanted="CUDA_ARRAY3D_DESCRIPTOR")
 
 
 def cuMipmappedArrayCreate(call: Invocation) -> int:
@@ -130,8 +122,7 @@ def cuTexObjectCreate(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuTexObjectDestroy(call: Invocation) -> int:
-    return status.SUCCESS
+cuTexObjectDestroy = cuSurfObjectDestroy = do_nothing
 
 
 def cuTexObjectGetResourceDesc(call: Invocation) -> Steps[int]:
@@ -141,10 +132,6 @@ def cuTexObjectGetResourceDesc(call: Invocation) -> Steps[int]:
 def cuSurfObjectCreate(call: Invocation) -> int:
     call.member("pResDesc", "resType")
     _remember_resource(call, "pSurfObject", Kind.SURFACE_OBJECT)
-    return status.SUCCESS
-
-
-def cuSurfObjectDestroy(call: Invocation) -> int:
     return status.SUCCESS
 
 

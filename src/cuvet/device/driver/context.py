@@ -6,7 +6,7 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.device import context_made
-from cuvet.device.invocation import Invocation
+from cuvet.device.invocation import Invocation, do_nothing
 from cuvet.device.protocol import Steps
 from cuvet.model import Context
 
@@ -36,8 +36,8 @@ def cuCtxDestroy(call: Invocation) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuCtxSetCurrent(call: Invocation) -> int:
-    return status.SUCCESS
+cuCtxSetCurrent = cuCtxSetSharedMemConfig = cuCtxResetPersistingL2Cache = do_nothing
+cuCtxEnablePeerAccess = cuCtxDisablePeerAccess = do_nothing
 
 
 def cuCtxGetCurrent(call: Invocation) -> int:
@@ -135,23 +135,7 @@ def cuCtxGetSharedMemConfig(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuCtxSetSharedMemConfig(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuCtxResetPersistingL2Cache(call: Invocation) -> int:
-    return status.SUCCESS
-
-
 def cuCtxGetStreamPriorityRange(call: Invocation) -> int:
     call.give("leastPriority", facts.FACTS.stream_priority_least)
     call.give("greatestPriority", facts.FACTS.stream_priority_greatest)
-    return status.SUCCESS
-
-
-def cuCtxEnablePeerAccess(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuCtxDisablePeerAccess(call: Invocation) -> int:
     return status.SUCCESS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuvet.catalog import Kind, status_name
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
-from cuvet.device.invocation import Invocation, read, write
+from cuvet.device.invocation import Invocation, do_nothing, read, write
 from cuvet.device.protocol import Command, Op, Steps, Text
 
 _REAL_RUNTIME = "NVIDIA's CUDA runtime, which accepts only NVIDIA's driver"
@@ -21,14 +21,6 @@ def cuDriverGetVersion(call: Invocation) -> int:
     return status.SUCCESS if call["driverVersion"] else status.INVALID_VALUE
 
 
-def cuGetErrorName(call: Invocation) -> Steps[int]:
-    return (yield from _error_text(call))
-
-
-def cuGetErrorString(call: Invocation) -> Steps[int]:
-    return (yield from _error_text(call))
-
-
 def _error_text(call: Invocation) -> Steps[int]:
     name = status_name("driver", call["error"])
     known = name in catalog().enumerations["CUresult"]
@@ -39,6 +31,9 @@ def _error_text(call: Invocation) -> Steps[int]:
         address = yield from call.constant(text.encode())
     call.outputs[call.entry_point.index["pStr"]] = address
     return status.SUCCESS if known else status.INVALID_VALUE
+
+
+cuGetErrorName = cuGetErrorString = _error_text
 
 
 def cuGetProcAddress(call: Invocation) -> Steps[int]:
@@ -198,8 +193,7 @@ def _primary_handle(call: Invocation, device: int) -> int:
     return attributes[key]
 
 
-def cuDevicePrimaryCtxRelease(call: Invocation) -> int:
-    return status.SUCCESS
+cuDevicePrimaryCtxRelease = do_nothing
 
 
 def cuDevicePrimaryCtxReset(call: Invocation) -> Steps[int]:

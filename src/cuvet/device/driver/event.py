@@ -25,14 +25,6 @@ def cuEventDestroy(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuEventRecord(call: Invocation) -> Steps[int]:
-    return (yield from _record(call))
-
-
-def cuEventRecordWithFlags(call: Invocation) -> Steps[int]:
-    return (yield from _record(call))
-
-
 def _record(call: Invocation) -> Steps[int]:
     event, queue = call["hEvent"], call.queue(call["hStream"])
     capture = captured(call)
@@ -47,6 +39,9 @@ def _record(call: Invocation) -> Steps[int]:
         yield
 
     return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_EVENT_RECORD", run)))
+
+
+cuEventRecord = cuEventRecordWithFlags = _record
 
 
 def cuEventQuery(call: Invocation) -> int:

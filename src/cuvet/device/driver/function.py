@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
-from cuvet.device.invocation import Invocation
+from cuvet.device.invocation import Invocation, do_nothing
 from cuvet.device.kernels import MOST_STEPS, Program, Way
 from cuvet.device.protocol import Steps
 from cuvet.image.cubin import DeviceCode, KernelInfo
@@ -89,9 +90,7 @@ def _sm() -> int:
 
 
 def _get_attribute(call: Invocation, parameter: str) -> int:
-    kernel = call.process.kernels.get(call[parameter])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, parameter)
     value = _attribute(kernel, call["attrib"])
     if value is None or not call["pi"]:
         return status.INVALID_VALUE
@@ -99,18 +98,12 @@ def _get_attribute(call: Invocation, parameter: str) -> int:
     return status.SUCCESS
 
 
-def cuFuncGetAttribute(call: Invocation) -> int:
-    return _get_attribute(call, "hfunc")
-
-
-def cuKernelGetAttribute(call: Invocation) -> int:
-    return _get_attribute(call, "kernel")
+cuFuncGetAttribute = partial(_get_attribute, parameter="hfunc")
+cuKernelGetAttribute = partial(_get_attribute, parameter="kernel")
 
 
 def _set_attribute(call: Invocation, parameter: str, value: int) -> int:
-    kernel = call.process.kernels.get(call[parameter])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, parameter)
     names = {number: name for name, number in catalog().enumerations["CUfunction_attribute"].items()}
     name = names.get(call["attrib"], "").removeprefix(_ATTRIBUTE)
     if name == "NON_PORTABLE_CLUSTER_SIZE_ALLOWED":
@@ -139,11 +132,7 @@ def cuKernelSetAttribute(call: Invocation) -> int:
     return _set_attribute(call, "kernel", call.signed("val"))
 
 
-def _nothing(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-cuFuncSetCacheConfig = cuFuncSetSharedMemConfig = cuKernelSetCacheConfig = cuFuncLoad = _nothing
+cuFuncSetCacheConfig = cuFuncSetSharedMemConfig = cuKernelSetCacheConfig = cuFuncLoad = do_nothing
 
 
 def cuFuncIsLoaded(call: Invocation) -> int:
@@ -152,9 +141,7 @@ def cuFuncIsLoaded(call: Invocation) -> int:
 
 
 def cuKernelGetFunction(call: Invocation) -> int:
-    kernel = call.process.kernels.get(call["kernel"])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, "kernel")
     if not kernel.function:
         kernel.function = call.process.handles.issue(Kind.FUNCTION)
         call.process.kernels[kernel.function] = kernel
@@ -163,9 +150,7 @@ def cuKernelGetFunction(call: Invocation) -> int:
 
 
 def cuKernelGetLibrary(call: Invocation) -> int:
-    kernel = call.process.kernels.get(call["kernel"])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, "kernel")
     call.give("pLib", kernel.owner)
     return status.SUCCESS
 
@@ -173,33 +158,22 @@ def cuKernelGetLibrary(call: Invocation) -> int:
 def cuFuncGetModule(call: Invocation) -> int:
     if not call["hmod"]:
         return status.INVALID_VALUE
-    kernel = call.process.kernels.get(call["hfunc"])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, "hfunc")
     call.give("hmod", kernel.owner)
     return status.SUCCESS
 
 
-def cuFuncGetName(call: Invocation) -> Steps[int]:
-    return (yield from _name(call))
-
-
-def cuKernelGetName(call: Invocation) -> Steps[int]:
-    return (yield from _name(call))
-
-
 def _name(call: Invocation) -> Steps[int]:
-    kernel = call.process.kernels.get(call["hfunc"])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, "hfunc")
     call.give("name", (yield from call.constant(kernel.info.name.encode())))
     return status.SUCCESS
 
 
+cuFuncGetName = cuKernelGetName = _name
+
+
 def _parameter_info(call: Invocation, owner: str) -> int:
-    kernel = call.process.kernels.get(call[owner])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, owner)
     if call["paramIndex"] >= len(kernel.info.parameters):
         return status.INVALID_VALUE
     described = kernel.info.parameters[call["paramIndex"]]
@@ -208,42 +182,24 @@ def _parameter_info(call: Invocation, owner: str) -> int:
     return status.SUCCESS
 
 
-def cuFuncGetParamInfo(call: Invocation) -> int:
-    return _parameter_info(call, "func")
-
-
-def cuKernelGetParamInfo(call: Invocation) -> int:
-    return _parameter_info(call, "kernel")
+cuFuncGetParamInfo = partial(_parameter_info, owner="func")
+cuKernelGetParamInfo = partial(_parameter_info, owner="kernel")
 
 
 def _parameter_count(call: Invocation, owner: str) -> int:
-    kernel = call.process.kernels.get(call[owner])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, owner)
     call.give("paramCount", len(kernel.info.parameters))
     return status.SUCCESS
 
 
-def cuFuncGetParamCount(call: Invocation) -> int:
-    return _parameter_count(call, "func")
-
-
-def cuKernelGetParamCount(call: Invocation) -> int:
-    return _parameter_count(call, "kernel")
+cuFuncGetParamCount = partial(_parameter_count, owner="func")
+cuKernelGetParamCount = partial(_parameter_count, owner="kernel")
 
 
 def _blocks(threads: int) -> int:
     """Blocks of that many threads that a multiprocessor holds, as far as threads limit it."""
     per_multiprocessor = facts.named("MAX_THREADS_PER_MULTIPROCESSOR") // max(threads, 1)
     return min(per_multiprocessor, facts.named("MAX_BLOCKS_PER_MULTIPROCESSOR"))
-
-
-def cuOccupancyMaxActiveBlocksPerMultiprocessor(call: Invocation) -> int:
-    return _occupancy(call)
-
-
-def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(call: Invocation) -> int:
-    return _occupancy(call)
 
 
 def _occupancy(call: Invocation) -> int:
@@ -254,22 +210,18 @@ def _occupancy(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuOccupancyMaxPotentialBlockSize(call: Invocation) -> int:
-    return _block_size(call)
-
-
-def cuOccupancyMaxPotentialBlockSizeWithFlags(call: Invocation) -> int:
-    return _block_size(call)
+cuOccupancyMaxActiveBlocksPerMultiprocessor = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags = _occupancy
 
 
 def _block_size(call: Invocation) -> int:
-    kernel = call.process.kernels.get(call["func"])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, "func")
     most = min(kernel.info.max_threads, facts.named("MAX_THREADS_PER_BLOCK"), call.signed("blockSizeLimit") or 1024)
     call.give("blockSize", most)
     call.give("minGridSize", _blocks(most) * facts.named("MULTIPROCESSOR_COUNT"))
     return status.SUCCESS
+
+
+cuOccupancyMaxPotentialBlockSize = cuOccupancyMaxPotentialBlockSizeWithFlags = _block_size
 
 
 def cuOccupancyAvailableDynamicSMemPerBlock(call: Invocation) -> int:

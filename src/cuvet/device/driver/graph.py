@@ -10,7 +10,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.graph_body import MEMORY_NODES, GraphBody, Node
 from cuvet.device.driver.user_object import dropped, shared
-from cuvet.device.invocation import BadAddress, Invocation, path_of, write, write_word
+from cuvet.device.invocation import BadAddress, Invocation, do_nothing, path_of, write, write_word
 from cuvet.device.protocol import Callback, Command, Op, Steps
 from cuvet.model import Capture
 
@@ -100,23 +100,14 @@ def _copied(call: Invocation, handle: int, copy: Callable[[Invocation, GraphBody
     return made
 
 
-def cuGraphInstantiate(call: Invocation) -> int:
-    return _instantiate(call)
-
-
-def cuGraphInstantiateWithFlags(call: Invocation) -> int:
-    return _instantiate(call)
-
-
-def cuGraphInstantiateWithParams(call: Invocation) -> int:
-    return _instantiate(call)
-
-
 def _instantiate(call: Invocation) -> int:
     handle = call.issue("phGraphExec", Kind.GRAPH_EXEC)
     call.process.graphs[handle] = _frozen(call, call.process.graphs.get(call["hGraph"], GraphBody()))
     call.process.attributes["graph flags", handle, 0] = call["flags"] if "flags" in call.entry_point.index else 0
     return status.SUCCESS
+
+
+cuGraphInstantiate = cuGraphInstantiateWithFlags = cuGraphInstantiateWithParams = _instantiate
 
 
 def _frozen(call: Invocation, body: GraphBody) -> GraphBody:
@@ -164,8 +155,7 @@ def cuGraphExecUpdate(call: Invocation) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuGraphUpload(call: Invocation) -> int:
-    return status.SUCCESS
+cuGraphUpload = do_nothing
 
 
 def cuGraphLaunch(call: Invocation) -> Steps[int]:
@@ -236,9 +226,7 @@ def add_node(call: Invocation, node: Node) -> int:
 
 def cuGraphDestroyNode(call: Invocation) -> Steps[int]:
     """Not from a graph with memory nodes (NVIDIA H200, driver 580.159, CUDA 13.0), as the model knows of nodes that calls added."""
-    node = call.process.nodes.get(call["hNode"])
-    if node is None:
-        return status.INVALID_VALUE
+    node = call.known(call.process.nodes, "hNode", status.INVALID_VALUE)
     if any(
         node in body.nodes and any(other.type in MEMORY_NODES for other in body.nodes)
         for body in call.process.graphs.values()
@@ -266,9 +254,7 @@ def cuGraphNodeFindInClone(call: Invocation) -> int:
 
 
 def cuGraphNodeGetType(call: Invocation) -> int:
-    node = call.process.nodes.get(call["hNode"])
-    if node is None:
-        return status.INVALID_VALUE
+    node = call.known(call.process.nodes, "hNode", status.INVALID_VALUE)
     call.give("type", catalog().enumerations["CUgraphNodeType"][node.type])
     return status.SUCCESS
 

@@ -149,9 +149,7 @@ def cuGraphAddNode(call: Invocation) -> Steps[int]:
 
 
 def _parameters(call: Invocation) -> Steps[int]:
-    node = call.process.nodes.get(call["hNode"])
-    if node is None:
-        return status.INVALID_VALUE
+    node = call.known(call.process.nodes, "hNode", status.INVALID_VALUE)
     room = call.entry_point.parameters[call.entry_point.index["nodeParams"]].pointee_bytes
     yield from write(call["nodeParams"], node.parameters[:room])
     return status.SUCCESS

@@ -63,9 +63,7 @@ def cuLaunchKernelEx(call: Invocation) -> Steps[int]:
 
 
 def _launch(call: Invocation, configuration: _Configuration, stream: int | None = None) -> Steps[int]:
-    kernel = call.process.kernels.get(call["f"])
-    if kernel is None:
-        return status.INVALID_HANDLE
+    kernel = call.known(call.process.kernels, "f")
     refused = refusal(configuration.grid, configuration.block, configuration.shared_bytes, kernel)
     if refused:
         return refused

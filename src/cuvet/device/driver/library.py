@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.catalog import Kind, Verb
 from cuvet.device import facts, status
 from cuvet.device.driver.function import Code, Kernel
@@ -144,28 +146,13 @@ def _from_file(call: Invocation, kind: Kind, name: str) -> int:
     return _load(call, kind, data)
 
 
-def cuModuleLoad(call: Invocation) -> int:
-    return _from_file(call, Kind.MODULE, "fname")
+cuModuleLoadData = cuModuleLoadDataEx = partial(_from_memory, kind=Kind.MODULE, image="image")
+cuModuleLoadFatBinary = partial(_from_memory, kind=Kind.MODULE, image="fatCubin")
+cuLibraryLoadData = partial(_from_memory, kind=Kind.CULIBRARY, image="code")
 
 
-def cuModuleLoadData(call: Invocation) -> Steps[int]:
-    return (yield from _from_memory(call, Kind.MODULE, "image"))
-
-
-def cuModuleLoadDataEx(call: Invocation) -> Steps[int]:
-    return (yield from _from_memory(call, Kind.MODULE, "image"))
-
-
-def cuModuleLoadFatBinary(call: Invocation) -> Steps[int]:
-    return (yield from _from_memory(call, Kind.MODULE, "fatCubin"))
-
-
-def cuLibraryLoadData(call: Invocation) -> Steps[int]:
-    return (yield from _from_memory(call, Kind.CULIBRARY, "code"))
-
-
-def cuLibraryLoadFromFile(call: Invocation) -> int:
-    return _from_file(call, Kind.CULIBRARY, "fileName")
+cuModuleLoad = partial(_from_file, kind=Kind.MODULE, name="fname")
+cuLibraryLoadFromFile = partial(_from_file, kind=Kind.CULIBRARY, name="fileName")
 
 
 def cuModuleUnload(call: Invocation) -> int:
@@ -184,14 +171,8 @@ def _unload(call: Invocation, handle: int) -> int:
 # What is in them.
 
 
-def _code(call: Invocation, parameter: str) -> Code | None:
-    return call.process.code.get(call[parameter])
-
-
 def _kernel(call: Invocation, owner: str, kind: Kind, name: str, output: str) -> int:
-    code = _code(call, owner)
-    if code is None:
-        return status.INVALID_HANDLE
+    code = call.known(call.process.code, owner)
     if name not in code.contents.kernels:
         return status.NOT_FOUND
     call.give(output, _handle(call, code, call[owner], kind, name))
@@ -216,9 +197,7 @@ def cuLibraryGetKernel(call: Invocation) -> int:
 
 
 def _global(call: Invocation, owner: str, host: bool = False) -> Steps[int]:
-    code = _code(call, owner)
-    if code is None:
-        return status.INVALID_HANDLE
+    code = call.known(call.process.code, owner)
     name = call.text("name").decode("utf-8", "replace")
     size = code.contents.variables.get(name)
     if size is None:
@@ -231,22 +210,13 @@ def _global(call: Invocation, owner: str, host: bool = False) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuModuleGetGlobal(call: Invocation) -> Steps[int]:
-    return (yield from _global(call, "hmod"))
-
-
-def cuLibraryGetGlobal(call: Invocation) -> Steps[int]:
-    return (yield from _global(call, "library"))
-
-
-def cuLibraryGetManaged(call: Invocation) -> Steps[int]:
-    return (yield from _global(call, "library", host=True))
+cuModuleGetGlobal = partial(_global, owner="hmod")
+cuLibraryGetGlobal = partial(_global, owner="library")
+cuLibraryGetManaged = partial(_global, owner="library", host=True)
 
 
 def cuLibraryGetModule(call: Invocation) -> int:
-    code = _code(call, "library")
-    if code is None:
-        return status.INVALID_HANDLE
+    code = call.known(call.process.code, "library")
     if not code.module:
         code.module = call.process.handles.issue(Kind.MODULE)
         call.process.code[code.module] = Code(code.contents, False, code.program)
@@ -254,34 +224,24 @@ def cuLibraryGetModule(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuModuleGetFunctionCount(call: Invocation) -> int:
-    return _count(call, "mod")
-
-
-def cuLibraryGetKernelCount(call: Invocation) -> int:
-    return _count(call, "lib")
-
-
 def _count(call: Invocation, owner: str) -> int:
-    code = _code(call, owner)
-    if code is None:
-        return status.INVALID_HANDLE
+    code = call.known(call.process.code, owner)
     call.give("count", len(code.contents.kernels))
     return status.SUCCESS
 
 
-def cuModuleEnumerateFunctions(call: Invocation) -> Steps[int]:
-    return (yield from _enumerate(call, "mod", Kind.FUNCTION, "functions", "numFunctions"))
-
-
-def cuLibraryEnumerateKernels(call: Invocation) -> Steps[int]:
-    return (yield from _enumerate(call, "lib", Kind.KERNEL, "kernels", "numKernels"))
+cuModuleGetFunctionCount = partial(_count, owner="mod")
+cuLibraryGetKernelCount = partial(_count, owner="lib")
 
 
 def _enumerate(call: Invocation, owner: str, kind: Kind, array: str, count: str) -> Steps[int]:
-    code = _code(call, owner)
-    if code is None:
-        return status.INVALID_HANDLE
+    code = call.known(call.process.code, owner)
     for position, name in enumerate(list(code.contents.kernels)[: call[count]]):
         yield from write_word(call[array] + 8 * position, _handle(call, code, call[owner], kind, name))
     return status.SUCCESS
+
+
+cuModuleEnumerateFunctions = partial(
+    _enumerate, owner="mod", kind=Kind.FUNCTION, array="functions", count="numFunctions"
+)
+cuLibraryEnumerateKernels = partial(_enumerate, owner="lib", kind=Kind.KERNEL, array="kernels", count="numKernels")

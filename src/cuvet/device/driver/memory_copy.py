@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from cuvet.device import status
 from cuvet.device.driver.graph import enqueue
@@ -42,44 +43,12 @@ def _linear(call: Invocation, destination: str, source: str, size: str = "ByteCo
     return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, origin, count))))
 
 
-def cuMemcpy(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dst", "src"))
-
-
-def cuMemcpyAsync(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dst", "src"))
-
-
-def cuMemcpyHtoD(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstDevice", "srcHost"))
-
-
-def cuMemcpyHtoDAsync(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstDevice", "srcHost"))
-
-
-def cuMemcpyDtoH(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstHost", "srcDevice"))
-
-
-def cuMemcpyDtoHAsync(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstHost", "srcDevice"))
-
-
-def cuMemcpyDtoD(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstDevice", "srcDevice"))
-
-
-def cuMemcpyDtoDAsync(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstDevice", "srcDevice"))
-
-
-def cuMemcpyPeer(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstDevice", "srcDevice"))
-
-
-def cuMemcpyPeerAsync(call: Invocation) -> Steps[int]:
-    return (yield from _linear(call, "dstDevice", "srcDevice"))
+cuMemcpy = cuMemcpyAsync = partial(_linear, destination="dst", source="src")
+cuMemcpyHtoD = cuMemcpyHtoDAsync = partial(_linear, destination="dstDevice", source="srcHost")
+cuMemcpyDtoH = cuMemcpyDtoHAsync = partial(_linear, destination="dstHost", source="srcDevice")
+cuMemcpyDtoD = cuMemcpyDtoDAsync = cuMemcpyPeer = cuMemcpyPeerAsync = partial(
+    _linear, destination="dstDevice", source="srcDevice"
+)
 
 
 def cuMemcpyBatchAsync(call: Invocation) -> Steps[int]:
@@ -194,32 +163,8 @@ def _box(call: Invocation, deep: bool) -> Steps[int]:
     return (yield from enqueue(call, box_copy(call, "pCopy", deep)))
 
 
-def cuMemcpy2D(call: Invocation) -> Steps[int]:
-    return (yield from _box(call, deep=False))
-
-
-def cuMemcpy2DUnaligned(call: Invocation) -> Steps[int]:
-    return (yield from _box(call, deep=False))
-
-
-def cuMemcpy2DAsync(call: Invocation) -> Steps[int]:
-    return (yield from _box(call, deep=False))
-
-
-def cuMemcpy3D(call: Invocation) -> Steps[int]:
-    return (yield from _box(call, deep=True))
-
-
-def cuMemcpy3DAsync(call: Invocation) -> Steps[int]:
-    return (yield from _box(call, deep=True))
-
-
-def cuMemcpy3DPeer(call: Invocation) -> Steps[int]:
-    return (yield from _box(call, deep=True))
-
-
-def cuMemcpy3DPeerAsync(call: Invocation) -> Steps[int]:
-    return (yield from _box(call, deep=True))
+cuMemcpy2D = cuMemcpy2DUnaligned = cuMemcpy2DAsync = partial(_box, deep=False)
+cuMemcpy3D = cuMemcpy3DAsync = cuMemcpy3DPeer = cuMemcpy3DPeerAsync = partial(_box, deep=True)
 
 
 # Sets.
@@ -247,49 +192,11 @@ def _memset_2d(call: Invocation, value: str, element: int) -> Steps[int]:
     return (yield from enqueue(call, node))
 
 
-def cuMemsetD8(call: Invocation) -> Steps[int]:
-    return (yield from _memset(call, "uc", 1))
+cuMemsetD8 = cuMemsetD8Async = partial(_memset, value="uc", element=1)
+cuMemsetD16 = cuMemsetD16Async = partial(_memset, value="us", element=2)
+cuMemsetD32 = cuMemsetD32Async = partial(_memset, value="ui", element=4)
 
 
-def cuMemsetD8Async(call: Invocation) -> Steps[int]:
-    return (yield from _memset(call, "uc", 1))
-
-
-def cuMemsetD16(call: Invocation) -> Steps[int]:
-    return (yield from _memset(call, "us", 2))
-
-
-def cuMemsetD16Async(call: Invocation) -> Steps[int]:
-    return (yield from _memset(call, "us", 2))
-
-
-def cuMemsetD32(call: Invocation) -> Steps[int]:
-    return (yield from _memset(call, "ui", 4))
-
-
-def cuMemsetD32Async(call: Invocation) -> Steps[int]:
-    return (yield from _memset(call, "ui", 4))
-
-
-def cuMemsetD2D8(call: Invocation) -> Steps[int]:
-    return (yield from _memset_2d(call, "uc", 1))
-
-
-def cuMemsetD2D8Async(call: Invocation) -> Steps[int]:
-    return (yield from _memset_2d(call, "uc", 1))
-
-
-def cuMemsetD2D16(call: Invocation) -> Steps[int]:
-    return (yield from _memset_2d(call, "us", 2))
-
-
-def cuMemsetD2D16Async(call: Invocation) -> Steps[int]:
-    return (yield from _memset_2d(call, "us", 2))
-
-
-def cuMemsetD2D32(call: Invocation) -> Steps[int]:
-    return (yield from _memset_2d(call, "ui", 4))
-
-
-def cuMemsetD2D32Async(call: Invocation) -> Steps[int]:
-    return (yield from _memset_2d(call, "ui", 4))
+cuMemsetD2D8 = cuMemsetD2D8Async = partial(_memset_2d, value="uc", element=1)
+cuMemsetD2D16 = cuMemsetD2D16Async = partial(_memset_2d, value="us", element=2)
+cuMemsetD2D32 = cuMemsetD2D32Async = partial(_memset_2d, value="ui", element=4)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, read, write_word
+from cuvet.device.invocation import Invocation, do_nothing, read, write_word
 from cuvet.device.process import Pool
 from cuvet.device.protocol import Steps
 
@@ -77,8 +78,7 @@ def cuDeviceSetMemPool(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuMemPoolTrimTo(call: Invocation) -> int:
-    return status.SUCCESS
+cuMemPoolTrimTo = cuMemPoolSetAccess = do_nothing
 
 
 def _attribute_bytes(attribute: int) -> int:
@@ -125,10 +125,6 @@ def cuMemPoolGetAttribute(call: Invocation) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuMemPoolSetAccess(call: Invocation) -> int:
-    return status.SUCCESS
-
-
 def cuMemPoolGetAccess(call: Invocation) -> int:
     call.give("flags", _READ_WRITE)
     return status.SUCCESS
@@ -143,9 +139,5 @@ def _pool_of_location(call: Invocation, output: str) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuMemGetDefaultMemPool(call: Invocation) -> Steps[int]:
-    return (yield from _pool_of_location(call, "pool_out"))
-
-
-def cuMemGetMemPool(call: Invocation) -> Steps[int]:
-    return (yield from _pool_of_location(call, "pool"))
+cuMemGetDefaultMemPool = partial(_pool_of_location, output="pool_out")
+cuMemGetMemPool = partial(_pool_of_location, output="pool")

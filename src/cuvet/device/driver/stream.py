@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.graph import captured_graph, enqueue, nodes_of
 from cuvet.device.driver.graph_body import Node
-from cuvet.device.invocation import Invocation, write
+from cuvet.device.invocation import Invocation, do_nothing, write
 from cuvet.device.protocol import Callback, Command, Op, Steps
-from cuvet.model import Event, Stream
+from cuvet.model import Capture, Event, Stream
 
 _CAPTURE_NONE, _CAPTURE_ACTIVE, _CAPTURE_INVALIDATED = 0, 1, 2
 
@@ -97,16 +99,8 @@ def cuStreamGetId(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuStreamAttachMemAsync(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuStreamCopyAttributes(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuStreamSetAttribute(call: Invocation) -> int:
-    return status.SUCCESS
+cuStreamAttachMemAsync = cuStreamCopyAttributes = cuStreamSetAttribute = do_nothing
+cuStreamBeginCapture = cuStreamWaitValue32 = cuStreamWaitValue64 = do_nothing
 
 
 def cuStreamGetAttribute(call: Invocation) -> Steps[int]:
@@ -129,14 +123,8 @@ def cuStreamAddCallback(call: Invocation) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuStreamBeginCapture(call: Invocation) -> int:
-    return status.SUCCESS
-
-
 def cuStreamBeginCaptureToGraph(call: Invocation) -> int:
-    body = call.process.graphs.get(call["hGraph"])
-    if body is None:
-        return status.INVALID_VALUE
+    body = call.known(call.process.graphs, "hGraph", status.INVALID_VALUE)
     queue = call.queue(call["hStream"])
     call.process.capture_into[queue] = call["hGraph"]
     body.tips[queue] = nodes_of(call, "dependencies", "numDependencies") or []
@@ -144,8 +132,7 @@ def cuStreamBeginCaptureToGraph(call: Invocation) -> int:
 
 
 def cuStreamEndCapture(call: Invocation) -> int:
-    stream = _stream(call)
-    capture = call.model.capture_of(stream) if stream else None
+    capture = _capture(call)
     if capture is None:
         return status.INVALID_VALUE
     handle = captured_graph(call, capture)
@@ -156,9 +143,13 @@ def cuStreamEndCapture(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def _capture_status(call: Invocation) -> int:
+def _capture(call: Invocation) -> Capture | None:
     stream = _stream(call)
-    capture = call.model.capture_of(stream) if stream else None
+    return call.model.capture_of(stream) if stream else None
+
+
+def _capture_status(call: Invocation) -> int:
+    capture = _capture(call)
     if capture is None:
         return _CAPTURE_NONE
     return _CAPTURE_INVALIDATED if capture.invalidated_by else _CAPTURE_ACTIVE
@@ -174,8 +165,7 @@ def cuStreamIsCapturing(call: Invocation) -> int:
 def cuStreamGetCaptureInfo(call: Invocation) -> Steps[int]:
     state = _capture_status(call)
     call.give("captureStatus_out", state)
-    stream = _stream(call)
-    capture = call.model.capture_of(stream) if stream else None
+    capture = _capture(call)
     if capture is None or state != _CAPTURE_ACTIVE:
         return status.SUCCESS
     graph = captured_graph(call, capture)
@@ -193,22 +183,13 @@ def cuStreamGetCaptureInfo(call: Invocation) -> Steps[int]:
 
 
 def cuStreamUpdateCaptureDependencies(call: Invocation) -> int:
-    stream = _stream(call)
-    capture = call.model.capture_of(stream) if stream else None
+    capture = _capture(call)
     named = nodes_of(call, "dependencies", "numDependencies")
     if capture is None or named is None:
         return status.INVALID_VALUE
     body, queue = call.process.graphs[captured_graph(call, capture)], call.queue(call["hStream"])
     body.tips[queue] = named if call["flags"] & 1 else body.tips.get(queue, []) + named
     return status.SUCCESS
-
-
-def cuStreamWriteValue32(call: Invocation) -> Steps[int]:
-    return (yield from _write_value(call, 4))
-
-
-def cuStreamWriteValue64(call: Invocation) -> Steps[int]:
-    return (yield from _write_value(call, 8))
 
 
 def _write_value(call: Invocation, size: int) -> Steps[int]:
@@ -221,9 +202,5 @@ def _write_value(call: Invocation, size: int) -> Steps[int]:
     return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_BATCH_MEM_OP", run), call.queue(call["stream"])))
 
 
-def cuStreamWaitValue32(call: Invocation) -> int:
-    return status.SUCCESS
-
-
-def cuStreamWaitValue64(call: Invocation) -> int:
-    return status.SUCCESS
+cuStreamWriteValue32 = partial(_write_value, size=4)
+cuStreamWriteValue64 = partial(_write_value, size=8)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog import recorded as recorded_entry_points
 from cuvet.catalog.kinds import LIBRARY_OBJECTS
-from cuvet.device.invocation import MOST_ARRAY, BadAddress, read, write_word
+from cuvet.device.invocation import MOST_ARRAY, BadAddress, Refused, read, write_word
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, ProtocolError, Request, Steps
-from cuvet.device.runtime.call import Refused, RuntimeCall
+from cuvet.device.runtime.call import RuntimeCall
 from cuvet.device.runtime.device import ensure_context
 from cuvet.model import Call, Outcome
 from cuvet.model.library import cuda_missing, makes_handle

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from types import ModuleType
 
 from cuvet.catalog import runtime as catalog
-from cuvet.device.invocation import BadAddress, tell, write_word
+from cuvet.device.invocation import BadAddress, Refused, tell, write_word
 from cuvet.device.process import Thread
 from cuvet.device.protocol import ProtocolError, Registration, Request, Steps
 from cuvet.device.runtime import array, copy, device, forward, graph, launch, memory
-from cuvet.device.runtime.call import INVALID_VALUE, Refused, RuntimeCall, error
+from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error
 from cuvet.device.runtime.registration import Registry
 
 Handler = Callable[[RuntimeCall], Steps[int]]

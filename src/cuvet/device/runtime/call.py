@@ -8,7 +8,7 @@ from functools import cache
 from cuvet.catalog import Catalog, EntryPoint, status_value
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
-from cuvet.device.invocation import BadAddress, read, write
+from cuvet.device.invocation import BadAddress, Refused, read, write
 from cuvet.device.process import ClientProcess, Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
 from cuvet.device.runtime.registration import Registry
@@ -26,14 +26,6 @@ def error(name: str) -> int:
 INVALID_VALUE = error("cudaErrorInvalidValue")
 INVALID_RESOURCE_HANDLE = error("cudaErrorInvalidResourceHandle")
 _CONTEXT_IS_DESTROYED = error("cudaErrorContextIsDestroyed")
-
-
-class Refused(Exception):
-    """The call returns ``status``, a cudaError_t, because a driver call that it made failed."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 @cache

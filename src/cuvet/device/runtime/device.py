@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
 from cuvet.device import facts
-from cuvet.device.invocation import read, write, write_word
+from cuvet.device.invocation import Refused, read, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, Refused, RuntimeCall, error, release
+from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, release
 from cuvet.model.statuses import STICKY
 
 _DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
@@ -203,16 +203,15 @@ def cudaDeviceEnablePeerAccess(call: RuntimeCall) -> Steps[int]:
     return (yield from _peer(call, "cuCtxEnablePeerAccess", call["flags"]))
 
 
-def cudaDeviceDisablePeerAccess(call: RuntimeCall) -> Steps[int]:
-    return (yield from _peer(call, "cuCtxDisablePeerAccess"))
-
-
 def _peer(call: RuntimeCall, name: str, *flags: int) -> Steps[int]:
     peer = call.signed("peerDevice")
     yield from ensure_context(call)
     yield from _look_up(call, peer)
     handle = yield from primary_of(call, peer)
     return (yield from call.driver(name, handle, *flags))
+
+
+cudaDeviceDisablePeerAccess = partial(_peer, name="cuCtxDisablePeerAccess")
 
 
 # cudaDeviceProp: a member is an attribute, or an array of them.

@@ -40,14 +40,13 @@ def cudaGraphExecKernelNodeSetParams(call: RuntimeCall) -> Steps[int]:
     return (yield from _change_kernel(call, "cuGraphExecKernelNodeSetParams", call["hGraphExec"]))
 
 
-def cudaGraphKernelNodeSetParams(call: RuntimeCall) -> Steps[int]:
-    return (yield from _change_kernel(call, "cuGraphKernelNodeSetParams"))
-
-
 def _change_kernel(call: RuntimeCall, name: str, *graph: int) -> Steps[int]:
     yield from ensure_context(call)
     described = yield from _kernel_parameters(call, call["pNodeParams"])
     return (yield from call.driver(name, *graph, call["node"], described))
+
+
+cudaGraphKernelNodeSetParams = partial(_change_kernel, name="cuGraphKernelNodeSetParams")
 
 
 def _given(call: RuntimeCall) -> int:

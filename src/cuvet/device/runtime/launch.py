@@ -6,9 +6,9 @@ from functools import partial
 
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
-from cuvet.device.invocation import read, write, write_word
+from cuvet.device.invocation import Refused, read, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, Refused, RuntimeCall, error, pack, release
+from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, pack, release
 from cuvet.device.runtime.device import ensure_context
 from cuvet.device.runtime.registration import Symbol
 
@@ -160,10 +160,6 @@ def cudaFuncSetCacheConfig(call: RuntimeCall) -> Steps[int]:
     return (yield from call.driver("cuKernelSetCacheConfig", handle, call["cacheConfig"], call.device))
 
 
-def cudaOccupancyMaxActiveBlocksPerMultiprocessor(call: RuntimeCall) -> Steps[int]:
-    return (yield from _occupancy(call, 0))
-
-
 def cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(call: RuntimeCall) -> Steps[int]:
     return (yield from _occupancy(call, call["flags"]))
 
@@ -176,6 +172,9 @@ def _occupancy(call: RuntimeCall, flags: int) -> Steps[int]:
     name = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"
     words = (call["numBlocks"], handle, call["blockSize"], call["dynamicSMemSize"], flags)
     return (yield from call.driver(name, *words))
+
+
+cudaOccupancyMaxActiveBlocksPerMultiprocessor = partial(_occupancy, flags=0)
 
 
 def cudaOccupancyAvailableDynamicSMemPerBlock(call: RuntimeCall) -> Steps[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
 from cuvet.device.invocation import read, write, write_word
@@ -26,8 +28,7 @@ def _allocate(call: RuntimeCall, pointer: str, size: str, driver_name: str, *mor
     return (yield from call.driver(driver_name, call[pointer], call[size], *more))
 
 
-def cudaMalloc(call: RuntimeCall) -> Steps[int]:
-    return (yield from _allocate(call, "devPtr", "size", "cuMemAlloc"))
+cudaMalloc = partial(_allocate, pointer="devPtr", size="size", driver_name="cuMemAlloc")
 
 
 def cudaMallocHost(call: RuntimeCall) -> Steps[int]:
