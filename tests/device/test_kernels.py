@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cuvet.analysis import analyze
@@ -205,7 +205,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(
     st.one_of(
         st.text(max_size=200),

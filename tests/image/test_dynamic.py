@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuvet.image import dynamic
@@ -104,7 +104,6 @@ def test_cut_and_damaged_files_are_refused_or_read(bits: int) -> None:
         tracemalloc.stop()
 
 
-@settings(deadline=None)
 @given(st.sampled_from((b"\x7fELF\1\1\1", b"\x7fELF\2\1\1", b"\x7fELF\2\2\1")), st.binary(max_size=600))
 def test_any_bytes(magic: bytes, rest: bytes) -> None:
     exhausted(magic + rest)

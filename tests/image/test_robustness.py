@@ -109,7 +109,6 @@ def test_truncated_files_give_what_is_whole_and_say_so(form: str, shared: dict[s
             assert contents.problems, size
 
 
-@settings(deadline=None)
 @given(st.sampled_from(MAGICS), st.binary(max_size=600))
 def test_any_bytes(magic: bytes, rest: bytes) -> None:
     exhausted(magic + rest)
@@ -236,7 +235,7 @@ def test_a_member_that_claims_too_much(tmp_path: Path) -> None:
         wheel.contents(source.of_bytes(bytes(data)), member)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 5 << 20), st.integers(0, 3 << 20)), min_size=1, max_size=6))
 def test_deflated_bytes_are_those_that_were_packed(reads: list[tuple[int, int]]) -> None:
     stream = zipfile.ZipFile(io.BytesIO(PACKED)).infolist()[0]

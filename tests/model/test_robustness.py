@@ -42,7 +42,7 @@ def calls(draw: st.DrawFn) -> tuple[Call, Outcome]:
     return call, Outcome(status, written)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(st.lists(calls(), max_size=40), st.booleans())
 def test_any_calls_leave_a_consistent_state(program: list[tuple[Call, Outcome]], complete: bool) -> None:
     model = Model(devices=2, complete=complete)

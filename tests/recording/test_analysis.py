@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuvet import CuvetError
@@ -568,7 +568,7 @@ def test_many_faults_are_looked_at_once(tmp_path: Path) -> None:
     assert looks == 300
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100)
 @given(data=st.data())
 def test_mutated_recordings_never_break_the_analysis(tmp_path: Path, data: st.DataObject) -> None:
     t = Thread()

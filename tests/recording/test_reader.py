@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuvet import catalog
@@ -228,7 +228,7 @@ def test_a_call_that_holds_more_than_its_size_is_left_out(tmp_path: Path) -> Non
     assert len(recording.problems) == 1
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(data=st.data())
 def test_mutated_recordings_never_break_the_reader(tmp_path: Path, data: st.DataObject) -> None:
     recording = bytearray(everything())
