@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -17,10 +16,7 @@ from cuvet.source.calls import LOST, LOST_OF_SEVERAL, Meaning, meaning, symbols
 from cuvet.source.languages.cpp import Found, name_of
 from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Value, place_of
 from cuvet.source.result import Ending, Summaries, Summary
-from cuvet.source.syntax.parsing import Source, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, text_of
 
 _ENTRY_POINT = re.compile(r"[cC]u(?:da)?[A-Z]\w+$")
 _CREATES = re.compile(r"(?i)create")

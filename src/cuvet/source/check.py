@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -19,14 +18,11 @@ from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
-from cuvet.source.syntax.parsing import Source, parse
+from cuvet.source.syntax.parsing import Source, Tree, parse
 from cuvet.source.textual import near_names
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.resets import resets
 from cuvet.source.textual.rules import textual_findings
-
-if TYPE_CHECKING:
-    from tree_sitter import Tree
 
 
 def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> FileResult:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cuvet.findings import Finding, Frame, ObjectReport, Severity, Site, Step
 from cuvet.rules.evidence import evidence_of
+from cuvet.rules.rule import Rule
 from cuvet.source.syntax.parsing import Source
-
-if TYPE_CHECKING:
-    from cuvet.rules.rule import Rule
 
 
 def finding(

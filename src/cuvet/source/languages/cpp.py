@@ -6,15 +6,11 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cuvet.source.languages.cpp_statements import Lowering
 from cuvet.source.languages.cpp_text import adds_nothing, declared, function_declarator, qualified
 from cuvet.source.program import Function
-from cuvet.source.syntax.parsing import Source, not_parsed, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, not_parsed, text_of
 
 HANDLE = re.compile(
     r"\*|^(?:const\s+)?(?:cuda\w+_t|CU(?!DA)\w+|cuda\w+Object_t|cu[a-z]+[A-Z]\w*(?:Handle|Desc\w*|Info|Params|Plan\w*|Generator)_t"

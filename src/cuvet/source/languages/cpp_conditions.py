@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
 from cuvet.source.languages.cpp_text import asked, declared
 from cuvet.source.languages.cpp_values import TRANSPARENT, Expressions
 from cuvet.source.languages.flow import compared
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.program import Condition, Value
-from cuvet.source.syntax.parsing import field_text, text_of, without_comments
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, field_text, text_of, without_comments
 
 _CONSTANT = re.compile(rb"\bconst(?:expr)?\s+(?:\w+::)*\w+\s+(\w+)\s*=\s*([A-Z]\w*)\s*;")
 _ASSIGNS = re.compile(

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.source.calls import spellings
 from cuvet.source.languages.interest import WORD, Interest, follow_copies, handles
-from cuvet.source.syntax.parsing import Source, arguments_of, call_named_by, enclosing
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_by, enclosing
 
 _WORD = re.compile(rb"[A-Za-z_]\w*|<<<")
 _COPY = re.compile(

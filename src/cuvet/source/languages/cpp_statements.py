@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_conditions import Conditions
@@ -13,10 +12,7 @@ from cuvet.source.languages.flow import Act, Region
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.ownership import is_view
 from cuvet.source.program import OF_BUILD, Assign, Condition, Escape, Function, Return, Value
-from cuvet.source.syntax.parsing import field_text, not_parsed, text_of, without_comments
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, field_text, not_parsed, text_of, without_comments
 
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _SOME_FAILURE = 998

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.source.constants import enumerator
 from cuvet.source.program import Condition, Parameter, Value
-from cuvet.source.syntax.parsing import enclosing, field_text, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, enclosing, field_text, text_of
 
 _NULL = frozenset(
     """

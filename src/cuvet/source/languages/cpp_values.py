@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_interest import interest_in
@@ -14,10 +13,7 @@ from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import spans
 from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value
-from cuvet.source.syntax.parsing import Source, field_text, text_of, without_comments
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
 
 _ENDS_PROCESS = frozenset(
     """

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from cuvet.source.languages.cpp import Class, Definition, Found
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
@@ -16,10 +15,7 @@ from cuvet.source.languages.interest import WORD, find_interest, handles
 from cuvet.source.languages.lowering import DEEPEST
 from cuvet.source.methods import called
 from cuvet.source.program import Function
-from cuvet.source.syntax.parsing import Source, enclosing, field_text, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
 
 __all__ = ["HANDLE", "definitions", "lower", "mentions_cuda"]
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp import Definition
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node
 
 HANDLE = re.compile(r"^(?:IntPtr|UIntPtr|nint|nuint|ulong|CU(?!DA)\w+|cuda\w+_t)\b|\*")
 """Types of variables that hold objects of CUDA."""

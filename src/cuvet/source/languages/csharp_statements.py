@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.source.languages.csharp_values import Expressions, type_made, type_of
 from cuvet.source.languages.flow import Act, compared
 from cuvet.source.program import Function, Parameter, Value
-from cuvet.source.syntax.parsing import field_text, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, field_text, text_of
 
 
 class CSharpLowering(Expressions):

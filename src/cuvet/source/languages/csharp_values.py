@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
@@ -12,10 +11,7 @@ from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering
 from cuvet.source.languages.operations import spans
 from cuvet.source.program import Address, Escape, Invoke, Value
-from cuvet.source.syntax.parsing import Source, field_text, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, field_text, text_of
 
 _NEW = ("object_creation_expression", "implicit_object_creation_expression")
 _ENDS_PROCESS = frozenset({"Environment.Exit", "Environment.FailFast", "System.Environment.Exit", "Application.Exit"})

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.operations import Operations
 from cuvet.source.program import Assign, Condition, Value
-from cuvet.source.syntax.parsing import Source
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source
 
 Act = Callable[[], None]
 Test = Callable[[int, int], None]

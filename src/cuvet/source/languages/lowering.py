@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from cuvet.source.languages.flow import Act, Flow, Region
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import spans
 from cuvet.source.program import Assign, Condition, Escape, Function, Inside, Invoke, Return, Value
-from cuvet.source.syntax.parsing import Source, without_comments
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, without_comments
 
 DEEPEST = 100
 """How deep definitions are looked for in blocks, classes and functions."""

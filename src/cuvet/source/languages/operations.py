@@ -6,15 +6,11 @@ import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from cuvet.source.graph import Builder
 from cuvet.source.languages.interest import IDENTIFIER, WORD, Interest
 from cuvet.source.program import Address, Assign, Escape, Operation, Parameter, Value, place_of
-from cuvet.source.syntax.parsing import Source
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source
 
 _RESULT = re.compile(r"%(\d+)\??$")
 

@@ -9,21 +9,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from cuvet.source.calls import meaning
 from cuvet.source.languages.cpp import Class, Definition, Found
 from cuvet.source.languages.interest import NOT_NAMES, WORD, find_interest, handles
 from cuvet.source.languages.lowering import DEEPEST
-from cuvet.source.languages.python_names import Api, Names, shape
+from cuvet.source.languages.python_names import Api, Names, PythonDefinition, shape
 from cuvet.source.languages.python_statements import PythonLowering
 from cuvet.source.program import Function
-from cuvet.source.syntax.parsing import Source, arguments_of, enclosing, field_text, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, enclosing, field_text, text_of
 
 _MENTIONS = re.compile(
     rb"\bcuda\.bindings\b|\bfrom\s+cuda\s+import\b|\bcuda\.cudart\b|\bcuda\.cuda\b|\bpycuda\b|\bcuda\.(?:api\.)?runtime\b|\bcuda(?:\.api)?\s+import\s+runtime\b"
@@ -43,17 +38,6 @@ _CONTAINERS = frozenset(
 )
 _PASSES_ON = frozenset({"call", "argument_list", "parenthesized_expression", "subscript", "await", "tuple"})
 MODULE = "<module>"
-
-
-@dataclass(kw_only=True)
-class PythonDefinition(Definition):
-    """``names`` are those of the file, ``calls`` its calls of CUDA, ``functions`` the functions that it defines, ``inner`` where those
-    inside of this one stand."""
-
-    names: Names
-    calls: list[tuple[int, Api]]
-    functions: frozenset[str]
-    inner: tuple[tuple[int, int], ...] = ()
 
 
 def mentions_cuda(text: bytes) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from cuvet.catalog.catalog import EntryPoint, Parameter
 from cuvet.source.calls import meaning, symbols
+from cuvet.source.languages.cpp import Definition
 
 Style = Literal["tuple", "value", "pycuda"]
 """``tuple``: the status comes first in what is returned, outputs follow it. ``value``: an exception says that the call failed, and
@@ -122,6 +123,17 @@ class Names:
     def is_module(self, dotted: str) -> bool:
         """Whether the name is that of a module or of something in it."""
         return dotted.partition(".")[0] in self.modules
+
+
+@dataclass(kw_only=True)
+class PythonDefinition(Definition):
+    """``names`` are those of the file, ``calls`` its calls of CUDA, ``functions`` the functions that it defines, ``inner`` where those
+    inside of this one stand."""
+
+    names: Names
+    calls: list[tuple[int, Api]]
+    functions: frozenset[str]
+    inner: tuple[tuple[int, int], ...] = ()
 
 
 def _leads_to_cuda(name: str) -> bool:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from cuvet.source.languages.flow import compared
 from cuvet.source.languages.python_values import Expressions
 from cuvet.source.program import Function, Parameter
-from cuvet.source.syntax.parsing import field_text, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, field_text, text_of
 
 _EXPECTS_FAILURE = re.compile(r"(?i)raises|suppress|assertwarns")
 _DEFINITIONS = frozenset({"function_definition", "class_definition", "decorated_definition"})

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering
 from cuvet.source.languages.operations import spans
-from cuvet.source.languages.python_names import Api, Shape, shape
+from cuvet.source.languages.python_names import Api, PythonDefinition, Shape, shape
 from cuvet.source.program import Address, Escape, Invoke, Value
-from cuvet.source.syntax.parsing import Source, field_text, text_of, without_comments
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    from cuvet.source.languages.python import PythonDefinition
+from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
 
 _ENDS_PROCESS = frozenset({"exit", "quit", "sys.exit", "os._exit", "os.abort"})
 _SAME = frozenset({"int", "ctypes.c_void_p", "c_void_p", "np.uint64", "np.intp", "numpy.uint64", "numpy.intp"})

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
-from cuvet.model import HostMemory
+from cuvet.catalog import EntryPoint
+from cuvet.model import Call, HostMemory, Model, Object
 from cuvet.rules import rules_that_are
 from cuvet.rules.lifecycle import ending, place
 from cuvet.rules.rule import CallRule, Violation
 from cuvet.rules.source.destroy_after_context import SourceDestroyAfterContext
 from cuvet.rules.source.freed_while_registered import SourceFreedWhileRegistered
 from cuvet.rules.source.heap_free import SourceHeapFree
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, Model, Object
-    from cuvet.rules.rule import CallRule, Violation
 
 SOME_DEVICE = 1 << 20
 """Numbers from here on stand for devices that are not known."""

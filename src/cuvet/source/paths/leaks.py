@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from cuvet.findings import Finding
 from cuvet.model import Allocation, HostMemory
 from cuvet.rules.exit.leak import LeakedAtExit
+from cuvet.rules.rule import Rule
 from cuvet.rules.source.leak import SourceLeak
 from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
 from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
 from cuvet.rules.source.overwritten import SourceOverwritten
 from cuvet.source.calls import LOST
 from cuvet.source.paths.releases import Releases
+from cuvet.source.paths.trace import Left
 from cuvet.source.program import Function, Return
-
-if TYPE_CHECKING:
-    from cuvet.findings import Finding
-    from cuvet.rules.rule import Rule
-    from cuvet.source.paths.trace import Left
 
 
 def rule_broken(left: Left, function: Function, releases: Releases) -> type[Rule] | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import Kind
 from cuvet.findings import Finding, Frame, ObjectReport, Site, Step
 from cuvet.model import Object
 from cuvet.rules.lifecycle import ending, root
+from cuvet.rules.rule import Rule
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.paths.belief import believable, passes_by
 from cuvet.source.paths.handles import SIZE
@@ -20,9 +20,6 @@ from cuvet.source.paths.walk import Path, Taken
 from cuvet.source.program import Function, Invoke, Return
 from cuvet.source.sites import finding, frame
 from cuvet.source.syntax.parsing import Source
-
-if TYPE_CHECKING:
-    from cuvet.rules.rule import Rule
 
 _PLACE = re.compile(r" ?by thread \d+ at call #(\d+)")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^;<>()]*>)?\s*\(")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import Kind
 from cuvet.findings import Finding
 from cuvet.rules.memory.free_wrong_function import MemoryFreeWrongFunction
+from cuvet.rules.rule import Rule
 from cuvet.rules.source.heap_free import SourceHeapFree
 from cuvet.rules.source.member_leak import SourceMemberLeak
 from cuvet.rules.source.member_overwritten import SourceMemberOverwritten
@@ -23,9 +23,6 @@ from cuvet.source.project.members import aliased, copied, not_made, not_owned
 from cuvet.source.project.statics import destroyed_with
 from cuvet.source.project.wholes import Whole, finding_of, whole_classes, without_definition
 from cuvet.source.result import Constructor, Effect, Outline
-
-if TYPE_CHECKING:
-    from cuvet.rules.rule import Rule
 
 _REPEATED = re.compile(
     r"(?i)^(?:apply|forward|backward|run|compute|exec|process|update|step|solve|operator|call|eval|iterate|launch|query|search|detect|render"

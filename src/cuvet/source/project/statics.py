@@ -5,23 +5,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from cuvet.findings import Finding, Severity, Step
+from cuvet.rules.rule import Rule
 from cuvet.rules.source.device_of_thread import SourceDeviceOfThread
 from cuvet.rules.source.static_owner import SourceStaticOwner
 from cuvet.source.languages.cpp import Definition, Found, name_of
 from cuvet.source.languages.cpp_text import declaration_around, declared, holds_several
 from cuvet.source.result import ClassOutline, Effect, Outline, StaticObject
 from cuvet.source.sites import finding, frame, site
-from cuvet.source.syntax.parsing import Source, field_text
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    from cuvet.rules.rule import Rule
+from cuvet.source.syntax.parsing import Node, Source, field_text
 
 _STATIC = re.compile(rb"(?:static|thread_local)(?<!\wstatic)(?<!\wthread_local)\s")
 _PER_THREAD = re.compile(rb"\b\w*ThreadLocal\w*\s*<([^;(){}]*)>")

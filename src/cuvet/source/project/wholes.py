@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from cuvet.findings import Finding, Frame, ObjectReport, Step
+from cuvet.rules.rule import Rule
 from cuvet.source.result import ClassOutline, Effect, Outline
 from cuvet.source.sites import finding, site
-
-if TYPE_CHECKING:
-    from cuvet.rules.rule import Rule
 
 
 @dataclass

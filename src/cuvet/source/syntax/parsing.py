@@ -16,7 +16,11 @@ from cuvet.source.syntax.corrections import corrected, with_whole_statements
 from cuvet.source.syntax.lexing import cpp_code
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Tree
+    from tree_sitter import Node as Node
+    from tree_sitter import Parser
+    from tree_sitter import Tree as Tree
+else:  # it comes with the extra [check]: ``parser`` says so if it is missing
+    Node = Parser = Tree = object
 
 _GRAMMARS = {
     "cuda": "tree_sitter_cuda",

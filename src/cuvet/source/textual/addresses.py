@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.address_of_pointer import SourceAddressOfPointer
-from cuvet.source.syntax.parsing import text_of
+from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.written import Body, positions
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _REGISTERS = frozenset({"cudaHostRegister", "cuMemHostRegister"})
 _ENDS = frozenset(

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
 from cuvet.source.languages.cpp_text import is_launch
-from cuvet.source.syntax.parsing import text_of
+from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.pointers import Buffer, allocated, dereferences, is_sound
 from cuvet.source.textual.written import Body, Written
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _COPY = re.compile(r"cudaMemcpy(?:2D|Peer)?Async")
 _QUIET = re.compile(

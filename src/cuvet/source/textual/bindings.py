@@ -11,8 +11,7 @@ from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
 from cuvet.rules.source.unknown_type import SourceUnknownType
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp import Found
-from cuvet.source.languages.python import PythonDefinition
-from cuvet.source.languages.python_names import Names
+from cuvet.source.languages.python_names import Names, PythonDefinition
 from cuvet.source.ownership import only_ends
 from cuvet.source.paths.reporting import Reporter
 from cuvet.source.program import Function, Invoke

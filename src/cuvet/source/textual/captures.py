@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.capture_left_open import SourceCaptureLeftOpen
 from cuvet.source.languages.cpp_text import function_declarator, parameters
 from cuvet.source.ownership import calls_back
-from cuvet.source.syntax.parsing import enclosing, text_of
+from cuvet.source.syntax.parsing import Node, enclosing, text_of
 from cuvet.source.textual.written import Body
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _BEGINS = frozenset({"cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "cuStreamBeginCapture"})
 _ENDS = frozenset({"cudaStreamEndCapture", "cuStreamEndCapture"})

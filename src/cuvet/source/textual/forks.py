@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.fork_after_use import SourceForkAfterUse
+from cuvet.source.syntax.parsing import Node
 from cuvet.source.textual.written import Body, Written
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _FORK = re.compile(rb"(?:(\w+)\s*=\s*)?\b(?:::)?fork\s*\(\s*\)")
 _NOT_USED_YET = re.compile(rb"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError")

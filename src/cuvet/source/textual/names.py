@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
+from cuvet.rules.rule import Rule
 from cuvet.rules.source.removed_entry_point import SourceRemovedEntryPoint
 from cuvet.rules.source.unknown_entry_point import SourceUnknownEntryPoint
 from cuvet.rules.source.wrong_argument_count import SourceWrongArgumentCount
@@ -14,14 +14,9 @@ from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_text import is_declared_at
 from cuvet.source.result import Options
 from cuvet.source.sites import finding, frame, site
-from cuvet.source.syntax.parsing import Source
+from cuvet.source.syntax.parsing import Node, Source
 from cuvet.source.textual.spellings import IN_HEADERS, arguments, nearest, removed
 from cuvet.source.textual.written import Body, positions
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    from cuvet.rules.rule import Rule
 
 _MACRO = re.compile(rb"\b(?!NULL\b)_*[A-Z][A-Z0-9_]{2,}\b|\.\.\.")
 

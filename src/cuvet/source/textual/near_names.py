@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.types import declared_types
 from cuvet.findings import Finding
@@ -15,13 +14,10 @@ from cuvet.rules.source.unknown_type import SourceUnknownType
 from cuvet.source.languages.cpp_text import is_declared_at
 from cuvet.source.result import NearNames, Options, Outline, UnknownName
 from cuvet.source.sites import finding, frame, site
-from cuvet.source.syntax.parsing import Source
+from cuvet.source.syntax.parsing import Node, Source
 from cuvet.source.textual.names import guarded, is_call
 from cuvet.source.textual.spellings import nearest_type, removed, same_words
 from cuvet.source.textual.written import positions
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _INCLUDE = re.compile(rb"#[ \t]*include(?:_next)?[ \t]*[<\"]?([^>\"\n]*)")
 _HEADERS = frozenset({".h", ".hpp", ".hxx", ".hh", ".cuh", ".inl", ".inc"})

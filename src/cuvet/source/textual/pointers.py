@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.device_memory_on_host import SourceDeviceMemoryOnHost
 from cuvet.rules.source.device_pointer_unregistered import SourceDevicePointerUnregistered
-from cuvet.source.syntax.parsing import text_of
+from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.written import Body, Written
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _DEVICE = frozenset({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "cudaMallocFromPoolAsync"})
 _PINNED = frozenset({"cudaMallocHost", "cudaHostAlloc"})

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.source.fork_after_use import SourceForkAfterUse
 from cuvet.source.calls import meaning
-from cuvet.source.languages.python import PythonDefinition, own_calls
+from cuvet.source.languages.python import own_calls
+from cuvet.source.languages.python_names import PythonDefinition
 from cuvet.source.sites import finding, frame, site
-from cuvet.source.syntax.parsing import Source, enclosing, field_text, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, enclosing, field_text, text_of
 
 _STARTS_ANEW = re.compile(rb"""set_start_method|get_context|["'](?:spawn|forkserver)["']|\bexec[lv]""")
 _FORKS = {"os.fork": "os.fork", "multiprocessing.Process": "Process", "multiprocessing.Pool": "Pool"}

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.source.languages.cpp import Found
 from cuvet.source.result import Options
-from cuvet.source.syntax.parsing import Source
+from cuvet.source.syntax.parsing import Node, Source
 from cuvet.source.textual import addresses, awaiting, captures, forks, names, pointers, sizes, statuses, threads
 from cuvet.source.textual.written import bodies
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 def textual_findings(root: Node, defined: Found, source: Source, options: Options) -> Iterator[Finding]:

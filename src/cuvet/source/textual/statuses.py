@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver, runtime
 from cuvet.findings import Finding, Severity
@@ -15,11 +14,8 @@ from cuvet.rules.source.launch_unchecked import SourceLaunchUnchecked
 from cuvet.rules.source.status_dropped import SourceStatusDropped
 from cuvet.rules.source.status_unread import SourceStatusUnread
 from cuvet.source.calls import meaning
-from cuvet.source.syntax.parsing import enclosing, text_of
+from cuvet.source.syntax.parsing import Node, enclosing, text_of
 from cuvet.source.textual.written import LAST_ERROR, Body, Written
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _WAITING = re.compile(r"Synchronize|Query")
 _MOST_STEPS = 50

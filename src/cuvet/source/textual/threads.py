@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Finding
 from cuvet.rules.source.thread_leak import SourceThreadLeak
 from cuvet.source.calls import LOST, meaning, symbols
 from cuvet.source.languages.cpp_text import declaration_around, declared
 from cuvet.source.ownership import takes_over
-from cuvet.source.syntax.parsing import text_of
+from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.written import Body
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _RAW = frozenset({"", "*"})
 """Shapes of variables that nothing ends when their thread does."""

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from cuvet.findings import Finding, Frame, Severity, Step
+from cuvet.rules.rule import Rule
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_on_device
 from cuvet.source.languages.cpp_text import is_launch
@@ -16,12 +17,7 @@ from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.corrections import NEVER
 from cuvet.source.syntax.hip import launches_with_hip
 from cuvet.source.syntax.lexing import cpp_code
-from cuvet.source.syntax.parsing import Source, arguments_of, call_named_by, enclosing, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    from cuvet.rules.rule import Rule
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, call_named_by, enclosing, text_of
 
 Fate = Literal["dropped", "discarded", "assigned", "used"]
 _CALL = re.compile(rb"cu(?<!\wcu)(?:da)?[A-Z]\w{0,100}(?=\s{0,80}\()")

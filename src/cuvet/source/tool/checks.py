@@ -11,15 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from cuvet.source.syntax.parsing import text_of
+from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.statuses import returns_status
 from cuvet.source.textual.written import called_names, positions
 from cuvet.source.tool.code import Code, arguments, called, encloses, function_around, statement
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _LEAVES = re.compile(rb"\b(?:return|goto|break|continue|throw|co_return)\b")
 _NOT_CHECKS = frozenset(("assert", "static_assert", "sizeof", "decltype"))

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cuvet.findings import Frame
 from cuvet.source.calls import symbols
-from cuvet.source.syntax.parsing import Source, parse, text_of, without_comments
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.syntax.parsing import Node, Source, parse, text_of, without_comments
 
 
 class Code:

@@ -9,20 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cuvet import CuvetError
 from cuvet.findings import Finding
 from cuvet.rules import rule_called
 from cuvet.source import SUFFIXES
-from cuvet.source.syntax.parsing import text_of
+from cuvet.source.syntax.parsing import Node, text_of
 from cuvet.source.textual.written import positions
 from cuvet.source.tool.checks import Checks
 from cuvet.source.tool.code import Code, arguments, statement
 from cuvet.source.tool.fingerprints import place
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _SIMPLE = re.compile(r"\w+((\.|->)\w+)*")
 """An argument that means the same each time it is evaluated."""
