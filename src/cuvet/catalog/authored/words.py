@@ -6,6 +6,8 @@ Except for the words that make something new, each also says that its object mus
 
 from __future__ import annotations
 
+from functools import partial
+
 from cuvet.catalog.roles import Kind, Role, Verb
 
 Roles = dict[str, tuple[Role, ...]]
@@ -62,15 +64,7 @@ def returns(
 ) -> Role:
     """An object that may be known already; a new one belongs to ``parent``."""
     return Role(
-        Verb.RETURNS,
-        parameter,
-        kind,
-        size=size,
-        count=count,
-        parent=parent,
-        variant=variant,
-        when=when,
-        values=values,
+        Verb.RETURNS, parameter, kind, size=size, count=count, parent=parent, variant=variant, when=when, values=values
     )
 
 
@@ -104,104 +98,30 @@ def in_current_context() -> Role:
 # Memory
 
 
-def allocates(
-    parameter: str,
-    *,
-    size: str = "",
-    kind: Kind = MEMORY,
-    variant: str = "linear",
-    field: str = "",
-    when: str = "",
-    values: tuple[int, ...] = (),
-) -> Role:
-    return Role(Verb.ALLOCATES, parameter, kind, field, size, variant=variant, when=when, values=values)
-
-
-def frees(parameter: str, *, kind: Kind = MEMORY, size: str = "", variant: str = "") -> Role:
-    """Null is freed without complaint."""
-    return Role(Verb.FREES, parameter, kind, size=size, null=True, variant=variant)
-
-
-def registers(parameter: str, *, size: str, kind: Kind = HOST_MEMORY, variant: str = "") -> Role:
-    return Role(Verb.REGISTERS, parameter, kind, size=size, variant=variant)
-
-
-def unregisters(parameter: str, *, size: str = "", kind: Kind = HOST_MEMORY, variant: str = "") -> Role:
-    return Role(Verb.UNREGISTERS, parameter, kind, size=size, variant=variant)
-
-
-def reads(
-    parameter: str,
-    *,
-    size: str = "",
-    kind: Kind = MEMORY,
-    element: int = 1,
-    field: str = "",
-    count: str = "",
-    variant: str = "",
-    when: str = "",
-    values: tuple[int, ...] = (),
-) -> Role:
-    """Memory at an address is the source. Variant ``unified``: the address may be of device or host memory."""
-    return Role(
-        Verb.READS,
-        parameter,
-        kind,
-        field,
-        size,
-        count,
-        variant=variant,
-        element=element,
-        when=when,
-        values=values,
-    )
-
-
-def writes(
-    parameter: str,
-    *,
-    size: str = "",
-    kind: Kind = MEMORY,
-    element: int = 1,
-    field: str = "",
-    count: str = "",
-    variant: str = "",
-    when: str = "",
-    values: tuple[int, ...] = (),
-) -> Role:
-    """Memory at an address is the destination. Variants as for ``reads``."""
-    return Role(
-        Verb.WRITES,
-        parameter,
-        kind,
-        field,
-        size,
-        count,
-        variant=variant,
-        element=element,
-        when=when,
-        values=values,
-    )
+allocates = partial(Role, Verb.ALLOCATES, kind=MEMORY, variant="linear")
+frees = partial(Role, Verb.FREES, kind=MEMORY, null=True)
+"""Null is freed without complaint."""
+registers = partial(Role, Verb.REGISTERS, kind=HOST_MEMORY)
+unregisters = partial(Role, Verb.UNREGISTERS, kind=HOST_MEMORY)
+reads = partial(Role, Verb.READS, kind=MEMORY)
+"""Memory at an address is the source. Variant ``unified``: the address may be of device or host memory."""
+writes = partial(Role, Verb.WRITES, kind=MEMORY)
+"""Memory at an address is the destination. Variants as for ``reads``."""
 
 
 # Work and order
 
-
-def on(parameter: str, *, field: str = "") -> Role:
-    return Role(Verb.ON, parameter, STREAM, field, null=True)
+on = partial(Role, Verb.ON, kind=STREAM, null=True)
+records = partial(Role, Verb.RECORDS, kind=EVENT)
+waits = partial(Role, Verb.WAITS, kind=EVENT)
+begins_capture = partial(Role, Verb.BEGINS_CAPTURE, kind=STREAM, null=True)
+ends_capture = partial(Role, Verb.ENDS_CAPTURE, kind=STREAM, null=True)
+calls_back = partial(Role, Verb.CALLS_BACK)
 
 
 def launches(parameter: str, kind: Kind = FUNCTION) -> Role:
     """Kinds of functions and kernels are one here: a launch takes either."""
     return Role(Verb.LAUNCHES, parameter, kind)
-
-
-def records(parameter: str) -> Role:
-    return Role(Verb.RECORDS, parameter, EVENT)
-
-
-def waits(parameter: str) -> Role:
-    return Role(Verb.WAITS, parameter, EVENT)
 
 
 def blocks(kind: Kind, parameter: str = "", *, null: bool = False) -> Role:
@@ -210,18 +130,6 @@ def blocks(kind: Kind, parameter: str = "", *, null: bool = False) -> Role:
 
 def queries(kind: Kind, parameter: str, *, null: bool = False) -> Role:
     return Role(Verb.QUERIES, parameter, kind, null=null)
-
-
-def begins_capture(parameter: str) -> Role:
-    return Role(Verb.BEGINS_CAPTURE, parameter, STREAM, null=True)
-
-
-def ends_capture(parameter: str) -> Role:
-    return Role(Verb.ENDS_CAPTURE, parameter, STREAM, null=True)
-
-
-def calls_back(parameter: str, *, field: str = "") -> Role:
-    return Role(Verb.CALLS_BACK, parameter, field=field)
 
 
 # Objects of libraries
@@ -240,35 +148,19 @@ def sets_workspace(parameter: str, *, of: str, size: str = "") -> Role:
 # Images, contexts and devices
 
 
-def loads(parameter: str, *, size: str = "", variant: str = "image") -> Role:
-    """Bytes of an image (variant ``image``), or the name of a file that holds one (variant ``file``)."""
-    return Role(Verb.LOADS, parameter, size=size, variant=variant)
+loads = partial(Role, Verb.LOADS, variant="image")
+"""Bytes of an image (variant ``image``), or the name of a file that holds one (variant ``file``)."""
+pushes = partial(Role, Verb.PUSHES, kind=CONTEXT)
+pops = partial(Role, Verb.POPS, kind=CONTEXT)
+retains = partial(Role, Verb.RETAINS, kind=DEVICE)
+releases = partial(Role, Verb.RELEASES, kind=DEVICE)
+initialises = partial(Role, Verb.INITIALISES, "")
 
 
 def sets_current(parameter: str, kind: Kind = CONTEXT) -> Role:
     return Role(Verb.SETS_CURRENT, parameter, kind, null=True)
 
 
-def pushes(parameter: str) -> Role:
-    return Role(Verb.PUSHES, parameter, CONTEXT)
-
-
-def pops(parameter: str) -> Role:
-    return Role(Verb.POPS, parameter, CONTEXT)
-
-
-def retains(parameter: str) -> Role:
-    return Role(Verb.RETAINS, parameter, DEVICE)
-
-
-def releases(parameter: str) -> Role:
-    return Role(Verb.RELEASES, parameter, DEVICE)
-
-
 def resets(parameter: str = "") -> Role:
     """Without a parameter: the device that is current on the calling thread."""
     return Role(Verb.RESETS, parameter, DEVICE)
-
-
-def initialises() -> Role:
-    return Role(Verb.INITIALISES, "")
