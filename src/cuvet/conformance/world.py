@@ -94,6 +94,13 @@ class World:
             return self.rng.choice(here)
         return self.rng.choice(found) if found else None
 
+    def thing(self, kind: Kind, variant: str | None = None) -> Thing:
+        """As ``pick``; Nothing is raised if there is none."""
+        found = self.pick(kind, variant)
+        if found is None:
+            raise Nothing
+        return found
+
     def word(self, kind: Kind) -> int:
         """A handle of that kind; 0 if there is none, and now and then."""
         if kind in SAFE_WHEN_NULL and self.rng.random() < NULL_SHARE:
@@ -105,10 +112,7 @@ class World:
         """As ``word``; Nothing is raised if there is none, or a 0 is not safe to pass."""
         if kind in SAFE_WHEN_NULL and self.rng.random() < NULL_SHARE:
             return 0
-        thing = self.pick(kind)
-        if thing is None:
-            raise Nothing
-        return thing.word
+        return self.thing(kind).word
 
     def stream(self) -> int:
         roll = self.rng.random()

@@ -121,9 +121,7 @@ def texture_create(world: World) -> None:
         mipmapped = world.needed(Kind.MIPMAPPED_ARRAY)
         resource = struct("CUDA_RESOURCE_DESC", resType=1, res__mipmap__hMipmappedArray=mipmapped)
     else:
-        thing = world.pick(Kind.MEMORY)
-        if thing is None:
-            raise Nothing
+        thing = world.thing(Kind.MEMORY)
         resource = struct(
             "CUDA_RESOURCE_DESC",
             resType=2,

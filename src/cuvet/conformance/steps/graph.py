@@ -46,9 +46,7 @@ def graph_launch(world: World) -> None:
 
 
 def exec_update(world: World) -> None:
-    made = world.pick(Kind.GRAPH_EXEC)
-    if made is None:
-        raise Nothing
+    made = world.thing(Kind.GRAPH_EXEC)
     sources = [graph for graph in world.living(Kind.GRAPH) if graph.word == made.source]
     graph = made.source if sources and world.rng.random() < 0.7 else world.needed(Kind.GRAPH)
     world.call("cuGraphExecUpdate", hGraphExec=made.word, hGraph=graph, resultInfo=bytes(24))

@@ -83,9 +83,7 @@ def _child(world: World) -> Values:
 
 
 def _free(world: World) -> Values:
-    thing = world.pick(Kind.MEMORY, "graph" if world.rng.random() < 0.95 else None)
-    if thing is None:
-        raise Nothing
+    thing = world.thing(Kind.MEMORY, "graph" if world.rng.random() < 0.95 else None)
     return {"dptr": thing.word}
 
 
@@ -142,8 +140,8 @@ _GET: dict[str, tuple[str, Values]] = {
 
 
 def graph_of(world: World) -> Thing:
-    graph = world.pick(Kind.GRAPH)
-    if graph is None or not graph.alive:
+    graph = world.thing(Kind.GRAPH)
+    if not graph.alive:
         raise Nothing
     return graph
 
@@ -220,13 +218,6 @@ def node_add_conditional(world: World) -> None:
     world.make(Thing(Kind.GRAPH_NODE, parent=graph.word, variant="conditional"), "cuGraphAddNode", **added)
 
 
-def node_of(world: World, variant: str | None = None) -> Thing:
-    node = world.pick(Kind.GRAPH_NODE, variant)
-    if node is None:
-        raise Nothing
-    return node
-
-
 def node_destroy(world: World) -> None:
     world.end(Kind.GRAPH_NODE, "cuGraphDestroyNode", "hNode")
 
@@ -242,32 +233,35 @@ def node_ask(world: World) -> None:
             "cuGraphNodeGetToolsId",
         )
     )
-    world.call(name, hNode=node_of(world).word)
+    world.call(name, hNode=world.thing(Kind.GRAPH_NODE).word)
 
 
 def node_get(world: World) -> None:
     """Parameters; now and then of a node of another type."""
     name, (variant, values) = world.rng.choice(tuple(_GET.items()))
-    world.call(name, hNode=node_of(world, variant if world.rng.random() < 0.95 else None).word, **values)
+    world.call(name, hNode=world.thing(Kind.GRAPH_NODE, variant if world.rng.random() < 0.95 else None).word, **values)
 
 
 def node_set(world: World) -> None:
     name, (variant, values) = world.rng.choice(tuple(_SET.items()))
-    world.call(name, hNode=node_of(world, variant if world.rng.random() < 0.95 else None).word, **values(world))
+    world.call(
+        name, hNode=world.thing(Kind.GRAPH_NODE, variant if world.rng.random() < 0.95 else None).word, **values(world)
+    )
 
 
 def node_copy_attributes(world: World) -> None:
-    one, other = node_of(world, "cuGraphAddKernelNode"), node_of(world, "cuGraphAddKernelNode")
+    one, other = (
+        world.thing(Kind.GRAPH_NODE, "cuGraphAddKernelNode"),
+        world.thing(Kind.GRAPH_NODE, "cuGraphAddKernelNode"),
+    )
     world.call("cuGraphKernelNodeCopyAttributes", dst=one.word, src=other.word)
 
 
 def node_in_exec(world: World, variant: str | None) -> Values:
     """An executable graph, and a node of the graph that it was made from; now and then of another."""
-    made = world.pick(Kind.GRAPH_EXEC)
-    if made is None:
-        raise Nothing
+    made = world.thing(Kind.GRAPH_EXEC)
     nodes = [node for node in nodes_of(world, made.source) if variant is None or node.variant == variant]
-    node = world.rng.choice(nodes) if nodes and world.rng.random() < 0.95 else node_of(world)
+    node = world.rng.choice(nodes) if nodes and world.rng.random() < 0.95 else world.thing(Kind.GRAPH_NODE)
     return {"hGraphExec": made.word, "hNode": node.word}
 
 

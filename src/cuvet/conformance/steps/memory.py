@@ -50,18 +50,14 @@ def memory_async(world: World) -> None:
 
 
 def memory_free_async(world: World) -> None:
-    thing = world.pick(Kind.MEMORY, "async" if world.rng.random() < 0.8 else None)
-    if thing is None:
-        raise Nothing
+    thing = world.thing(Kind.MEMORY, "async" if world.rng.random() < 0.8 else None)
     if world.call("cuMemFreeAsync", dptr=thing.word, hStream=world.stream()).status == 0:
         thing.alive = False
 
 
 def extent(world: World) -> tuple[int, int]:
     """An address, and bytes from there; now and then more than there are."""
-    thing = world.pick(Kind.MEMORY)
-    if thing is None:
-        raise Nothing
+    thing = world.thing(Kind.MEMORY)
     offset = world.rng.choice((0, 0, 0, thing.size // 2))
     size = max(1, thing.size - offset)
     return thing.word + offset, size if world.rng.random() < 0.97 else size + (64 << 20)
@@ -141,15 +137,8 @@ def memory_ipc(world: World) -> None:
         world.call("cuIpcGetEventHandle", pHandle=bytes(64), event=world.needed(Kind.EVENT))
 
 
-def managed(world: World) -> Thing:
-    thing = world.pick(Kind.MEMORY, "managed") if world.rng.random() < 0.95 else world.pick(Kind.MEMORY)
-    if thing is None:
-        raise Nothing
-    return thing
-
-
 def managed_advise(world: World) -> None:
-    thing = managed(world)
+    thing = world.thing(Kind.MEMORY, "managed" if world.rng.random() < 0.95 else None)
     place = struct("CUmemLocation", type=1, id=world.any_device())
     size = max(1, thing.size)
     roll = world.rng.random()

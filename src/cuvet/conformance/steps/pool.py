@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuvet.catalog import Kind
-from cuvet.conformance.world import Nothing, World, struct
+from cuvet.conformance.world import World, struct
 
 ON_DEVICE, PINNED, POSIX_FILE_DESCRIPTOR, READ_WRITE = 1, 1, 1, 3
 _SWITCHES, _THRESHOLD, _HIGHEST = (1, 2, 3), 4, (6, 8)
@@ -83,9 +83,7 @@ def pool_access(world: World) -> None:
 
 def pool_export(world: World) -> None:
     if world.rng.random() < 0.3:
-        thing = world.pick(Kind.MEMORY, "async")
-        if thing is None:
-            raise Nothing
+        thing = world.thing(Kind.MEMORY, "async")
         world.call("cuMemPoolExportPointer", shareData_out=bytes(64), ptr=thing.word)
     else:
         pool, kind = world.needed(Kind.MEMORY_POOL), world.mostly(POSIX_FILE_DESCRIPTOR, 0)

@@ -34,15 +34,8 @@ def virtual_granularity(world: World) -> None:
     world.call("cuMemGetAllocationGranularity", prop=properties(world), option=option)
 
 
-def place(world: World) -> Thing:
-    found = world.pick(Kind.ADDRESS_RANGE)
-    if found is None:
-        raise Nothing
-    return found
-
-
 def virtual_map(world: World) -> None:
-    where = place(world)
+    where = world.thing(Kind.ADDRESS_RANGE)
     offset = world.mostly(0, 4096, _GRANULE)
     handle = world.needed(Kind.MEMORY_HANDLE)
     if world.call("cuMemMap", ptr=where.word, size=_GRANULE, offset=offset, handle=handle).status == 0:
@@ -50,7 +43,8 @@ def virtual_map(world: World) -> None:
 
 
 def virtual_access(world: World) -> None:
-    where = world.pick(Kind.ADDRESS_RANGE, "mapped" if world.rng.random() < 0.95 else None) or place(world)
+    where = world.pick(Kind.ADDRESS_RANGE, "mapped" if world.rng.random() < 0.95 else None)
+    where = where or world.thing(Kind.ADDRESS_RANGE)
     if world.rng.random() < 0.3:
         world.call("cuMemGetAccess", location=location(world), ptr=where.word)
         return
@@ -74,7 +68,7 @@ def virtual_use(world: World) -> None:
 
 
 def virtual_end(world: World) -> None:
-    where = place(world)
+    where = world.thing(Kind.ADDRESS_RANGE)
     mapped = where.variant == "mapped"
     name = world.rng.choice(("cuMemUnmap", "cuMemUnmap", "cuMemAddressFree") if mapped else ("cuMemAddressFree",))
     if world.rng.random() < 0.05:
@@ -96,7 +90,7 @@ def handle_use(world: World) -> None:
         values = {"handle": world.needed(Kind.MEMORY_HANDLE), "handleType": world.mostly(_FILE_DESCRIPTOR, 0)}
         world.call("cuMemExportToShareableHandle", shareableHandle=bytes(8), **values)
     else:
-        row = world.call("cuMemRetainAllocationHandle", addr=place(world).word)
+        row = world.call("cuMemRetainAllocationHandle", addr=world.thing(Kind.ADDRESS_RANGE).word)
         if row.status == 0 and world.rng.random() < 0.9:
             world.call("cuMemRelease", handle=row.outputs[0])
 

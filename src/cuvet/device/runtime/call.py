@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -138,6 +139,11 @@ class Members:
     def __getitem__(self, path: str) -> int:
         offset, size, _ = self.catalog.field(self.name, path)
         return int.from_bytes(self.data[offset : offset + size], "little")
+
+
+def attribute_name(member: str) -> str:
+    """What the driver calls the attribute that a struct's member shows: ``WARP_SIZE`` of ``warpSize``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", member).upper()
 
 
 def pack(name: str, **members: int) -> bytes:

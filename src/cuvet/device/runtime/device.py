@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
 from cuvet.device import facts
 from cuvet.device.invocation import Refused, read, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, release
+from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, attribute_name, error, release
 from cuvet.model.statuses import STICKY
 
 _DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
@@ -217,62 +217,44 @@ cudaDeviceDisablePeerAccess = partial(_peer, name="cuCtxDisablePeerAccess")
 # cudaDeviceProp: a member is an attribute, or an array of them.
 
 
-@cache
-def _attribute_of_member() -> dict[str, tuple[str, ...]]:
-    return {
-        "sharedMemPerBlock": ("MAX_SHARED_MEMORY_PER_BLOCK",),
-        "regsPerBlock": ("MAX_REGISTERS_PER_BLOCK",),
-        "warpSize": ("WARP_SIZE",),
-        "memPitch": ("MAX_PITCH",),
-        "maxThreadsPerBlock": ("MAX_THREADS_PER_BLOCK",),
-        "maxThreadsDim": ("MAX_BLOCK_DIM_X", "MAX_BLOCK_DIM_Y", "MAX_BLOCK_DIM_Z"),
-        "maxGridSize": ("MAX_GRID_DIM_X", "MAX_GRID_DIM_Y", "MAX_GRID_DIM_Z"),
-        "clockRate": ("CLOCK_RATE",),
-        "totalConstMem": ("TOTAL_CONSTANT_MEMORY",),
-        "major": ("COMPUTE_CAPABILITY_MAJOR",),
-        "minor": ("COMPUTE_CAPABILITY_MINOR",),
-        "textureAlignment": ("TEXTURE_ALIGNMENT",),
-        "texturePitchAlignment": ("TEXTURE_PITCH_ALIGNMENT",),
-        "deviceOverlap": ("GPU_OVERLAP",),
-        "multiProcessorCount": ("MULTIPROCESSOR_COUNT",),
-        "canMapHostMemory": ("CAN_MAP_HOST_MEMORY",),
-        "maxTexture1D": ("MAXIMUM_TEXTURE1D_WIDTH",),
-        "maxTexture1DLinear": ("MAXIMUM_TEXTURE1D_LINEAR_WIDTH",),
-        "maxTexture2D": ("MAXIMUM_TEXTURE2D_WIDTH", "MAXIMUM_TEXTURE2D_HEIGHT"),
-        "maxTexture3D": ("MAXIMUM_TEXTURE3D_WIDTH", "MAXIMUM_TEXTURE3D_HEIGHT", "MAXIMUM_TEXTURE3D_DEPTH"),
-        "maxSurface1D": ("MAXIMUM_SURFACE1D_WIDTH",),
-        "maxSurface2D": ("MAXIMUM_SURFACE2D_WIDTH", "MAXIMUM_SURFACE2D_HEIGHT"),
-        "maxSurface3D": ("MAXIMUM_SURFACE3D_WIDTH", "MAXIMUM_SURFACE3D_HEIGHT", "MAXIMUM_SURFACE3D_DEPTH"),
-        "surfaceAlignment": ("SURFACE_ALIGNMENT",),
-        "concurrentKernels": ("CONCURRENT_KERNELS",),
-        "ECCEnabled": ("ECC_ENABLED",),
-        "asyncEngineCount": ("ASYNC_ENGINE_COUNT",),
-        "unifiedAddressing": ("UNIFIED_ADDRESSING",),
-        "memoryClockRate": ("MEMORY_CLOCK_RATE",),
-        "memoryBusWidth": ("GLOBAL_MEMORY_BUS_WIDTH",),
-        "l2CacheSize": ("L2_CACHE_SIZE",),
-        "persistingL2CacheMaxSize": ("MAX_PERSISTING_L2_CACHE_SIZE",),
-        "maxThreadsPerMultiProcessor": ("MAX_THREADS_PER_MULTIPROCESSOR",),
-        "streamPrioritiesSupported": ("STREAM_PRIORITIES_SUPPORTED",),
-        "globalL1CacheSupported": ("GLOBAL_L1_CACHE_SUPPORTED",),
-        "localL1CacheSupported": ("LOCAL_L1_CACHE_SUPPORTED",),
-        "sharedMemPerMultiprocessor": ("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",),
-        "regsPerMultiprocessor": ("MAX_REGISTERS_PER_MULTIPROCESSOR",),
-        "managedMemory": ("MANAGED_MEMORY",),
-        "concurrentManagedAccess": ("CONCURRENT_MANAGED_ACCESS",),
-        "computePreemptionSupported": ("COMPUTE_PREEMPTION_SUPPORTED",),
-        "canUseHostPointerForRegisteredMem": ("CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM",),
-        "cooperativeLaunch": ("COOPERATIVE_LAUNCH",),
-        "sharedMemPerBlockOptin": ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",),
-        "maxBlocksPerMultiProcessor": ("MAX_BLOCKS_PER_MULTIPROCESSOR",),
-        "accessPolicyMaxWindowSize": ("MAX_ACCESS_POLICY_WINDOW_SIZE",),
-        "reservedSharedMemPerBlock": ("RESERVED_SHARED_MEMORY_PER_BLOCK",),
-        "hostRegisterSupported": ("HOST_REGISTER_SUPPORTED",),
-        "hostRegisterReadOnlySupported": ("READ_ONLY_HOST_REGISTER_SUPPORTED",),
-        "memoryPoolsSupported": ("MEMORY_POOLS_SUPPORTED",),
-        "clusterLaunch": ("CLUSTER_LAUNCH",),
-        "unifiedFunctionPointers": ("UNIFIED_FUNCTION_POINTERS",),
-    }
+_ATTRIBUTES_OF_THAT_NAME = """
+    warpSize maxThreadsPerBlock clockRate textureAlignment texturePitchAlignment canMapHostMemory
+    surfaceAlignment concurrentKernels asyncEngineCount unifiedAddressing memoryClockRate l2CacheSize
+    streamPrioritiesSupported globalL1CacheSupported localL1CacheSupported managedMemory concurrentManagedAccess
+    computePreemptionSupported canUseHostPointerForRegisteredMem cooperativeLaunch hostRegisterSupported
+    memoryPoolsSupported clusterLaunch unifiedFunctionPointers
+""".split()
+_ATTRIBUTES_OF_MEMBER: dict[str, tuple[str, ...]] = {
+    **{member: (attribute_name(member),) for member in _ATTRIBUTES_OF_THAT_NAME},
+    "sharedMemPerBlock": ("MAX_SHARED_MEMORY_PER_BLOCK",),
+    "regsPerBlock": ("MAX_REGISTERS_PER_BLOCK",),
+    "memPitch": ("MAX_PITCH",),
+    "maxThreadsDim": ("MAX_BLOCK_DIM_X", "MAX_BLOCK_DIM_Y", "MAX_BLOCK_DIM_Z"),
+    "maxGridSize": ("MAX_GRID_DIM_X", "MAX_GRID_DIM_Y", "MAX_GRID_DIM_Z"),
+    "totalConstMem": ("TOTAL_CONSTANT_MEMORY",),
+    "major": ("COMPUTE_CAPABILITY_MAJOR",),
+    "minor": ("COMPUTE_CAPABILITY_MINOR",),
+    "deviceOverlap": ("GPU_OVERLAP",),
+    "multiProcessorCount": ("MULTIPROCESSOR_COUNT",),
+    "maxTexture1D": ("MAXIMUM_TEXTURE1D_WIDTH",),
+    "maxTexture1DLinear": ("MAXIMUM_TEXTURE1D_LINEAR_WIDTH",),
+    "maxTexture2D": ("MAXIMUM_TEXTURE2D_WIDTH", "MAXIMUM_TEXTURE2D_HEIGHT"),
+    "maxTexture3D": ("MAXIMUM_TEXTURE3D_WIDTH", "MAXIMUM_TEXTURE3D_HEIGHT", "MAXIMUM_TEXTURE3D_DEPTH"),
+    "maxSurface1D": ("MAXIMUM_SURFACE1D_WIDTH",),
+    "maxSurface2D": ("MAXIMUM_SURFACE2D_WIDTH", "MAXIMUM_SURFACE2D_HEIGHT"),
+    "maxSurface3D": ("MAXIMUM_SURFACE3D_WIDTH", "MAXIMUM_SURFACE3D_HEIGHT", "MAXIMUM_SURFACE3D_DEPTH"),
+    "ECCEnabled": ("ECC_ENABLED",),
+    "memoryBusWidth": ("GLOBAL_MEMORY_BUS_WIDTH",),
+    "persistingL2CacheMaxSize": ("MAX_PERSISTING_L2_CACHE_SIZE",),
+    "maxThreadsPerMultiProcessor": ("MAX_THREADS_PER_MULTIPROCESSOR",),
+    "sharedMemPerMultiprocessor": ("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",),
+    "regsPerMultiprocessor": ("MAX_REGISTERS_PER_MULTIPROCESSOR",),
+    "sharedMemPerBlockOptin": ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",),
+    "maxBlocksPerMultiProcessor": ("MAX_BLOCKS_PER_MULTIPROCESSOR",),
+    "accessPolicyMaxWindowSize": ("MAX_ACCESS_POLICY_WINDOW_SIZE",),
+    "reservedSharedMemPerBlock": ("RESERVED_SHARED_MEMORY_PER_BLOCK",),
+    "hostRegisterReadOnlySupported": ("READ_ONLY_HOST_REGISTER_SUPPORTED",),
+}
 
 
 def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[int]:
@@ -287,7 +269,7 @@ def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[int]:
             offset, size, _ = layout.fields[member]
             data[offset : offset + size] = value[:size].ljust(size, b"\0")
 
-    for member, names in _attribute_of_member().items():
+    for member, names in _ATTRIBUTES_OF_MEMBER.items():
         if member in layout.fields:
             width = layout.fields[member][1] // len(names)
             put(member, b"".join(facts.named(name).to_bytes(width, "little") for name in names))

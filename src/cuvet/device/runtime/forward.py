@@ -23,50 +23,39 @@ _SAME_NAME = """
     GraphEventWaitNodeSetEvent GraphExecEventWaitNodeSetEvent
     MemcpyBatchAsync IpcGetMemHandle IpcGetEventHandle UserObjectCreate UserObjectRelease UserObjectRetain LibraryGetKernelCount
     LibraryGetGlobal LibraryGetManaged LibraryGetKernel LibraryEnumerateKernels LibraryLoadData LibraryLoadFromFile LibraryUnload
+    GraphInstantiateWithFlags CtxResetPersistingL2Cache ThreadExchangeStreamCaptureMode MemRangeGetAttribute
 """.split()
+_OF_CONTEXT = """
+    GetLimit SetLimit GetCacheConfig SetCacheConfig GetSharedMemConfig SetSharedMemConfig GetStreamPriorityRange
+""".split()
+"""Of the current device, in the driver's names of the current context."""
+_OF_MEMORY = """
+    Free FreeAsync HostRegister HostUnregister HostGetDevicePointer HostGetFlags HostAlloc
+""".split()
+"""In the driver's names ``Mem`` comes before them."""
 _OTHER_NAME = {
+    **{f"cudaDevice{name}": f"cuCtx{name}" for name in _OF_CONTEXT},
+    **{f"cuda{name}": f"cuMem{name}" for name in _OF_MEMORY},
     "cudaEventCreateWithFlags": "cuEventCreate",
     "cudaStreamCreateWithFlags": "cuStreamCreate",
-    "cudaFree": "cuMemFree",
-    "cudaFreeAsync": "cuMemFreeAsync",
-    "cudaHostRegister": "cuMemHostRegister",
-    "cudaHostUnregister": "cuMemHostUnregister",
-    "cudaHostGetDevicePointer": "cuMemHostGetDevicePointer",
-    "cudaHostGetFlags": "cuMemHostGetFlags",
-    "cudaHostAlloc": "cuMemHostAlloc",
     "cudaDestroyTextureObject": "cuTexObjectDestroy",
     "cudaDestroySurfaceObject": "cuSurfObjectDestroy",
     "cudaFreeMipmappedArray": "cuMipmappedArrayDestroy",
     "cudaGetMipmappedArrayLevel": "cuMipmappedArrayGetLevel",
-    "cudaGraphInstantiateWithFlags": "cuGraphInstantiateWithFlags",
     "cudaGraphInstantiate": "cuGraphInstantiateWithFlags",
-    "cudaDeviceGetLimit": "cuCtxGetLimit",
-    "cudaDeviceSetLimit": "cuCtxSetLimit",
-    "cudaDeviceGetCacheConfig": "cuCtxGetCacheConfig",
-    "cudaDeviceSetCacheConfig": "cuCtxSetCacheConfig",
-    "cudaDeviceGetSharedMemConfig": "cuCtxGetSharedMemConfig",
-    "cudaDeviceSetSharedMemConfig": "cuCtxSetSharedMemConfig",
-    "cudaDeviceGetStreamPriorityRange": "cuCtxGetStreamPriorityRange",
-    "cudaCtxResetPersistingL2Cache": "cuCtxResetPersistingL2Cache",
-    "cudaThreadExchangeStreamCaptureMode": "cuThreadExchangeStreamCaptureMode",
-    "cudaMemRangeGetAttribute": "cuMemRangeGetAttribute",
 }
-_WITHOUT_CONTEXT = {
-    "cudaDeviceCanAccessPeer": "cuDeviceCanAccessPeer",
-    "cudaDeviceGetByPCIBusId": "cuDeviceGetByPCIBusId",
-    "cudaDeviceGetP2PAttribute": "cuDeviceGetP2PAttribute",
-    "cudaDeviceGetDefaultMemPool": "cuDeviceGetDefaultMemPool",
-    "cudaDeviceGetMemPool": "cuDeviceGetMemPool",
-    "cudaDeviceSetMemPool": "cuDeviceSetMemPool",
-}
-DRIVER_NAMES = {f"cuda{name}": f"cu{name}" for name in _SAME_NAME} | _OTHER_NAME | _WITHOUT_CONTEXT
+_WITHOUT_CONTEXT = """
+    DeviceCanAccessPeer DeviceGetByPCIBusId DeviceGetP2PAttribute DeviceGetDefaultMemPool DeviceGetMemPool
+    DeviceSetMemPool
+""".split()
+DRIVER_NAMES = {f"cuda{name}": f"cu{name}" for name in (*_SAME_NAME, *_WITHOUT_CONTEXT)} | _OTHER_NAME
 
 
 def handler(name: str) -> Callable[[RuntimeCall], Steps[int]] | None:
     """What answers that runtime entry point; None if it is not merely forwarded."""
     if name not in DRIVER_NAMES:
         return None
-    prepare = initialise if name in _WITHOUT_CONTEXT else ensure_context
+    prepare = initialise if name.removeprefix("cuda") in _WITHOUT_CONTEXT else ensure_context
 
     def forward(call: RuntimeCall) -> Steps[int]:
         yield from prepare(call)

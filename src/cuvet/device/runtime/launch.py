@@ -8,7 +8,7 @@ from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
 from cuvet.device.invocation import Refused, read, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error, pack, release
+from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, attribute_name, error, pack, release
 from cuvet.device.runtime.device import ensure_context
 from cuvet.device.runtime.registration import Symbol
 
@@ -111,23 +111,14 @@ def cudaLaunchKernelExC(call: RuntimeCall) -> Steps[int]:
     return (yield from call.driver("cuLaunchKernelEx", config, handle, call["args"], 0))
 
 
-_FUNCTION_ATTRIBUTES = {
-    "sharedSizeBytes": "SHARED_SIZE_BYTES",
-    "constSizeBytes": "CONST_SIZE_BYTES",
-    "localSizeBytes": "LOCAL_SIZE_BYTES",
-    "maxThreadsPerBlock": "MAX_THREADS_PER_BLOCK",
-    "numRegs": "NUM_REGS",
-    "ptxVersion": "PTX_VERSION",
-    "binaryVersion": "BINARY_VERSION",
-    "cacheModeCA": "CACHE_MODE_CA",
-    "maxDynamicSharedSizeBytes": "MAX_DYNAMIC_SHARED_SIZE_BYTES",
+_ATTRIBUTES_OF_THAT_NAME = """
+    sharedSizeBytes constSizeBytes localSizeBytes maxThreadsPerBlock numRegs ptxVersion binaryVersion
+    cacheModeCA maxDynamicSharedSizeBytes requiredClusterWidth requiredClusterHeight requiredClusterDepth
+    clusterSchedulingPolicyPreference nonPortableClusterSizeAllowed
+""".split()
+_FUNCTION_ATTRIBUTES = {member: attribute_name(member) for member in _ATTRIBUTES_OF_THAT_NAME} | {
     "preferredShmemCarveout": "PREFERRED_SHARED_MEMORY_CARVEOUT",
     "clusterDimMustBeSet": "CLUSTER_SIZE_MUST_BE_SET",
-    "requiredClusterWidth": "REQUIRED_CLUSTER_WIDTH",
-    "requiredClusterHeight": "REQUIRED_CLUSTER_HEIGHT",
-    "requiredClusterDepth": "REQUIRED_CLUSTER_DEPTH",
-    "clusterSchedulingPolicyPreference": "CLUSTER_SCHEDULING_POLICY_PREFERENCE",
-    "nonPortableClusterSizeAllowed": "NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
 }
 
 
