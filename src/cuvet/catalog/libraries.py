@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from cuvet.catalog.apis import LIBRARIES
-from cuvet.catalog.authored.libraries import roles_of
 from cuvet.catalog.catalog import (
     Api,
     Catalog,
@@ -86,6 +85,7 @@ def recorded_entry_point(name: str) -> EntryPoint | None:
 
 
 def _catalog(api: Api, first: int) -> Catalog:
+    from cuvet.catalog.authored.libraries import roles_of  # start: only for libraries
 
     file = Path(__file__).parent / "generated" / f"{api}.json"
     tables = msgspec.json.decode(file.read_bytes(), type=_Tables)

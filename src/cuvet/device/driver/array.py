@@ -125,18 +125,10 @@ def cuTexObjectCreate(call: Invocation) -> int:
 cuTexObjectDestroy = cuSurfObjectDestroy = do_nothing
 
 
-def cuTexObjectGetResourceDesc(call: Invocation) -> Steps[int]:
-    return (yield from _tell_resource(call, Kind.TEXTURE_OBJECT, call["texObject"]))
-
-
 def cuSurfObjectCreate(call: Invocation) -> int:
     call.member("pResDesc", "resType")
     _remember_resource(call, "pSurfObject", Kind.SURFACE_OBJECT)
     return status.SUCCESS
-
-
-def cuSurfObjectGetResourceDesc(call: Invocation) -> Steps[int]:
-    return (yield from _tell_resource(call, Kind.SURFACE_OBJECT, call["surfObject"]))
 
 
 def _remember_resource(call: Invocation, parameter: str, kind: Kind) -> None:
@@ -144,9 +136,13 @@ def _remember_resource(call: Invocation, parameter: str, kind: Kind) -> None:
     call.process.resources[kind, handle] = call.call.inputs[call.entry_point.index["pResDesc"]]
 
 
-def _tell_resource(call: Invocation, kind: Kind, handle: int) -> Steps[int]:
-    resource = call.process.resources.get((kind, handle))
+def _tell_resource(call: Invocation, kind: Kind, parameter: str) -> Steps[int]:
+    resource = call.process.resources.get((kind, call[parameter]))
     if resource is None:
         return status.INVALID_VALUE
     yield from write(call["pResDesc"], resource)
     return status.SUCCESS
+
+
+cuTexObjectGetResourceDesc = partial(_tell_resource, kind=Kind.TEXTURE_OBJECT, parameter="texObject")
+cuSurfObjectGetResourceDesc = partial(_tell_resource, kind=Kind.SURFACE_OBJECT, parameter="surfObject")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from cuvet.catalog import Kind
@@ -60,12 +61,28 @@ def _add(call: Invocation, node: Node | None) -> int:
     return add_node(call, node)
 
 
+Describe = Callable[[Invocation, str], Node | None]
+
+
+def _add_described(call: Invocation, describe: Describe) -> int:
+    return _add(call, describe(call, _struct(call)))
+
+
+cuGraphAddKernelNode = partial(_add_described, describe=_kernel)
+cuGraphAddMemcpyNode = partial(_add_described, describe=_copy)
+cuGraphAddMemsetNode = partial(_add_described, describe=_set)
+cuGraphAddHostNode = partial(_add_described, describe=_host)
 _STRUCTS = ("nodeParams", "copyParams", "memsetParams")
+
+
+def _struct(call: Invocation) -> str:
+    """The parameter that describes the node."""
+    return next(name for name in _STRUCTS if name in call.entry_point.index)
 
 
 def _described(call: Invocation) -> bytes:
     """The struct that describes the call's node: CUgraphNodeParams has it inside."""
-    name = next(name for name in _STRUCTS if name in call.entry_point.index)
+    name = _struct(call)
     data = struct_bytes(call, name)
     if call.entry_point.parameters[call.entry_point.index[name]].pointee != "CUgraphNodeParams":
         return data
@@ -82,22 +99,6 @@ def _kind(call: Invocation) -> str:
     return kinds.get(call.member("nodeParams", "type"), "").removeprefix(_PREFIX)
 
 
-def cuGraphAddKernelNode(call: Invocation) -> int:
-    return _add(call, _kernel(call, "nodeParams"))
-
-
-def cuGraphAddMemcpyNode(call: Invocation) -> int:
-    return _add(call, _copy(call, "copyParams"))
-
-
-def cuGraphAddMemsetNode(call: Invocation) -> int:
-    return _add(call, _set(call, "memsetParams"))
-
-
-def cuGraphAddHostNode(call: Invocation) -> int:
-    return _add(call, _host(call, "nodeParams"))
-
-
 def cuGraphAddEmptyNode(call: Invocation) -> int:
     return add_node(call, Node(f"{_PREFIX}EMPTY"))
 
@@ -110,13 +111,12 @@ def _event_node(kind: str, event: int) -> Node:
     return Node(f"{_PREFIX}{kind}", parameters=event.to_bytes(8, "little"))
 
 
-def cuGraphAddEventRecordNode(call: Invocation) -> int:
-    return add_node(call, _event_node("EVENT_RECORD", call["event"]))
+def _add_event(call: Invocation, kind: str) -> int:
+    return add_node(call, _event_node(kind, call["event"]))
 
 
-def cuGraphAddEventWaitNode(call: Invocation) -> int:
-    return add_node(call, _event_node("WAIT_EVENT", call["event"]))
-
+cuGraphAddEventRecordNode = partial(_add_event, kind="EVENT_RECORD")
+cuGraphAddEventWaitNode = partial(_add_event, kind="WAIT_EVENT")
 
 _DESCRIBED = {
     "KERNEL": (_kernel, "kernel."),
@@ -209,36 +209,14 @@ def cuGraphNodeGetEnabled(call: Invocation) -> int:
     return status.SUCCESS
 
 
-def cuGraphKernelNodeSetParams(call: Invocation) -> int:
-    return _change(call, _kernel(call, "nodeParams"))
+def _change_described(call: Invocation, describe: Describe) -> int:
+    return _change(call, describe(call, _struct(call)))
 
 
-def cuGraphMemcpyNodeSetParams(call: Invocation) -> int:
-    return _change(call, _copy(call, "nodeParams"))
-
-
-def cuGraphMemsetNodeSetParams(call: Invocation) -> int:
-    return _change(call, _set(call, "nodeParams"))
-
-
-def cuGraphHostNodeSetParams(call: Invocation) -> int:
-    return _change(call, _host(call, "nodeParams"))
-
-
-def cuGraphExecKernelNodeSetParams(call: Invocation) -> int:
-    return _change(call, _kernel(call, "nodeParams"))
-
-
-def cuGraphExecMemcpyNodeSetParams(call: Invocation) -> int:
-    return _change(call, _copy(call, "copyParams"))
-
-
-def cuGraphExecMemsetNodeSetParams(call: Invocation) -> int:
-    return _change(call, _set(call, "memsetParams"))
-
-
-def cuGraphExecHostNodeSetParams(call: Invocation) -> int:
-    return _change(call, _host(call, "nodeParams"))
+cuGraphKernelNodeSetParams = cuGraphExecKernelNodeSetParams = partial(_change_described, describe=_kernel)
+cuGraphMemcpyNodeSetParams = cuGraphExecMemcpyNodeSetParams = partial(_change_described, describe=_copy)
+cuGraphMemsetNodeSetParams = cuGraphExecMemsetNodeSetParams = partial(_change_described, describe=_set)
+cuGraphHostNodeSetParams = cuGraphExecHostNodeSetParams = partial(_change_described, describe=_host)
 
 
 # Their events.

@@ -82,44 +82,23 @@ def _array_end(call: Invocation, side: str) -> Box:
     return _in_array(call, call[f"{side}Array"], call[f"{side}Offset"])
 
 
-def _to_array(call: Invocation, source: Box) -> Steps[int]:
+def _to_array(call: Invocation, source: str) -> Steps[int]:
+    """``source``: the parameter with an address, or "" for another array."""
     to, count = _array_end(call, "dst"), call["ByteCount"]
+    origin = Box(call[source]) if source else _array_end(call, "src")
+    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, origin, count))))
+
+
+def _from_array(call: Invocation, destination: str) -> Steps[int]:
+    to, source, count = Box(call[destination]), _array_end(call, "src"), call["ByteCount"]
     return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, source, count))))
 
 
-def _from_array(call: Invocation, destination: Box) -> Steps[int]:
-    source, count = _array_end(call, "src"), call["ByteCount"]
-    return (
-        yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, destination, source, count)))
-    )
-
-
-def cuMemcpyHtoA(call: Invocation) -> Steps[int]:
-    return (yield from _to_array(call, Box(call["srcHost"])))
-
-
-def cuMemcpyHtoAAsync(call: Invocation) -> Steps[int]:
-    return (yield from _to_array(call, Box(call["srcHost"])))
-
-
-def cuMemcpyDtoA(call: Invocation) -> Steps[int]:
-    return (yield from _to_array(call, Box(call["srcDevice"])))
-
-
-def cuMemcpyAtoA(call: Invocation) -> Steps[int]:
-    return (yield from _to_array(call, _array_end(call, "src")))
-
-
-def cuMemcpyAtoH(call: Invocation) -> Steps[int]:
-    return (yield from _from_array(call, Box(call["dstHost"])))
-
-
-def cuMemcpyAtoHAsync(call: Invocation) -> Steps[int]:
-    return (yield from _from_array(call, Box(call["dstHost"])))
-
-
-def cuMemcpyAtoD(call: Invocation) -> Steps[int]:
-    return (yield from _from_array(call, Box(call["dstDevice"])))
+cuMemcpyHtoA = cuMemcpyHtoAAsync = partial(_to_array, source="srcHost")
+cuMemcpyDtoA = partial(_to_array, source="srcDevice")
+cuMemcpyAtoA = partial(_to_array, source="")
+cuMemcpyAtoH = cuMemcpyAtoHAsync = partial(_from_array, destination="dstHost")
+cuMemcpyAtoD = partial(_from_array, destination="dstDevice")
 
 
 # Boxes.

@@ -17,36 +17,28 @@ _TYPE_HOST, _TYPE_DEVICE, _TYPE_MANAGED = 1, 2, 3  # cudaMemoryType
 _NO_DEVICE = 0xFFFFFFFE  # -2
 
 
-def _allocate(call: RuntimeCall, pointer: str, size: str, driver_name: str, *more: int) -> Steps[int]:
-    """Allocating nothing gives a null pointer; a null pointer for the result is refused before the driver is asked."""
+def _allocate(call: RuntimeCall, name: str, pointer: str = "devPtr", more: tuple[str, ...] = ()) -> Steps[int]:
+    """Call the driver's ``name`` with the words ``more`` behind pointer and size. Allocating nothing gives a null pointer; a null pointer
+    for the result is refused before the driver is asked."""
     if not call[pointer]:
         return INVALID_VALUE
     yield from ensure_context(call)
-    if not call[size]:
+    if not call["size"]:
         yield from write_word(call[pointer], 0)
         return 0
-    return (yield from call.driver(driver_name, call[pointer], call[size], *more))
+    return (yield from call.driver(name, call[pointer], call["size"], *(call.words.get(word, 0) for word in more)))
 
 
-cudaMalloc = partial(_allocate, pointer="devPtr", size="size", driver_name="cuMemAlloc")
-
-
-def cudaMallocHost(call: RuntimeCall) -> Steps[int]:
-    return (yield from _allocate(call, "ptr", "size", "cuMemHostAlloc", 0))
+cudaMalloc = partial(_allocate, name="cuMemAlloc")
+cudaMallocHost = partial(_allocate, name="cuMemHostAlloc", pointer="ptr", more=("flags",))
+cudaMallocAsync = partial(_allocate, name="cuMemAllocAsync", more=("hStream",))
+cudaMallocFromPoolAsync = partial(_allocate, name="cuMemAllocFromPoolAsync", pointer="ptr", more=("memPool", "stream"))
 
 
 def cudaMallocManaged(call: RuntimeCall) -> Steps[int]:
     if not call["size"]:
         return INVALID_VALUE
-    return (yield from _allocate(call, "devPtr", "size", "cuMemAllocManaged", call["flags"]))
-
-
-def cudaMallocAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _allocate(call, "devPtr", "size", "cuMemAllocAsync", call["hStream"]))
-
-
-def cudaMallocFromPoolAsync(call: RuntimeCall) -> Steps[int]:
-    return (yield from _allocate(call, "ptr", "size", "cuMemAllocFromPoolAsync", call["memPool"], call["stream"]))
+    return (yield from _allocate(call, "cuMemAllocManaged", more=("flags",)))
 
 
 def cudaMallocPitch(call: RuntimeCall) -> Steps[int]:
