@@ -37,7 +37,12 @@ TESTS = {
         "tests/recording",
     ),
     "src/cuvet/recording": ("tests/recording",),
-    "src/cuvet/analysis": ("tests/recording", "tests/reports"),
+    "src/cuvet/analysis": (
+        "tests/recording",
+        "tests/reports",
+        "tests/rules/test_recorded_libraries.py",
+        *(f"tests/launch/test_{name}.py" for name in ("driver_log", "cudnn_log", "machine")),
+    ),
     "src/cuvet/source": ("tests/source", "tests/source/languages"),
     "src/cuvet": ("tests/catalog", "tests/knowledge", "tests/reports", "tests/doctor", "tests/image", "tests/rules"),
 }

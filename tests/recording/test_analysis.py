@@ -160,6 +160,14 @@ def test_of_several_recordings_the_program_that_failed_is_told(tmp_path: Path) -
     assert analyze([tmp_path / "first", tmp_path / "second"]).program.exit_code == 3
 
 
+def test_of_several_recordings_the_program_that_died_is_told(tmp_path: Path) -> None:
+    for name, signal in (("first", None), ("second", 11)):
+        (tmp_path / name).mkdir()
+        report(tmp_path / name, Thread().setup())
+        (tmp_path / name / "meta.json").write_bytes(msgspec.json.encode(Meta(pid=1000, signal=signal)))
+    assert analyze([tmp_path / "first", tmp_path / "second"]).program.signal == 11
+
+
 def test_a_rule_that_the_driver_contradicts_is_dropped_and_counted(tmp_path: Path) -> None:
     def destroy_nothing(status: int) -> bytes:
         t = Thread()
@@ -276,6 +284,16 @@ def test_a_forked_child_gets_one_finding_whatever_it_calls(tmp_path: Path) -> No
     assert (found.findings[0].api, found.findings[0].repeats) == ("cuStreamCreate", 2)
 
 
+def test_a_forked_child_is_told_of_the_fork_and_not_of_what_it_calls(tmp_path: Path) -> None:
+    """The stream was destroyed before: the child cannot use it for two reasons, and the fork is the first."""
+    parent, child = Thread(1), Thread(7, at=9000)
+    past = parent.setup() + parent.create() + parent.destroy() + w.fork(2000, ticks=5000)
+    w.write(tmp_path, [w.chunk(past)], pid=1000, start=1)
+    records = w.note(3, "") + child.synchronize(alive=False, status=3, context=0)
+    w.write(tmp_path, [w.chunk(records)], pid=2000, parent=1000, start=2)
+    assert rules(analyze([tmp_path])) == ["device-use-after-fork"]
+
+
 def test_what_a_lost_context_refused_is_no_unchecked_error(tmp_path: Path) -> None:
     t = Thread()
     failed = {"flags": w.LIFECYCLE | w.FAILED, "context": 0xC000}
@@ -300,6 +318,26 @@ def test_a_crash_that_no_rule_explains_is_said(tmp_path: Path) -> None:
     found = report(tmp_path, records + w.fault(11, 1, ticks=t.at + 1), end=0)
     assert rules(found) == []
     assert found.not_checked == ("process 1000 died of SIGSEGV in cuStreamSynchronize (thread 1): no rule says why",)
+
+
+def test_a_crash_is_said_with_the_line_of_the_call(tmp_path: Path) -> None:
+    """Of the call, though the fault was in another place below it."""
+    t = Thread()
+    stacks = w.python_code(1, "/home/me/train.py", "main") + w.stack(1, (), [(1, 10)]) + w.stack(2, (), [(1, 20)])
+    records = stacks + t.setup() + t.create() + t.synchronize(status=w.PENDING, stack=1)
+    (sentence,) = report(tmp_path, records + w.fault(11, 1, stack=2, ticks=t.at + 1), end=0).not_checked
+    assert "SIGSEGV in cuStreamSynchronize at /home/me/train.py:10 (thread 1)" in sentence
+
+
+def test_what_could_not_be_made_is_the_cause_of_what_lacks_it(tmp_path: Path) -> None:
+    """No event has such flags; the program goes on with the NULL that the failed call left."""
+    t = Thread()
+    failed = {"flags": w.LIFECYCLE | w.FAILED}
+    records = t.setup() + t.call("cuEventCreate", 1, 0xFF0, status=1, stack=5, **failed)
+    records += t.call("cuEventSynchronize", 0, status=400, stack=6, **failed)
+    (finding,) = report(tmp_path, records).findings
+    assert finding.api == "cuEventCreate"
+    assert [each.name for each in finding.consequences] == ["event-null-handle", "error-unchecked"]
 
 
 def test_a_crash_in_a_call_that_was_not_stored_is_known_from_the_flight_recorder(tmp_path: Path) -> None:

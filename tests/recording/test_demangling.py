@@ -53,6 +53,22 @@ def test_names(symbol: str, name: str) -> None:
     assert demangle(symbol) == name
 
 
+@pytest.mark.parametrize(
+    ("symbol", "types"),
+    [
+        ("_Z5scalePffi", ("float*", "float", "int")),
+        ("_Z1fSt4pairIifEPKc", ("std::pair<int, float>", "char const*")),
+        ("_Z1fPFviEi", ("void (*)(int)", "int")),
+        ("_Z1fv", ("",)),
+        ("_ZNK1A1gEi", ()),  # "const" stands after its parameters
+        ("_ZN1A1xE", ()),
+        ("scale", ()),
+    ],
+)
+def test_the_types_of_parameters(symbol: str, types: tuple[str, ...]) -> None:
+    assert symbols.parameter_types(symbol) == types
+
+
 def test_a_long_name_of_many_parts_is_demangled() -> None:
     symbol = f"_Z1fI{''.join(f'4k{n:03}' for n in range(160))}EvT_"
     assert demangle(symbol) == f"f<{', '.join(f'k{n:03}' for n in range(160))}>"

@@ -143,3 +143,50 @@ def test_damaged_files_are_no_crash(damaged: Path, tmp_path: Path) -> None:
         for caller in ("Work.Pipeline.Wait/1", "Work.Pipeline.Both/0"):
             found = lines.of_call(caller, SYNCHRONIZE, None)
             assert found is None or found[0] == "Program.exe"
+
+
+def mdb(program: bytes, sources: tuple[bytes, ...] = (b"/src/a.cs", b"/src/b.cs")) -> bytes:
+    """Symbols of mono of the method 1: a line a step of -1 to 12, opcodes from 9 on."""
+    at, table, names = 0x100, b"", b""
+    for source in sources:
+        table += struct.pack("<II", 1, at + 8 * len(sources) + len(names))
+        names += bytes([len(source)]) + source
+    methods = at + len(table) + len(names)
+    data = bytearray(at)
+    struct.pack_into("<Q", data, 0, 0x45E82623FD7FA614)
+    struct.pack_into("<iixxxxii", data, 0x38, len(sources), at, 1, methods)
+    struct.pack_into("<iii", data, 0x60, -1, 14, 9)
+    return bytes(data) + table + names + struct.pack("<III", 0x06000001, 0, methods + 12) + program
+
+
+END = bytes([0, 1, 1])
+COPY, FURTHER, LINE, SOURCE, FAR = 1, 2, 3, 4, 8
+
+
+@pytest.mark.parametrize(
+    ("program", "points"),
+    [
+        ([LINE, 40, COPY, FURTHER, 5, LINE, 2], [(0, "/src/a.cs", 41), (5, "/src/a.cs", 43)]),  # the rest at the end
+        ([LINE, 40, COPY], [(0, "/src/a.cs", 41)]),
+        ([LINE, 0x80, 2, COPY], [(0, "/src/a.cs", 257)]),  # in two bytes
+        ([LINE, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, COPY], [(0, "/src/a.cs", 0)]),  # -1 in five
+        ([9 + 14 * 3 + 2, 9], [(3, "/src/a.cs", 2), (3, "/src/a.cs", 1)]),  # place and line in one
+        ([SOURCE, 2, COPY, SOURCE, 3, COPY], [(0, "/src/b.cs", 1), (0, "", 0)]),
+        ([FAR, COPY], [(17, "/src/a.cs", 1)]),
+        ([0, 1, 0x40, COPY, 0, 1, 0x40, COPY], [(0, "/src/a.cs", 0), (0, "/src/a.cs", 1)]),  # hidden, and shown again
+    ],
+)
+def test_a_file_of_mono_is_read(program: list[int], points: list[tuple[int, str, int]]) -> None:
+    numbers = bytes(each & 0xFF for each in program)
+    assert lines_of(mdb(numbers + END))(1) == [Point(*each) for each in points]
+
+
+def test_what_mono_does_not_write_is_no_file_of_symbols() -> None:
+    with pytest.raises(BadAssembly):
+        lines_of(mdb(bytes([5]) + END))(1)
+
+
+def test_columns_go_back_with_a_further_line() -> None:
+    """Lines and columns of an entry are differences: those of columns have a sign if it is of several lines."""
+    sequence = bytes([0x11, 0, 0, 5, 41, 9, 7, 1, 0x7D, 0, 0, 3, 0, 0xBF, 4, 4, 0])
+    assert [(point.offset, point.line) for point in lines_of(portable_pdb(sequence))(1)] == [(0, 41), (7, 41), (10, 43)]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
-from writing import header
 
-from cuvet.recording import Recording
-from cuvet.recording.generated_code import CodeName, GeneratedCode, _parse, advice, code_name
+from cuvet.recording import Recording, generated_code
+from cuvet.recording.generated_code import CodeName, GeneratedCode, Run, _parse, advice, code_name
 from cuvet.recording.records import Module
+
+sys.path.insert(0, str(Path(__file__).parent))
+from writing import header
 
 
 @pytest.mark.parametrize(
@@ -71,6 +74,54 @@ def test_of_another_run_the_kept_names_are_read(tmp_path: Path) -> None:
     generated = GeneratedCode(recording(tmp_path), None)
     assert generated.at(0x1234) == CodeName(function="Pipeline.Flush", language="c#")
     assert generated.at(0x1235) is None
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The perf map of the process of ``recording``."""
+    monkeypatch.setattr(generated_code, "DIRECTORY", str(tmp_path))
+    return tmp_path / "perf-1000.map"
+
+
+def test_a_perf_map_is_read_as_it_grows_line_by_line(tmp_path: Path, written: Path) -> None:
+    generated = GeneratedCode(recording(tmp_path), Run(0, ()))
+    assert generated.at(0x1004) is None
+    written.write_text("1000 10 f\n2000 10 ha")
+    assert (generated.at(0x1004), generated.at(0x2000)) == (CodeName(function="f"), None)
+    with written.open("a") as file:
+        file.write("lf\n2000 8 other\n")
+    assert [generated.at(at) for at in (0x2000, 0x200F)] == [CodeName(function="other"), CodeName(function="half")]
+    assert generated.at(0x2010) is None
+    assert generated.at(0x0FFF) is None
+
+
+def test_the_names_that_were_found_are_kept(tmp_path: Path, written: Path) -> None:
+    written.write_text("1000 10 f\n2000 10 g\n")
+    generated = GeneratedCode(recording(tmp_path), Run(0, ()))
+    generated.at(0x1004)
+    generated.keep()
+    assert generated.kept.stat().st_mode & 0o777 == 0o600
+    assert GeneratedCode(recording(tmp_path), None).at(0x1004) == CodeName(function="f")
+    assert GeneratedCode(recording(tmp_path), None).at(0x2000) is None
+
+
+def test_of_code_without_names_nothing_is_kept(tmp_path: Path, written: Path) -> None:
+    generated = GeneratedCode(recording(tmp_path), Run(0, ()))
+    generated.at(0x1004)
+    generated.keep()
+    assert not generated.kept.exists()
+
+
+def test_a_perf_map_that_may_be_anothers_is_not_read(tmp_path: Path, written: Path) -> None:
+    """A link, and a file that was written before the run began."""
+    (tmp_path / "elsewhere").write_text("1000 10 f\n")
+    written.symlink_to("elsewhere")
+    assert GeneratedCode(recording(tmp_path), Run(0, ())).at(0x1004) is None
+    written.unlink()
+    (tmp_path / "elsewhere").rename(written)
+    os.utime(written, ns=(10**18, 10**18))
+    assert GeneratedCode(recording(tmp_path), Run(10**18 + 10**9 + 1, ())).at(0x1004) is None
+    assert GeneratedCode(recording(tmp_path), Run(10**18, ())).at(0x1004) == CodeName(function="f")
 
 
 @pytest.mark.parametrize("kept", [b"", b"{", b"[]", b'{"a": {}}', b'{"1": 5}', b"[" * 100_000, b"\xff"])

@@ -199,6 +199,24 @@ def test_what_was_called_before_the_initialisation_is_told_so(tmp_path: Path) ->
     assert "unexplained" not in text
 
 
+def test_before_the_initialisation_only_what_it_explains_is_told_so(tmp_path: Path) -> None:
+    t = Thread()
+    early = t.call("cuDeviceGetCount", 1, status=999, flags=FAILED, stack=OWN, context=w.NOT_ASKED)
+    (failure,) = run(tmp_path, places() + early + t.call("cuInit", 0, context=0)).unexplained
+    assert (failure.api, failure.reason) == ("cuDeviceGetCount", "")
+
+
+@pytest.mark.parametrize(("limit", "listed"), [("MOST_PLACES", 2), ("MOST_LOOKED_UP", 2)])
+def test_of_many_places_a_number_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, listed: int
+) -> None:
+    monkeypatch.setattr(f"cuvet.analysis.unexplained.{limit}", listed)
+    t = Thread()
+    found = run(tmp_path, places(4) + t.setup() + b"".join(limits(t, 2, stack=100 + line) for line in (1, 2, 3)))
+    assert [failure.site.frames[0].line for failure in found.unexplained] == [2, 3]
+    assert found.stats["unexplained_failures"] == 6
+
+
 @pytest.mark.parametrize(
     ("name", "device", "reason"),
     [
