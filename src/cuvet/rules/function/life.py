@@ -1,6 +1,7 @@
 from cuvet.catalog.roles import Kind
 from cuvet.rules.families import MISTAKEN, NULL_HANDLE, USED_AFTER_CONTEXT
 from cuvet.rules.lives import Life, Mistake
+from cuvet.rules.rule import CRASH
 
 LIFE = Life(
     kind=Kind.FUNCTION,
@@ -31,7 +32,7 @@ LIFE = Life(
               are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
             measured: a stale function is refused with CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
             """,
-            outcomes=(400,),
+            outcomes=(400, CRASH),  # launching a module: SIGSEGV in the driver (tests/rules/measured.txt)
         ),
         Mistake(
             USED_AFTER_CONTEXT,
