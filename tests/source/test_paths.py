@@ -138,6 +138,50 @@ SILENT = {
             use(p);
             CLEAN_UP();
         }""",
+    "a member that the caller can still reach": """
+        void f(Images *images, int n) {
+            CHECK(cudaMalloc(&images->first, n));
+            if (n > 3) return;
+            CHECK(cudaFree(images->first));
+        }""",
+    "a member that is made again": """
+        struct A {
+            cudaStream_t s;
+            void make() { CHECK(cudaStreamCreate(&s)); }
+            void drop() { CHECK(cudaStreamDestroy(s)); }
+            void wait() { CHECK(cudaStreamSynchronize(s)); }
+        };
+        void f() {
+            A a;
+            a.make();
+            a.drop();
+            a.make();
+            a.wait();
+            a.drop();
+        }""",
+    "freed in one case alone, and reachable by its name": """
+        float *p;
+        void f(int n) {
+            CHECK(cudaMalloc(&p, n));
+            if (n > 3) {
+                CHECK(cudaFree(p));
+                return;
+            }
+        }""",
+    "the whole that holds it is set, or given away": """
+        void f(A a, A b) {
+            CHECK(cudaStreamDestroy(a.s));
+            a = other();
+            CHECK(cudaStreamSynchronize(a.s));
+            CHECK(cudaStreamDestroy(b.s));
+            renew(b);
+            CHECK(cudaStreamSynchronize(b.s));
+        }""",
+    "a function whose name does not say that it uses the stream": """
+        void f(Log &log, cudaStream_t s) {
+            CHECK(cudaStreamDestroy(s));
+            log.note("gone", s);
+        }""",
 }
 FOUND = {
     "stream-use-after-destroy": """
@@ -237,6 +281,152 @@ def test_a_function_uses_what_another_ended() -> None:
 @pytest.mark.parametrize(("rule", "text"), FOUND.items(), ids=FOUND)
 def test_what_one_decision_is_enough_for_is_found(rule: str, text: str) -> None:
     assert rule in names(check(text))
+
+
+SAID = [
+    (
+        "a copy has the name of the first",
+        """
+        void f(int n) {
+            float *p;
+            CHECK(cudaMalloc(&p, n));
+            float *q = p;
+            CHECK(cudaFree(q));
+            CHECK(cudaMemset(p, 0, 4));
+        }""",
+        "set in device memory `p`, which was freed before this call",
+        ["`p` is made here", "`p` is freed here", "cudaMemset is called with it here"],
+    ),
+    (
+        "what is lost by another value",
+        """
+        void f(int n) {
+            float *p;
+            CHECK(cudaMalloc(&p, n));
+            p = nullptr;
+        }""",
+        "device memory `p` allocated here is lost when `p` gets another value in line 5",
+        ["`p` is made here", "`p` is lost here"],
+    ),
+    (
+        "a variable that is declared anew is another",
+        """
+        void f(int n) {
+            for (int i = 0; i < n; ++i) {
+                float *p = nullptr;
+                CHECK(cudaMalloc(&p, n));
+                use(p);
+            }
+        }""",
+        "device memory `p` allocated here is lost when the function ends in line 8",
+        ["`p` is made here", "`i < n` is false", "`p` is lost here"],
+    ),
+    (
+        "a name of the file, freed on every other way out",
+        """
+        float *p;
+        void f(int n) {
+            CHECK(cudaMalloc(&p, n));
+            if (n > 3) return;
+            CHECK(cudaFree(p));
+        }""",
+        "device memory `p` allocated here is lost when the function returns in line 5",
+        ["`p` is made here", "`n > 3` is true", "`p` is lost here"],
+    ),
+    (
+        "several on one way out: memory",
+        """
+        void f(int n) {
+            float *p, *q;
+            CHECK(cudaMalloc(&p, n));
+            CHECK(cudaMalloc(&q, n));
+            if (n > 3) return;
+            CHECK(cudaFree(p));
+            CHECK(cudaFree(q));
+        }""",
+        "device memory `p` (and `q`) allocated here is lost when the function returns in line 6",
+        ["`p` is made here", "`n > 3` is true", "`p` is lost here"],
+    ),
+    (
+        "several on one way out: streams",
+        """
+        void f(int n) {
+            cudaStream_t s, t;
+            CHECK(cudaStreamCreate(&s));
+            CHECK(cudaStreamCreate(&t));
+            if (n > 3) return;
+            CHECK(cudaStreamDestroy(s));
+            CHECK(cudaStreamDestroy(t));
+        }""",
+        "stream `s` (and `t`) made here is lost when the function returns in line 6",
+        ["`s` is made here", "`n > 3` is true", "`s` is lost here"],
+    ),
+    (
+        "a function of somebody that uses the stream by its name",
+        """
+        void f(float *p, cudaStream_t s) {
+            CHECK(cudaStreamDestroy(s));
+            launchKernel(p, s);
+        }""",
+        "stream `s` was destroyed before this call",
+        ["`s` is destroyed here", "launchKernel is called with it here"],
+    ),
+    (
+        "the reset of a device",
+        """
+        void f() {
+            cudaStream_t s;
+            CHECK(cudaSetDevice(1));
+            CHECK(cudaStreamCreate(&s));
+            CHECK(cudaDeviceReset());
+            CHECK(cudaStreamSynchronize(s));
+        }""",
+        "stream `s` is used, but its device was reset before this call",
+        ["`s` is made here", "the context of device 1 is reset here", "cudaStreamSynchronize is called with it here"],
+    ),
+    (
+        "the reset of a device that is not known",
+        """
+        void f(int device) {
+            cudaStream_t s;
+            CHECK(cudaSetDevice(device));
+            CHECK(cudaStreamCreate(&s));
+            CHECK(cudaDeviceReset());
+            CHECK(cudaStreamSynchronize(s));
+        }""",
+        "stream `s` is used, but its device was reset before this call",
+        ["`s` is made here", "the device's context is reset here", "cudaStreamSynchronize is called with it here"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "steps"), [each[1:] for each in SAID], ids=[each[0] for each in SAID])
+def test_what_is_said_of_a_path(text: str, message: str, steps: list[str]) -> None:
+    (finding,) = findings(text)
+    assert finding.message == message
+    assert [step.text for step in finding.path] == steps
+
+
+def test_a_long_condition_is_cut() -> None:
+    """At 60 characters."""
+    for length, shown in ((57, f"`{'x' * 57}()` is true"), (58, f"`{'x' * 57}...` is true")):
+        (finding,) = findings(f"""
+            void f(float *p) {{
+                if ({"x" * length}()) {{
+                    cudaFree(p);
+                    cudaMemset(p, 0, 4);
+                }}
+            }}""")
+        assert finding.path[0].text == shown
+
+
+@pytest.mark.parametrize(
+    "name", ["cudaMalloc", "cudaStreamCreate", "cudaFree", "cudaSetDevice", "free", "munmap", "launch"]
+)
+def test_calls_without_their_arguments_are_read(name: str) -> None:
+    result = check(f"void f(cudaStream_t s) {{ {name}(); cudaStreamDestroy(s); cudaStreamSynchronize(s); }}")
+    assert result.not_checked == ()
+    assert "stream-use-after-destroy" in names(result)
 
 
 def test_what_follows_a_loop_is_looked_at_though_no_path_takes_all_the_turns_that_end_it() -> None:
