@@ -102,12 +102,12 @@ def test_only_the_newest_dead_are_remembered() -> None:
     table: MemoryTable[HostMemory] = MemoryTable(remembered=2)
     ranges = [
         HostMemory(kind=Kind.HOST_MEMORY, handle=at, generation=1, number=n, size=16)
-        for n, at in enumerate((0, 100, 200), 1)
+        for n, at in enumerate((0, 100, 200, 300), 1)
     ]
     for memory in ranges:
         table.add(memory)
         table.end(memory)
-    assert [table.at(at) for at in (0, 100, 200)] == [None, ranges[1], ranges[2]]
+    assert [table.at(at) for at in (0, 100, 200, 300)] == [None, None, ranges[2], ranges[3]]
 
 
 def test_host_memory_overlaps(cu: Drive) -> None:
