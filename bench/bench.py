@@ -68,7 +68,7 @@ def rounds(command: list[str], modes: tuple[str, ...], count: int, driver: str) 
 def in_turns(command: list[str], sets: int, driver: str) -> list[dict[str, list[dict[str, float]]]]:
     """One dictionary a set: mode → the figures of each process. The processes of a set live at the same time, on the same ``CORES``
     cores and with the same hashes of strings (their dictionaries would differ), and take ``TURNS`` turns. A figure is the geometric mean
-    of the medians of a process's turns: from turn to turn a loud host changes more than processes differ."""
+    of the medians of a process's turns: from turn to turn a busy host changes more than processes differ."""
     modes = ["bare", "checked"] * PROCESSES
     found = []
     for number in range(sets):

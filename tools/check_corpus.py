@@ -204,11 +204,11 @@ def _corpus_head() -> list[str]:
         "<!-- Written by tools/check_corpus.py. -->",
         "",
         *_filled(
-            "Every finding of `cuvet check` in the repositories below, counted, and a sample judged by hand. A finding is false if what it "
-            "says is not so on any run of the code as it is written; true if it is, whether or not it does harm there; debatable if that "
-            "hangs on what the reader cannot see. Samples and benchmarks are written to end soon: most of what leaks in them "
-            "does no harm, and is still what the finding says. The false alarms that were found here were fixed: on other code there will "
-            "be more."
+            "`cuvet check` ran on the repositories below. This page counts all findings; a sample was judged by hand. A finding is "
+            "false if what it says is not so on any run of the code as it is written. It is true if it is so, whether or not it "
+            "does harm there. It is debatable if that depends on what the reader cannot see. Samples and benchmarks end soon: most "
+            "of what leaks in them does no harm, but the finding is still true. The false alarms that were found here were fixed. "
+            "Expect more on other code."
         ),
         "",
         "```",
@@ -243,7 +243,7 @@ def _repositories(corpus: dict[str, Checked], jobs: int) -> list[str]:
         "",
         *_filled(
             f"{_number(lines)} lines in {seconds:.0f} s on {jobs} cores, without cache and with the start of {len(corpus)} processes: "
-            f"{speed:.1f} million lines a minute a core. Not checked are functions that hold text which could not be parsed."
+            f"{speed:.1f} million lines a minute a core. Functions with text that could not be parsed are not checked."
         ),
         "",
     ]
@@ -289,9 +289,9 @@ def _shares(corpus: dict[str, Checked], judged: Judged) -> list[str]:
         "## Judged by hand",
         "",
         *_filled(
-            f"Of each rule {SAMPLE} places (all, where there are fewer), chosen by a hash of the place. Several findings on a line are one "
-            f"place. {len(judged.gone)} judgements are of findings that a later version does not report, and are not counted. "
-            f"False alarms: {by_severity}."
+            f"For each rule, {SAMPLE} places were judged (all, if there are fewer), chosen by a hash of the place. Several findings on a "
+            f"line are one place. {len(judged.gone)} judgements are of findings that a later version does not report; they are not "
+            f"counted. False alarms: {by_severity}."
         ),
         "",
         *_table(head, rows, numbers_from=2),
@@ -313,9 +313,9 @@ def _first_looks() -> list[str]:
         "## First looks",
         "",
         *_filled(
-            "The repositories above were looked at while the checker was written. Those below were chosen before anything was known of "
-            "them, and the checker was run on them once. Every error and warning of that run was judged, and none was left out; what was "
-            "false was fixed afterwards, as far as the lists of causes say, and is still counted."
+            "The repositories above were used while the checker was written. Those below were chosen before anything was known about them, "
+            "and the checker ran on them once. Every error and warning of that run was judged; none was left out. False ones were fixed "
+            "afterwards, as far as the lists of causes say, and are still counted."
         ),
         "",
         *_table(head, [_look_in_numbers(look, judged[look["look"]]) for look in looks], numbers_from=2),
@@ -350,9 +350,9 @@ def _first_look(look: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
         "",
         *_table(("rule", "severity", "places", "true", "debatable", "false", "false alarms"), table, numbers_from=2),
         "",
-        "What made findings false, how many, and whether it is fixed:",
+        "What made findings false, how many findings, and when it was fixed:",
         "",
-        *(line for each in why for line in _item(f"{causes[each['cause']]}: {each['what']}. Mended: {each['fixed']}.")),
+        *(line for each in why for line in _item(f"{causes[each['cause']]}: {each['what']}. Fixed {each['fixed']}.")),
         "",
         *_filled(f"The repositories, on {look['date']}{checker}: {names}."),
         *(["", *_filled(f"Chosen too, and too large to fetch: {', '.join(too_large)}.")] if too_large else ()),
@@ -424,9 +424,9 @@ def bugfixes_page(outcomes: Sequence[Outcome]) -> str:
         "<!-- Written by tools/check_corpus.py. -->",
         "",
         *_filled(
-            f"{len(outcomes)} public commits, each of which fixes a defect in how a program uses CUDA's objects. The files that matter are "
-            "checked as they were before and after it, without the rest of their repository. **Found** means: before the fix a finding of "
-            "a rule about that kind of defect stands at it, or its path leads through it, and after the fix it is gone."
+            f"Each of these {len(outcomes)} public commits fixes a defect in how a program uses CUDA's objects. `cuvet check` read the "
+            "files that matter as they were before and after the commit, without the rest of their repository. **Found** means: before the "
+            "fix, a rule about that kind of defect reports it at the defect or on a path through it. After the fix, the finding is gone."
         ),
         "",
         f"**{len(found)} of {len(outcomes)} found: {len(found) / len(outcomes):.0%}.**",

@@ -28,17 +28,17 @@ RECORDINGS = ROOT / "tests" / "conformance"
 SNAPSHOT = RECORDINGS / "snapshot.txt"
 MACHINES = ROOT / "src" / "cuvet" / "knowledge" / "generated" / "recordings.json"
 
-ASYNCHRONOUS = "work on the device failed, and whichever call comes then tells; why it failed is not known"
-DAMAGED = (
-    "not known: the same call on such objects returns everywhere else; something before it has damaged the process"
+ASYNCHRONOUS = "work on the device failed, and a later call reports it; why the work failed is not known"
+DAMAGED = "not known: the same call on such objects returns everywhere else; something earlier damaged the process"
+GRAPH_MEMORY = (
+    "memory that a graph allocates: the recording does not have its address, or the time when it exists is not known"
 )
-GRAPH_MEMORY = "memory that a graph allocates: its address is not in the recording, or when it is there is not known"
-WHICH_FIRST = "wrong in two ways; which one is looked at first was seen once"
+WHICH_FIRST = "wrong in two ways; the order of the driver's checks was seen only once"
 CAUSES: tuple[tuple[str, frozenset[int | None], str], ...] = (
     (
         r"cuMemcpy(Async)?",
         frozenset({None}),
-        GRAPH_MEMORY + "; the driver takes an address it does not know for the host's",
+        GRAPH_MEMORY + "; the driver treats an unknown address as the host's",
     ),
     (r"cuEventElapsedTime|cuStreamWaitEvent", frozenset({719}), WHICH_FIRST),
     (r"cuEventElapsedTime|cuEventRecordWithFlags|cuStreamBeginCapture", frozenset({1, 400}), WHICH_FIRST),
@@ -51,18 +51,24 @@ CAUSES: tuple[tuple[str, frozenset[int | None], str], ...] = (
 
 HEAD = f"""# Conformance
 
-cuvet's model says what a call may do before it is made. Here it is compared with what drivers did, in random programs of 20 to 200
-calls over all kinds of object: legal, illegal and undefined ones, on several threads, contexts and devices.
+cuvet's model predicts what a call may do. This page compares the predictions with what drivers did, in random programs of 20 to 200 calls
+over all kinds of object. The calls are legal, illegal and undefined ones, on several threads, contexts and devices.
 
-A call **agrees** if the driver's status is one that the model allows (`Prediction.statuses`: what follows from the first rule that is
-broken, nearly always one status), if the process died of SIGSEGV where the model says so and only there, and if the driver wrote the words
-that the model knows. Calls that a rule calls **undefined** are not counted as right or wrong; their share stands beside. **Several**: the
-model allowed more than one status: half of these come after a `cuMemFree` that a rule calls wrong, as it took memory from work that was
-not done, and until the host has waited for that work any call may tell its fault; most others ask whether work is done. The goals:
-{LEAST_AGREEMENT:.1%} over all, {LEAST_AGREEMENT_OF_A_KIND:.1%} for every kind of object, at most {MOST_UNDEFINED:.0%} undefined.
-`make test` replays the recordings, and shows that they catch a model that is wrong in one way.
+A call **agrees** if all of the following are true:
 
-To record on your GPU and driver, and to compare (the second needs no GPU):
+* The driver's status is one that the model allows (`Prediction.statuses`: what follows from the first broken rule, nearly always one
+  status).
+* The process died of SIGSEGV where the model says so, and only there.
+* The driver wrote the words that the model knows.
+
+Calls that a rule calls **undefined** do not count as right or wrong; the tables give their share. **Several** means that the model
+allowed more than one status. Half of these calls come after a `cuMemFree` that a rule calls wrong, because it freed memory of unfinished
+work. Until the host has waited for that work, any call may report the fault. Most other calls of this sort ask whether work is done.
+
+The goals are {LEAST_AGREEMENT:.1%} over all, {LEAST_AGREEMENT_OF_A_KIND:.1%} for every kind of object, and at most {MOST_UNDEFINED:.0%}
+undefined. `make test` replays the recordings. It also shows that they detect a model that is wrong in one way.
+
+These commands record on your GPU and driver, and compare (the comparison needs no GPU):
 
 ```
 cuvet-conformance record --seed 1 --programs 500 --output mine.jsonl.zst
@@ -70,15 +76,17 @@ cuvet-conformance record --seed 2 --programs 500 --devices 2 --threads 4 --outpu
 cuvet-conformance check mine.jsonl.zst two.jsonl.zst
 ```
 
-`record` plays programs in child processes, so that what crashes or hangs ends there. It allocates little, changes no setting of the GPU,
-and a recording holds no names, paths or memory contents of the machine but calls, handles, addresses and the lines of /proc/self/maps about
-registered memory. `check` prints what the model gets wrong as short Python programs, over `cu` as on the pages of the [rules](rules.md).
-The programs are made in `src/cuvet/conformance/steps`, one file per noun; a new recording goes to `tests/conformance`, and `make generate`
+`record` runs programs in child processes, so that a crash or a hang ends there. It allocates little and changes no setting of the GPU. A
+recording holds calls, handles, addresses and the lines of /proc/self/maps about registered memory. It holds no other names, paths or
+memory contents of the machine. `check` prints what the model gets wrong as short Python programs, over `cu` as on the pages of the
+[rules](rules.md).
+
+`src/cuvet/conformance/steps` makes the programs, one file per noun. Put a new recording into `tests/conformance`. `make generate` then
 writes this page and `tests/conformance/snapshot.txt`, which has each disagreement and what the model says of each entry point.
 
-What a rule says must hold for programs that nobody looked at: see [below](#seeds-that-nobody-looked-at). To see it on a recording of your
-own, take seeds that are in none of these (four minutes on two GPUs; `--seconds` ends each in time, `--jobs` is how many programs are
-played at once):
+Rules must also hold for programs that nobody looked at: see [below](#seeds-that-nobody-looked-at). To test that on a recording of your
+own, use seeds that are in none of these. The commands take four minutes on two GPUs; `--seconds` limits each one, and `--jobs` is the
+number of programs that run at once:
 
 ```
 cuvet-conformance record --seed 900000 --programs 100000 --devices 2 --threads 4 --seconds 120 --jobs 16 --output fresh-two.jsonl.zst
@@ -96,8 +104,8 @@ SNAPSHOT_HEAD = """# What the model says of the recordings in this folder. Writt
 
 UNSEEN = """## Seeds that nobody looked at
 
-Recorded and compared when the model was as it is; nothing was fixed after. They are not counted above. When those above were new they
-agreed in 99.75% (h200x2-all-kinds-threads) and 99.85% (h200-all-kinds-2).
+These recordings were made and compared with the model as it is now; nothing was fixed afterwards. They are not counted above. When the
+recordings above were new, they agreed in 99.75% (h200x2-all-kinds-threads) and 99.85% (h200-all-kinds-2).
 """
 
 
@@ -184,7 +192,7 @@ def _kinds(total: Summary) -> str:
     rows = [(kind.noun, *_figures(count)) for kind, count in sorted(total.kinds.items())]
     rows.append(("**all**", *_figures(total.all)))
     heads = ("kind of object", "programs", "calls", "agreement", "undefined", "several")
-    note = "A call counts under every kind that it names, makes or hands out."
+    note = "A call counts for every kind that it names, makes or returns."
     return "\n".join(["## Kinds", "", note, "", *_table(heads, rows), ""])
 
 
@@ -224,8 +232,11 @@ def _entry_points(total: Summary, newest: int) -> str:
     heads = ("entry point", "calls", "agreement", "undefined")
     never = never_called(set(total.entry_points), newest)
     reasons = [(why or "–", ", ".join(f"`{name}`" for name in names)) for why, names in sorted(never.items())]
-    lines = [f"## Entry points\n\n{len(rows)} are called:\n", *_table(heads, rows)]
-    lines += ["\nAnd never, for these reasons:\n", *(line for why, names in reasons for line in _list(why, names))]
+    lines = [f"## Entry points\n\nThe programs call {len(rows)} entry points:\n", *_table(heads, rows)]
+    lines += [
+        "\nThey never call these, for these reasons:\n",
+        *(line for why, names in reasons for line in _list(why, names)),
+    ]
     return "\n".join([*lines, ""])
 
 

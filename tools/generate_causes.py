@@ -19,13 +19,16 @@ MACHINES = ROOT / "tests/doctor/roots"
 
 HEAD = f"""# Causes
 
-Generated from `src/cuvet/knowledge`. A cause that a rule finds in a trace is that rule's [page](rules.md); the others are listed last.
+This page is generated from `src/cuvet/knowledge`. A cause that a rule finds in a recording is described on that rule's [page](rules.md);
+the others are listed last.
 
-Below are {{cases}} public cases whose cause is established in the thread. *Place*: where the established cause stands among those
-that `cuvet explain` gives for the error and the call as the thread shows them; it tells {MOST_CAUSES}. *Machine*: the synthetic machine
-in `tests/doctor/roots` on which `cuvet doctor` finds the cause. The established cause stands first in {{first}}, is told in {{told}}, and
-is told or found on a machine in {{covered}}. The expressions among the causes' signs were written with these cases at hand; with none
-of them, by error and function alone, it is told in {{plainly}}.
+The tables have {{cases}} public cases whose cause is established in the thread. *Place* is the rank of the established cause among those
+that `cuvet explain` gives for the error and the call as the thread shows them; it shows {MOST_CAUSES}. *Machine* is the synthetic machine
+in `tests/doctor/roots` on which `cuvet doctor` finds the cause.
+
+The established cause is first in {{first}} cases, is shown in {{told}}, and is shown or found on a machine in {{covered}}. The
+expressions among the causes' signs were written with these cases known. Without the expressions, by error and function alone, it is shown
+in {{plainly}}.
 """
 
 

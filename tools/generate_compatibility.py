@@ -21,22 +21,22 @@ these rules to a file, and `cuvet run` to an image whose load fails.
 |---|---|
 | machine code, `sm_86` | GPUs of the same major compute capability and the same or a higher minor one: 8.6 to 8.9 |
 | architecture-specific machine code, `sm_90a` | exactly that compute capability |
-| family-specific machine code, `sm_100f` | the members of its family, below, that are not older |
+| family-specific machine code, `sm_100f` | the members of its family (see below) that are not older |
 | PTX for `sm_80` | compiled when it is loaded, for that GPU and all newer ones, if the driver knows its PTX version |
 | architecture-specific PTX, `sm_90a` | compiled for exactly that compute capability |
 | family-specific PTX, `sm_100f` | compiled for the members of its family |
 | LTO-IR | never loaded: linked first, by `nvcc -dlto` or nvJitLink |
 
-Machine code that runs is preferred to PTX. Machine code of a newer toolkit of the same major version runs on an older driver, PTX does not
-(minor version compatibility): PTX of version 9.1 needs the driver of CUDA 13.1, whatever GPU it is for. Machine code between a Tegra and
-another GPU is not documented to run.
+The driver prefers machine code that runs to PTX. Machine code of a newer toolkit of the same major version runs on an older driver, but
+PTX does not (minor version compatibility): PTX of version 9.1 needs the driver of CUDA 13.1 for every GPU. No document says that machine
+code for a Tegra runs on another GPU, or the reverse.
 
 | the driver returns | when |
 |---|---|
 | 209 `CUDA_ERROR_NO_BINARY_FOR_GPU` | there is no machine code that runs, and no PTX that may be compiled for the GPU |
 | 222 `CUDA_ERROR_UNSUPPORTED_PTX_VERSION` | the PTX is newer than the driver |
-| 218 `CUDA_ERROR_INVALID_PTX` | PTX that is loaded by itself is for another GPU, or does not compile |
-| 200 `CUDA_ERROR_INVALID_IMAGE` | the bytes are no device code, or not all of it |
+| 218 `CUDA_ERROR_INVALID_PTX` | PTX that is loaded alone is for another GPU, or does not compile |
+| 200 `CUDA_ERROR_INVALID_IMAGE` | the bytes are not device code, or not complete |
 
 The runtime API reports the same numbers. In public cases a program without code for the GPU also showed 98
 `cudaErrorInvalidDeviceFunction` and 500 `cudaErrorSymbolNotFound` (`knowledge/public_cases.jsonl`, `binary_lacks_gpu_arch`).

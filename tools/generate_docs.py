@@ -14,11 +14,13 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 INDEX = """# Rules
 
-Generated from `src/cuvet/rules`: there each rule has its documentation, its evidence and the examples that test it.
-Rules that `cuvet check` sees have sources on their pages, in C++ and, where the mistake is natural there, in Python and C#: they
-are checked. The programs after them are run; they are Python over the driver API: `cu.cuStreamCreate(0)` takes the input parameters
-and returns the output. Before them, `cuInit(0)` was called and the primary context of `device` made current.
-An **error** is wrong whatever the timing, a **warning** may go wrong, a **note** is allowed and worth knowing.
+This page is generated from `src/cuvet/rules`. There each rule has its documentation, its evidence and the examples that test it.
+
+The page of a rule that `cuvet check` applies has sources, in C++ and, where the mistake is natural there, in Python and C#; tests check
+them. The programs after them are run. They are Python over the driver API: `cu.cuStreamCreate(0)` takes the input parameters and returns
+the output. Before each program, `cuInit(0)` was called and the primary context of `device` made current.
+
+An **error** is always wrong, whatever the timing. A **warning** may go wrong. A **note** is allowed but worth knowing.
 """
 
 
