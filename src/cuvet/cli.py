@@ -27,7 +27,7 @@ EPILOG = """examples:
   cuvet explain event-use-after-destroy
 
 exit codes: 0 and 1 are a command's answer (see cuvet COMMAND -h); 2 it could not do its work, and one line says why;
-130 it was interrupted; 141 nobody read what it wrote
+130 it was interrupted; 141 nobody read its output
 """
 
 UNABLE = 2

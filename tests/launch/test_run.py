@@ -198,7 +198,7 @@ def test_a_program_with_address_sanitizer_is_not_disturbed(cuvet, program) -> No
         (["--devices", "2", "--", "true"], 2, "--devices is for the emulated device"),
         (["--devices", "no", "--", "true"], 2, "not a number from 1 to 64"),
         (["--device-memory", "1GiB", "--", "true"], 2, "--device-memory is for the emulated device"),
-        (["--device-memory", "1MiB", "--", "true"], 2, "1MiB is not a size from 2MiB to 1TiB, as 8GiB"),
+        (["--device-memory", "1MiB", "--", "true"], 2, "1MiB is not a size from 2MiB to 1TiB, for example 8GiB"),
         (["--device-memory", "8 apples", "--", "true"], 2, "8 apples is not a size"),
         (["--error-exitcode", "256", "--", "true"], 2, "not a number from 0 to 255"),
     ],

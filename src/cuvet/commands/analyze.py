@@ -10,7 +10,7 @@ from cuvet import CuvetError, reports
 from cuvet.reports import verdict
 
 NAME = "analyze"
-HELP = "Report from recordings that `cuvet run` made, here or elsewhere."
+HELP = "Make the report again from recordings of `cuvet run`, made here or elsewhere."
 EPILOG = """examples:
   cuvet analyze ~/.local/state/cuvet/20260101-120000-4711
   cuvet analyze --format json --output report.json DIR
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         action="append",
-        help="show lines of sources below DIR only; may be repeated (default: of any source for a recording in ~/.local/state/cuvet,"
-        " below the working directory for one from elsewhere)",
+        help="show lines of sources below DIR only; may be repeated (default: any source for a recording in ~/.local/state/cuvet,"
+        " sources below the working directory for one from elsewhere)",
     )
     verdict.add_arguments(parser)
     reports.add_arguments(parser, NAME)

@@ -26,7 +26,7 @@ EPILOG = """examples:
   cuvet check --baseline known.json .
   cuvet check --fix kernels.cu
 
-exit codes: 0 no finding of severity error; 1 there is one, or what --fail-on names (--error-exitcode chooses another number);
+exit codes: 0 no finding of severity error; 1 there is one, or one that --fail-on names (--error-exitcode chooses another number);
 2 a file could not be read, the report cannot be written, or a mistake in the use of cuvet
 """
 
@@ -43,15 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RULE",
         action="append",
         default=[],
-        help="report these rules only: name, code, or pattern as 'stream-*'",
+        help="report these rules only: name, code, or a pattern such as 'stream-*'",
     )
     parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
     parser.add_argument("--baseline", metavar="FILE", type=_path, help="leave out the findings that FILE lists")
     parser.add_argument("--write-baseline", action="store_true", help="list all present findings in --baseline FILE")
-    parser.add_argument("--diff", metavar="REV", help="report only what touches lines changed since git revision REV")
+    parser.add_argument("--diff", metavar="REV", help="report only findings on lines changed since git revision REV")
     parser.add_argument("--fix", action="store_true", help="edit the files where a fix is mechanical and safe")
     parser.add_argument(
-        "--cuda", metavar="VERSION", help="release of CUDA that the code is for, as 12.8 (default: newest)"
+        "--cuda", metavar="VERSION", help="release of CUDA that the code is for, for example 12.8 (default: newest)"
     )
     parser.add_argument("--jobs", metavar="N", type=_jobs, help="processes (default: one for each processor)")
     parser.add_argument("--no-cache", action="store_true", help="do not use or keep results of earlier runs")

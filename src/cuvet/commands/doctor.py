@@ -16,7 +16,7 @@ EPILOG = """examples:
   cuvet doctor                       this machine, and the packages of the python3 in PATH
   cuvet doctor --python .venv/bin/python
   cuvet doctor -- ./program          what this program would load
-  cuvet doctor -v                    every probe, and what it looked at
+  cuvet doctor -v                    every probe, and what it examined
 
 exit codes: 0 no error was found; 1 an error was found; 2 a mistake in the use of cuvet, or the report cannot be written
 """
@@ -25,9 +25,9 @@ exit codes: 0 no error was found; 1 an error was found; 2 a mistake in the use o
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [options] [-- PROGRAM ARGS…]"
     parser.add_argument(
-        "--python", metavar="EXE", help="the Python whose packages are looked at (default: python3 in PATH)"
+        "--python", metavar="EXE", help="the Python whose packages are examined (default: python3 in PATH)"
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="show every probe and what it looked at")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show every probe and what it examined")
     reports.add_arguments(parser, NAME)
     parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="a program, after --")
 

@@ -28,7 +28,7 @@ EPILOG = """examples:
   python train.py 2>&1 | cuvet explain -                     the errors in a log; a FILE works too
   cuvet explain stream-use-after-destroy                     a rule or a cause that cuvet named
 
-exit codes: 0 it is explained; 2 nothing is known of it, the text cannot be written, or a mistake in the use of cuvet
+exit codes: 0 it is explained; 2 nothing is known about it, the text cannot be written, or a mistake in the use of cuvet
 """
 
 
@@ -37,10 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         metavar="WHAT",
         nargs="+",
-        help="error name, number or message, with what else is known; id of a rule or cause; FILE or - with a log",
+        help="error name, number or message, with anything else that is known; id of a rule or cause; log FILE, or - for stdin",
     )
     parser.add_argument("--api", choices=APIS, help="the API that a number or name belongs to")
-    parser.add_argument("--all", action="store_true", help="tell every cause, not only the likely ones")
+    parser.add_argument("--all", action="store_true", help="show every cause, not only the likely ones")
     reports.add_arguments(parser, NAME, output=False)
 
 

@@ -27,7 +27,7 @@ EPILOG = """examples:
   cuvet inspect --gpu this --driver this .venv/lib     on this machine
   cuvet inspect --kernels --format json torch.whl
 
-exit codes: 0 all was read; 1 a file has no code for a --gpu (not with --gpu all); 2 something could not be read, the report
+exit codes: 0 everything was read; 1 a file has no code for a --gpu (not with --gpu all); 2 something could not be read, the report
 cannot be written, or a mistake in the use of cuvet
 """
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--driver",
         metavar="VERSION|this",
-        help="driver that loads it, as 580.65.06, 580 or CUDA's 13.0 (default: a new one)",
+        help="driver that loads it: 580.65.06, 580, or a CUDA version such as 13.0 (default: a new one)",
     )
     parser.add_argument("--entries", "-v", action="store_true", help="list every entry, not only how many there are")
     parser.add_argument("--kernels", action="store_true", help="list the names of the kernels")

@@ -20,7 +20,7 @@ EPILOG = """examples:
   cuvet run --format json --output report.json --error-exitcode 3 -- make test
   mpirun -n 4 cuvet run --trace rec.%r --output report.%r -- ./program
 
-exit codes: the program's own, and 128 + N if signal N ended it. Instead of it:
+exit codes: the program's own, or 128 + N if signal N ended it, unless one of these applies:
   1 --fail-on or --require-cuda applies (--error-exitcode chooses another number);
   2 a mistake in the use of cuvet, or a program that cannot work on the emulated device (one line says why);
   126 the program cannot be executed; 127 it was not found
@@ -29,7 +29,7 @@ in --trace and --output: %p is the process id of cuvet, %r the rank (the first t
 OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID), %h the name of the host, %q{NAME} an environment variable,
 %% a percent sign
 
-a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one of its callers takes a finding back
+a comment `// cuvet: ignore[RULE] reason` (`#` in Python) at the call or at one of its callers suppresses a finding
 """
 
 
@@ -48,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device-memory",
         metavar="SIZE",
         type=_device_memory,
-        help="memory of each GPU of the emulated device, as 8GiB (default: half of what this host can give)",
+        help="memory of each GPU of the emulated device, for example 8GiB (default: half of what this host has available)",
     )
     parser.add_argument(
         "--record",
         choices=("lifecycle", "full"),
         default="lifecycle",
-        help="store the calls that change lifetimes and order, or all (default: lifecycle)",
+        help="store only calls that change lifetimes or order, or all calls (default: lifecycle)",
     )
     parser.add_argument(
         "--trace",
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-arguments",
         action="store_true",
-        help="keep the program's arguments out of the recording and of all reports (a password, say)",
+        help="keep the program's arguments (for example a password) out of the recording and all reports",
     )
     verdict.add_arguments(parser)
     parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--emulate-crashes",
         action="store_true",
-        help="where hardware dies of a signal, let the emulated device raise it",
+        help="raise the signal on the emulated device where hardware dies of one",
     )
     parser.add_argument(
         "--driver-log", action="store_true", help="attach what the real driver writes to its error log (CUDA_LOG_FILE)"
@@ -103,5 +103,5 @@ def _device_memory(text: str) -> int:
     except ValueError:
         size = 0
     if not LEAST_DEVICE_MEMORY <= size <= MOST_DEVICE_MEMORY:
-        raise argparse.ArgumentTypeError(f"{text} is not a size from 2MiB to 1TiB, as 8GiB")
+        raise argparse.ArgumentTypeError(f"{text} is not a size from 2MiB to 1TiB, for example 8GiB")
     return size

@@ -22,9 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=LEAST,
         help="exit with 1 if there is a finding of this severity or a worse one (default: error, if --error-exitcode is given)",
     )
-    parser.add_argument(
-        "--error-exitcode", metavar="N", type=exit_code_number, help="exit with N for that, and for --require-cuda"
-    )
+    parser.add_argument("--error-exitcode", metavar="N", type=exit_code_number, help="exit with N instead of 1")
     parser.add_argument("--require-cuda", action="store_true", help="exit with 1 if no CUDA call was seen")
 
 
