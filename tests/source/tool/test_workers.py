@@ -93,7 +93,7 @@ def test_a_process_that_dies_costs_one_file(project: Project) -> None:
     done = check_files(given, JOB, 2)
     assert [checked.file for checked in done] == given
     assert [number for number, checked in enumerate(done) if checked.failure] == [3, 11]
-    assert done[3].failure == "the process that checked it died, perhaps for want of memory"
+    assert done[3].failure == "the process that checked it died, perhaps because there was not enough memory"
     assert done[4].result.stats == {"lines": 7}
 
 

@@ -11,11 +11,11 @@ from cuvet.rules.rule import CallRule, Violation
 class CaptureLegacyStream(CallRule):
     """
     checks:
-      The legacy default stream is used, be it only to ask for its flags, or a synchronous copy or set is made, and the call fails, while
-      a stream of the same context that synchronises with the legacy stream is capturing.
-    why: The legacy stream waits for all streams that were not created with `CU_STREAM_NON_BLOCKING`; enqueueing to it would make work that
-      runs depend on work that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture, whichever
-      thread makes it and in whichever mode the capture was begun. Asking for the capture's state (`cuStreamIsCapturing`,
+      The program uses the legacy default stream (even if only to ask for its flags), or makes a synchronous copy or set, and the call
+      fails while a stream of the same context that synchronises with the legacy stream is capturing.
+    why: The legacy stream waits for all streams that were not created with `CU_STREAM_NON_BLOCKING`; enqueueing to it would make work
+      that runs depend on work that is only captured. The call returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and invalidates the capture,
+      whichever thread makes it and in whichever mode the capture was begun. Asking for the capture's state (`cuStreamIsCapturing`,
       `cuStreamGetCaptureInfo`) is refused as well, but leaves the capture alone.
     instead: Enqueue on the capturing stream, use asynchronous copies, or create the streams with `CU_STREAM_NON_BLOCKING`
       (`cudaStreamNonBlocking`); compile with `--default-stream per-thread` if the default stream is used a lot.

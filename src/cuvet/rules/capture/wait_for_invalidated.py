@@ -16,7 +16,8 @@ class CaptureWaitForInvalidated(CallRule):
       the call returns CUDA_ERROR_INVALID_VALUE.
     instead: End the capture, which returns CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and record the event again.
     limits:
-      Reported only when the call fails. What the driver says of an event whose capture has ended was not recorded: nothing is said of it.
+      Reported only when the call fails. What the driver returns for an event whose capture has ended was not recorded, so the rule is
+      silent about it.
     """
 
     code = "CV816"

@@ -13,8 +13,8 @@ class ContextPeerEnabledTwice(CallRule):
       CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED and changes nothing. In the runtime the error stays until `cudaGetLastError` is
       called, and the check after the next kernel reports it.
     instead: Enable each pair once, or expect the status and, in the runtime, clear it with `cudaGetLastError`.
-    limits: Libraries enable peer access too; then the call that was first is not the program's own. It need not be recorded, so that the
-      driver's status decides. A library that is told so is not reported: it expects the status.
+    limits: Libraries enable peer access too; then the first call is not the program's own. It may not be recorded, so the driver's
+      status decides. A library that gets this status is not reported, because it expects it.
     """
 
     code = "CV114"

@@ -11,7 +11,7 @@ class EventElapsedOtherDevice(CallRule):
     checks: The elapsed time between events of two devices is asked for.
     why: The clocks of two devices are not compared: the call returns CUDA_ERROR_INVALID_HANDLE.
     instead: Measure on each device with two events of that device, or take the time on the host after waiting for the events.
-    limits: Events of which it was not seen where they came from are not judged.
+    limits: Events whose origin was not seen are not judged.
     """
 
     code = "CV309"

@@ -14,7 +14,7 @@ class EventExternalOutsideCapture(CallRule):
     why: The flag asks for an event node in the graph that is being captured. Without a capture there is no such graph: the call returns
       CUDA_ERROR_ILLEGAL_STATE, and nothing is recorded or waited for.
     instead: Give the flag only while the stream is capturing (`cuStreamIsCapturing`), and no flags otherwise.
-    limits: Streams and events of which it was not seen where they came from are not judged.
+    limits: Streams and events whose origin was not seen are not judged.
     """
 
     code = "CV310"

@@ -16,7 +16,7 @@ class EventInterprocessOtherContext(CallRule):
     instead:
       Wait for an ordinary event, recorded beside the shared one; or for the event that `cuIpcOpenEventHandle` opens in the other process.
     limits:
-      Events and streams of which it was not seen where they came from are not judged. Waits of streams that were created are stored, and
+      Events and streams whose origin was not seen are not judged. Waits of streams that were created are stored, and
       so reported, only with `--record full`.
     """
 

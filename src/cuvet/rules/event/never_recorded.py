@@ -9,12 +9,12 @@ from cuvet.rules.rule import CallRule, Violation
 
 class EventNeverRecorded(CallRule):
     """
-    checks: The elapsed time between two events is asked for, of which one was never recorded.
+    checks: The program asks for the elapsed time between two events, one of which was never recorded.
     why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
     instead: Record both events before asking, and wait for the second (`cuEventSynchronize`). If the record is made under a condition,
       ask under the same one.
-    limits: Waiting for or querying an event that was never recorded is allowed: it stands for no work. Events of which the creation was
-      not seen are not judged.
+    limits: Waiting for or querying an event that was never recorded is allowed: it stands for no work. Events whose creation was not
+      seen are not judged.
     """
 
     code = "CV308"

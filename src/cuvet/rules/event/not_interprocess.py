@@ -12,7 +12,7 @@ class EventNotInterprocess(CallRule):
       `CU_EVENT_INTERPROCESS`.
     why: Whether an event can be shared is settled when it is created. The call returns CUDA_ERROR_INVALID_HANDLE.
     instead: Create the event with `CU_EVENT_INTERPROCESS` and `CU_EVENT_DISABLE_TIMING`.
-    limits: Events of which the creation was not seen are not judged.
+    limits: Events whose creation was not seen are not judged.
     """
 
     code = "CV311"

@@ -16,7 +16,7 @@ class EventOtherContext(CallRule):
       context that was current when it was created; with the runtime, to the device of the last `cudaSetDevice`.
     instead: Create the event while the stream's context (or device) is current; keep one set of events per device. Waiting is
       different: `cuStreamWaitEvent` takes an event of any context and device.
-    limits: Events and streams of which it was not seen where they came from are not judged.
+    limits: Events and streams whose origin was not seen are not judged.
     """
 
     code = "CV306"

@@ -13,7 +13,7 @@ class EventTimingDisabled(CallRule):
     why: Such an event keeps no time, and the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work are often created
       this way, for the flag is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
     instead: Create both events without the flag when time is measured.
-    limits: Events of which the creation was not seen are not judged.
+    limits: Events whose creation was not seen are not judged.
     """
 
     code = "CV307"

@@ -5,11 +5,11 @@ from cuvet.rules.lifecycle import ParentGone
 
 class FunctionUseAfterUnload(ParentGone):
     """
-    checks: A call names a function (`CUfunction`) whose module was unloaded.
+    checks: A call names a function (`CUfunction`) of a module that was unloaded.
     why: Unloading a module releases the code of its functions. Launching such a function was measured to return
       CUDA_ERROR_INVALID_HANDLE; unloading is documented to leave all further use undefined.
     instead: Unload the module after the last launch has been made. Wrappers of functions should keep their module alive.
-    limits: A function of which it was not seen where it came from is not judged.
+    limits: A function whose origin was not seen is not judged.
     """
 
     code = "CV611"

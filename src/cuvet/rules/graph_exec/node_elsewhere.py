@@ -15,7 +15,7 @@ class GraphExecNodeElsewhere(CallRule):
       Parameters of a node of an executable graph are set, or it is switched on or off or asked whether it is, and the call fails, with a
       node that is not of the graph from which the executable graph was made, or was added to that graph afterwards.
     why: The nodes of an executable graph are named by those of its graph. The call returns CUDA_ERROR_INVALID_VALUE.
-    instead: Keep the nodes' handles with the executable graph that was made from their graph; instantiate anew after a node was added.
+    instead: Keep the nodes' handles with the executable graph that was made from their graph; instantiate again after a node was added.
     limits: Reported only when the call fails. Nodes that were captured or cloned are not judged.
     """
 

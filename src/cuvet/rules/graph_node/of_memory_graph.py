@@ -16,12 +16,12 @@ class GraphNodeOfMemoryGraph(CallRule):
     instead:
       Build the graph anew without the node; or switch the node off in the executable graph (`cuGraphNodeSetEnabled`, for kernel, memset
       and memcpy nodes).
-    limits: Reported only when the call fails. Memory nodes of a child graph are not looked at.
+    limits: Reported only when the call fails. Memory nodes of a child graph are not examined.
     """
 
     code = "CV744"
     summary = "a node or dependency is taken out of a graph that allocates or frees memory"
-    help = "build the graph anew without the node or dependency"
+    help = "build the graph again without the node or dependency"
     entry_points = frozenset({"cuGraphDestroyNode", "cuGraphRemoveDependencies"})
     evidence = """
     recorded: nodes of every type in graphs with memory nodes, their dependencies, and a node of a graph that was

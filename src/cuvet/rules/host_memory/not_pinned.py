@@ -8,8 +8,8 @@ from cuvet.rules.rule import CallRule, Violation
 
 class HostMemoryNotPinned(CallRule):
     """
-    checks: The device address of host memory is asked for that is neither allocated as pinned memory nor registered,
-      or not any more, and the call fails.
+    checks: The program asks for the device address of host memory that is neither allocated as pinned memory nor registered, or is no
+      longer so, and the call fails.
     why: Only pinned memory has a device address. The driver refuses others with CUDA_ERROR_INVALID_VALUE.
     instead: Allocate the memory with `cuMemHostAlloc` (`cudaHostAlloc`), or register it first, and look at the status of that call.
     limits: Memory that was pinned before the first call that was seen is not known; a call that succeeds is never reported.

@@ -3,8 +3,8 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterFile(RegistrationRule):
     """
-    checks: The registration of a range fails that lies in a shared, writable mapping of a file, or in a mapping of a device
-      file such as a PCI resource or a buffer of another driver.
+    checks: Registration fails for a range in a shared, writable mapping of a file, or in a mapping of a device file such as a PCI
+      resource or a buffer of another driver.
     why: The driver could not pin the pages for writing. Where it was measured, the same file mapped privately, or
       registered as read-only, was accepted. A mapping of a device file is memory of a device, not pages of the host.
     instead: Map the file privately, register it as read-only, or read it into ordinary memory. Shared memory (`shm_open`,

@@ -12,8 +12,8 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     why: A registration outlives the memory. The device goes on reading and writing the old pages, while the host sees
       new ones at the same addresses, and the addresses cannot be registered again.
     instead: Unregister memory before it is freed or unmapped.
-    limits: Seen at these two calls only, and only if part of the old range is unmapped still: not if all of it was mapped
-      again, nor if ``free`` kept the pages for later. Copies from unmapped memory, which succeed, are not looked at.
+    limits: Found at these two calls only, and only if part of the old range is still unmapped. Not found if all of it was mapped again,
+      or if ``free`` kept the pages for later. Copies from unmapped memory, which succeed, are not examined.
     """
 
     code = "CV515"

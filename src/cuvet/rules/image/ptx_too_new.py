@@ -9,7 +9,7 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ImagePtxTooNew(CallRule):
     """
-    checks: PTX is loaded whose `.version` the driver does not take.
+    checks: The program loads PTX with a `.version` that the driver does not accept.
     why: A driver compiles PTX up to the version of its own CUDA release. A newer toolkit writes newer PTX, also for old
       GPUs.
     instead: Install a driver of the release that the version needs, or a toolkit no newer than the driver. Machine code for

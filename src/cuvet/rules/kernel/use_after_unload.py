@@ -10,7 +10,7 @@ class KernelUseAfterUnload(ParentGone):
     why: Unloading a library releases the code of its kernels in every context. Launching such a kernel was measured
       to die of SIGSEGV inside the driver, with no error code.
     instead: Unload the library after the last launch has been made. Wrappers of kernels should keep their library alive.
-    limits: A kernel of which it was not seen where it came from is not judged.
+    limits: A kernel whose origin was not seen is not judged.
     """
 
     code = "CV631"

@@ -12,21 +12,21 @@ _REFUSALS = (0, 200, 209, 218, 222)
 
 class LibraryImageRefused(CallRule):
     """
-    checks: A kernel or a variable is asked for of a library whose image the driver cannot use, and the call fails.
-    why: `cuLibraryLoadData` returns no error for an image that the driver cannot use: with lazy loading, which is the default, the image is
-      loaded when the first thing of it is asked for. What is wrong is the image, not this call.
+    checks: A program requests a kernel or a variable from a library whose image the driver cannot use, and the call fails.
+    why: `cuLibraryLoadData` returns no error for an image that the driver cannot use: with lazy loading, which is the default, the
+      image is loaded when the first thing of it is asked for. What is wrong is the image, not this call.
     instead:
       An image that the driver takes: the message says what is wrong with this one, and so does `cuvet inspect` of the file that it came
       from. With CUDA_MODULE_LOADING=EAGER the image is loaded in `cuLibraryLoadData` itself.
     limits:
-      What is wrong with the image is told only if its bytes were recorded. A question about a kernel (`cudaFuncGetAttributes`, occupancy)
-      whose answer is a refusal is a note, and nothing if a library asked. In a library that hides the names of its runtime, a question
-      and a launch look alike: such calls are listed as failed, not accused.
+      The finding says what is wrong with the image only if its bytes were recorded. A question about a kernel
+      (`cudaFuncGetAttributes`, occupancy) whose answer is a refusal is a note, and nothing if a library asked. In a library that
+      hides the names of its runtime, a question and a launch look alike: such calls are listed as failed, not accused.
     """
 
     code = "CV625"
     answers = True
-    summary = "something is asked for of a library whose image the driver cannot use"
+    summary = "a kernel or variable is requested from a library whose image the driver cannot use"
     help = "look at the image that the library was loaded from, with cuvet inspect"
     entry_points = frozenset({"cuLibraryGetKernel", "cuLibraryGetGlobal", "cuLibraryGetManaged", "cuLibraryGetModule"})
     evidence = """

@@ -18,7 +18,7 @@ class LibraryHandleChangedInUse(CallRule):
     why: These handles may be shared, but a change is for all threads: the other call may run on the new stream or in the new
       workspace, or with a handle that is gone. What it gets is a matter of time.
     instead: A handle for each thread. With a shared one, hold a lock from setting the stream to the last call that is to run on it.
-    limits: Only calls that overlapped in this run are seen. A change between two calls of another thread is not, nor one of a mode.
+    limits: Only calls that overlapped in this run are seen. A change between two calls of another thread, or of a mode, is not seen.
     """
 
     code = "CV972"

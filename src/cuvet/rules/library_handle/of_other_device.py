@@ -15,14 +15,14 @@ _MANY_DEVICES = "cufftXt"
 
 class LibraryHandleOfOtherDevice(CallRule):
     """
-    checks: A cuBLAS or cuDNN handle computes while another device or context is current than the one in which it was made; a cuFFT plan is
-      executed on another device, and that fails; a cuDNN handle is given a stream of another context, and that fails.
+    checks: A cuBLAS or cuDNN handle computes while another device or context is current than the one in which it was made; a cuFFT plan
+      is executed on another device, and that fails; a cuDNN handle is given a stream of another context, and that fails.
     why: The handle is tied to the device and context that were current when it was made. A cache that is keyed by size only, or a worker
       thread with another device current, hands it out for the wrong one.
-    instead: Make one handle or plan for each device (and thread), with that device current; key caches by device. Make the handle's device
-      current before each call.
-    limits: Calls that only ask or set something are not judged, except for a stream. Nor are handles of which it is not known in which
-      context they were made, and plans for several GPUs. What the other libraries do is not documented.
+    instead: Make one handle or plan for each device (and thread), with that device current; key caches by device. Make the handle's
+      device current before each call.
+    limits: Calls that only ask or set something are not judged, except for a stream. Handles whose context is not known, and plans for
+      several GPUs, are not judged either. What the other libraries do is not documented.
     """
 
     code = "CV967"

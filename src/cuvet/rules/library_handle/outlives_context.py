@@ -30,8 +30,7 @@ class LibraryHandleOutlivesContext(CallRule):
       handles needs the context in its key, or must be emptied first.
     limits:
       After a reset of the device, with `--record full` only, or if the call fails. Calls that only set, ask or destroy are reported only if
-      they fail. Handles of which it is not known in which context they were
-      made are not judged, nor those of cuBLASLt, NVRTC, nvJitLink and NCCL.
+      they fail. Handles whose context is not known are not judged, and neither are those of cuBLASLt, NVRTC, nvJitLink and NCCL.
     """
 
     code = "CV968"

@@ -18,7 +18,7 @@ class LibraryHandleWrongKind(CallRule):
       All these handles are pointers, a cast makes any of them of any other, and the library need not notice: cuDNN was measured to return
       CUDNN_STATUS_SUCCESS for memory that is no handle.
     instead: Pass the handle that this library made. A cuBLAS handle does as a cuBLASLt handle; no other is interchangeable.
-    limits: With `--record full`, or if the call fails. Silent about values that cuvet has not seen made. Plans of cuFFT are small
+    limits: With `--record full`, or if the call fails. Silent about values whose creation cuvet has not seen. Plans of cuFFT are small
       numbers, which other things may have too: they are not judged.
     """
 

@@ -12,8 +12,8 @@ _APART = {HOST: "pinned host memory", MANAGED: "managed memory"}
 
 class MemoryExhausted(FailureRule):
     """
-    checks: A call fails for want of memory, or of other resources, and no other rule says why. The finding has what this program
-      held at that moment, and the five places in it that held most.
+    checks: A call fails because there is not enough memory, or not enough of another resource, and no other rule says why. The finding
+      has what this program held at that moment, and the five places in it that held most.
     why: Nothing is wrong with the call. A program that goes on as if it had succeeded uses memory that it does not have;
       one that frees some and tries again, as the allocators of frameworks do, is right.
     instead: Look at the places that hold most. If they are the program's own, hold less at once: smaller batches, memory
@@ -26,7 +26,7 @@ class MemoryExhausted(FailureRule):
 
     code = "CV416"
     severity = "note"
-    summary = "a call failed for want of memory"
+    summary = "a call failed because there was not enough memory"
     help = "hold less at once: smaller batches, memory freed earlier, caches given back"
     evidence = """
     documented: CUDA_ERROR_OUT_OF_MEMORY: the call could not get enough memory, or enough of other resources (CUDA

@@ -12,7 +12,7 @@ class MemoryHostPointerNull(CallRule):
       too.
     instead: Check that the host memory is there, and that the number of bytes is that of this memory: a container without elements has no
       first one whose address could be given.
-    limits: Of host memory only NULL is recognised. With another address that is not mapped the process was measured to die of SIGSEGV
+    limits: For host memory, only NULL is recognised. With another address that is not mapped the process was measured to die of SIGSEGV
       inside the driver.
     """
 

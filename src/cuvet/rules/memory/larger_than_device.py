@@ -11,8 +11,8 @@ class MemoryLargerThanDevice(CallRule):
       uninitialised variable. When its status is not looked at, a later call is blamed: the runtime keeps the error
       until ``cudaGetLastError`` is called.
     instead: Check the computation of the size; ask ``cuMemGetInfo`` how much memory there is.
-    limits: Managed memory may be larger than a device. Reported only when the allocation fails for want of memory. Where the
-      driver does not tell how large its GPUs are, 1 TiB is taken for the largest.
+    limits: Managed memory may be larger than a device. Reported only when the allocation fails because there is not enough memory.
+      Where the driver does not tell how large its GPUs are, 1 TiB is taken for the largest.
     """
 
     code = "CV412"

@@ -9,7 +9,7 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 class MemoryUseAfterFree(CallRule):
     """
     checks: A copy or set names device memory that was freed before.
-    why: The address belongs to nobody, or by now to another allocation, whose contents the copy then overwrites.
+    why: The address belongs to no allocation, or already to another one. In that case the copy overwrites the contents of the other.
     instead: Free memory after the last call that names it. A free in stream order (``cuMemFreeAsync``) counts from the
       moment of the call: nothing enqueued later may use the memory.
     limits: When the address was handed out again, the call is a valid access to the new allocation. Reported when the call

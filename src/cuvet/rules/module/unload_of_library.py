@@ -10,7 +10,7 @@ class ModuleUnloadOfLibrary(CallRule):
     checks: `cuModuleUnload` is called with a module that `cuLibraryGetModule` gave.
     why: The module belongs to its library. The call returns CUDA_ERROR_NOT_PERMITTED.
     instead: Unload the library (`cuLibraryUnload`).
-    limits: Modules of which it was not seen where they came from are not judged.
+    limits: Modules whose origin was not seen are not judged.
     """
 
     code = "CV606"

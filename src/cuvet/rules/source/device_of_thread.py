@@ -4,7 +4,7 @@ from cuvet.rules.rule import SourceRule
 class SourceDeviceOfThread(SourceRule):
     """
     checks: A thread_local object makes a stream, an event, memory or a handle of a library in its constructor, in a program that asks for
-      devices or switches between them, and neither its class nor the function around it says a word about devices.
+      devices or switches between them, and neither its class nor the function around it mentions devices.
     why: What it makes belongs to the device that is current when its thread first comes there. When the thread has switched to another
       device, it uses an event in streams of another device, or destroys a handle while the wrong device is current.
     instead: Keep one object for each device; or remember the device in the constructor, and make it current in the destructor.

@@ -7,9 +7,8 @@ class SourceForkAfterUse(SourceRule):
     why: The driver's state and its threads do not survive ``fork``: in the child calls return cudaErrorInitializationError.
       ``device-use-after-fork`` is what ``cuvet run`` finds there.
     instead: Fork before the first call of CUDA, or start the child with ``exec``.
-    limits: Only where all of it stands in one function. In Python the child may also be a function that ``multiprocessing`` runs:
-      that is a warning, because Linux forks by default up to Python 3.13 only, and nothing is said where the file names
-      another start method.
+    limits: Only if all of it is in one function. In Python the child may also be a function that ``multiprocessing`` runs: that is a
+      warning, because Linux forks by default up to Python 3.13 only, and the rule is silent if the file names another start method.
     """
 
     code = "CV871"

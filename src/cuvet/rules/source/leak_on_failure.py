@@ -5,8 +5,7 @@ class SourceLeakOnFailure(SourceRule):
     """
     checks: When a call of CUDA fails, the function returns without having ended the objects that it had made before.
     why: A caller that goes on, or tries again with less, has lost that memory.
-    instead: An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
-      lead to.
+    instead: An owner whose destructor ends the object on every path, or one place at the end of the function that all paths lead to.
     limits: After many errors the process can only exit, which gives everything back: therefore this is a note.
     """
 

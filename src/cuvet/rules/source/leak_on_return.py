@@ -6,16 +6,15 @@ class SourceLeakOnReturn(SourceRule):
     checks: A function ends an object that it made, but not on every way out: an early ``return`` or ``throw`` comes first, or a
       branch leaves the release out.
     why: On that way the object is lost, and with it the memory or the place in the driver's tables that it takes.
-    instead: An owner whose destructor ends the object on every way out, or one place at the end of the function that all ways
-      lead to.
-    limits: A way that needs two decisions of which nothing is known is not reported: they may exclude each other. Ways that are
-      taken when a call of CUDA fails are the subject of ``source-leak-on-failure``.
+    instead: An owner whose destructor ends the object on every path, or one place at the end of the function that all paths lead to.
+    limits: A path that needs two unknown decisions is not reported, because they may exclude each other. ``source-leak-on-failure``
+      covers paths that are taken when a CUDA call fails.
     """
 
     code = "CV852"
     severity = "warning"
     summary = "an object is lost on one way out of the function"
-    help = "end the object on this way out too, or give it to an owner whose destructor does"
+    help = "end the object on this path too, or give it to an owner whose destructor does"
     evidence = """
     documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime
       API, Memory Management, Stream Management, Event Management)

@@ -3,7 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberOverwritten(SourceRule):
     """
-    checks: A function of a class that can be called again makes a member anew, without ending what is there and without asking
+    checks: A function of a class that can be called again makes a member again, without ending what is there and without checking
       whether there is something.
     why: From the second call on, the object of the call before is lost until the process exits.
     instead: Make the member in the constructor, or end it before it is made again.
@@ -12,7 +12,7 @@ class SourceMemberOverwritten(SourceRule):
 
     code = "CV856"
     severity = "warning"
-    summary = "a function makes a member anew over the one that is there"
+    summary = "a function makes a member again without ending the one that is there"
     help = "end the member before it is made again, or make it once"
     evidence = """
     documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime

@@ -6,11 +6,11 @@ class SourceMemberUninitialized(SourceRule):
     checks:
       A function or a constructor of a class makes a member (a stream, an event, memory), another constructor gives it no value at all,
       and the destructor ends it without asking.
-    why: For an object for which the member was not made the destructor ends whatever was in the memory before: an error at best, or the end
-      of something that belongs to somebody else, or a crash.
+    why: For an object for which the member was not made the destructor ends whatever was in the memory before: an error at best, or the
+      end of something that belongs to somebody else, or a crash.
     instead: Give the member a value where it is declared (``cudaEvent_t event = nullptr;``), and end it only if it has another one.
-    limits: Members that the destructor asks about are left out, and so is an end under a condition of which the constructors do not tell
-      whether it holds.
+    limits: Members that the destructor checks are left out. So is an end under a condition if the constructors do not show whether it
+      holds.
     """
 
     code = "CV887"

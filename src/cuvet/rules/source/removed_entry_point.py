@@ -3,7 +3,7 @@ from cuvet.rules.rule import SourceRule
 
 class SourceRemovedEntryPoint(SourceRule):
     """
-    checks: A function of CUDA is called that the release at hand (``--cuda``, otherwise the newest that is known) no longer has.
+    checks: A call names a CUDA function that the chosen release (``--cuda``, otherwise the newest known one) no longer has.
     why: The program does not compile, or does not link, with that release.
     instead: What the finding names.
     limits: Calls that are compiled under a condition (``#if CUDART_VERSION < 12000``) are left out, and names that the file declares

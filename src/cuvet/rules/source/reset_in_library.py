@@ -13,7 +13,7 @@ class SourceResetInLibrary(SourceRule):
       everything back.
     limits: A class that stands for the whole application may do so on purpose. Tests, files that have a ``main``, functions that are
       called ``reset``, and functions of no class that end the process afterwards are left out. In C# and Python only what ends an object
-      is looked at. Other functions of libraries are not told from those of programs.
+      is looked at. Other functions of libraries are not distinguished from those of programs.
     """
 
     code = "CV870"

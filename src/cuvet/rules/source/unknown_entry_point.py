@@ -4,8 +4,8 @@ from cuvet.rules.rule import SourceRule
 class SourceUnknownEntryPoint(SourceRule):
     """
     checks:
-      A function is called whose name is one or two letters away from that of a function of CUDA, or has its words in another order or with
-      the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``), and that neither CUDA nor the file declares.
+      A call names a function that neither CUDA nor the file declares. Its name is one or two letters away from that of a CUDA
+      function, or has the words in another order or with the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``).
     why: The program does not compile, or, in C, does not link.
     instead: The function that the finding names.
     limits: Many programs name functions of their own ``cudaSomething``: only names that look like a slip of the pen are found. Those

@@ -3,8 +3,8 @@ from cuvet.rules.rule import SourceRule
 
 class SourceWrongArgumentCount(SourceRule):
     """
-    checks: A function of CUDA is called with more or fewer arguments than it takes in the release at hand (``--cuda``; without it, in any
-      release that is known).
+    checks: A function of CUDA is called with more or fewer arguments than it takes in the chosen release (``--cuda``; without it, in
+      any known release).
     why: The program does not compile.
     instead: The arguments that the header names.
     limits: The defaults and overloads of C++ are allowed for. Calls whose arguments hold macros, and calls that are compiled under a

@@ -12,7 +12,7 @@ class StreamAttributesOtherContext(CallRule):
     checks: `cuStreamCopyAttributes` is called with streams of two contexts.
     why: Both streams must have the same context; the call returns CUDA_ERROR_INVALID_VALUE and copies nothing.
     instead: Set the attributes of the second stream with `cuStreamSetAttribute`.
-    limits: Streams of which it was not seen where they came from are not judged.
+    limits: Streams whose origin was not seen are not judged.
     """
 
     code = "CV207"

@@ -15,7 +15,7 @@ class StreamOtherContext(CallRule):
       kernels of libraries (`CUkernel`, among them those that the runtime launches), although the documentation says otherwise.
     instead: Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`), and keep one set of streams per
       device.
-    limits: Reported only for functions of modules, and only when the launch fails. Streams of which it was not seen where they came from
+    limits: Reported only for functions of modules, and only when the launch fails. Streams whose origin was not seen
       are not judged.
     """
 

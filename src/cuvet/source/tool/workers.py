@@ -177,7 +177,7 @@ def _alone(file: File, job: Job, tell: Callable[[int], None]) -> Checked:
         try:
             (checked,) = pool.submit(_check_chunk, [file], job).result()
         except BrokenProcessPool:
-            checked = _failed(file, "the process that checked it died, perhaps for want of memory")
+            checked = _failed(file, "the process that checked it died, perhaps because there was not enough memory")
     tell(1)
     return checked
 
