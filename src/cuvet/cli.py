@@ -98,7 +98,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if rest:
         getattr(args, "parser", parser).error(f"unrecognized arguments: {' '.join(rest)}")
     if args.command is None:
-        raise CuvetError("no command: say cuvet run -- PROGRAM to check a program (see cuvet -h)")
+        raise CuvetError("no command: use cuvet run -- PROGRAM to check a program (see cuvet -h)")
     return args
 
 

@@ -27,7 +27,7 @@ def test_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "cuvet: no command: say cuvet run -- PROGRAM to check a program (see cuvet -h)"),
+        ((), "cuvet: no command: use cuvet run -- PROGRAM to check a program (see cuvet -h)"),
         (("explian",), "cuvet: unknown command explian; did you mean explain? (see cuvet -h)"),
         (("frobnicate",), "cuvet: unknown command frobnicate (see cuvet -h)"),
         (

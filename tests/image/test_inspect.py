@@ -131,7 +131,7 @@ def test_others_are_counted(
     shown = capsys.readouterr().out.splitlines()
     assert "  error: truncated" in shown[1]
     assert shown[-1] == (
-        "1 entry in 1 file; 1 other file has no device code; 1 Windows binary not looked into; 1 file could not be read, or not wholly"
+        "1 entry in 1 file; 1 other file has no device code; 1 Windows binary not examined; 1 file could not be read, or only in part"
     )
 
 

@@ -216,7 +216,7 @@ def test_a_log_in_the_terminal_names_the_first_error_first(tmp_path: Path, capsy
         ),
         ([""], "no error, cause or rule is called"),
         (["x" * 100_000], "no error, cause or rule is called xxx"),
-        (["all went well\nindeed"], "no error of CUDA and its libraries is in the log"),
+        (["all went well\nindeed"], "no error of CUDA or its libraries was found in the log"),
         (["/"], "no error, cause or rule is called /"),
         (["y" * 1000], "no error, cause or rule is called yyy"),
         (["\udcff"], "no error, cause or rule is called ?"),

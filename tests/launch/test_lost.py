@@ -28,7 +28,7 @@ def lost(ran) -> list[str]:
     return [sentence.removeprefix(about) for sentence in ran.report.not_checked if sentence.startswith(about)]
 
 
-SAYS = "could not write its recording ({}): nothing of what it did with CUDA was seen"
+SAYS = "could not write its recording ({}): cuvet did not see its CUDA calls"
 
 
 @as_root
@@ -104,10 +104,8 @@ def test_many_lost_processes_are_told_in_part() -> None:
         os.waitpid(child, 0)
     said = notices.stop()
     assert len(said) == MOST_LOST + 1
-    assert said[0].endswith(
-        "could not write its recording (Read-only file system): nothing of what it did with CUDA was seen"
-    )
-    assert said[-1] == "more processes than these could not be recorded, or could not reach the emulated device"
+    assert said[0].endswith("could not write its recording (Read-only file system): cuvet did not see its CUDA calls")
+    assert said[-1] == "further processes could not be recorded, or could not reach the emulated device"
 
 
 def test_where_no_socket_can_be_made_nothing_is_heard() -> None:

@@ -43,7 +43,7 @@ def test_expanded(name: str, environment: dict[str, str], expected: str) -> None
             "rep.%r",
             "--trace rep.%r: %r is the rank, and none of RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID is set",
         ),
-        ("%d", "--trace %d: %d is not known: say %p, %r, %h or %q{NAME}, or %% for a percent sign"),
+        ("%d", "--trace %d: %d is not known: use %p, %r, %h or %q{NAME}, or %% for a percent sign"),
         ("rep%", "--trace rep%: % is not known"),
         ("%q{JOB}", "--trace %q{JOB}: %q{JOB}: no environment variable is called JOB"),
         ("%q{JOB", "--trace %q{JOB: %q is not known"),

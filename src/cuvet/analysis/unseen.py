@@ -13,7 +13,7 @@ _STOPPED = {
     0: "had reached its size limit",
     errno.EFBIG: "could not grow beyond the program's limit on the size of files (ulimit -f)",
     errno.ENOSPC: "could not grow: the disk is full",
-    errno.ENOSYS: "had used up the room that was made before the program restricted its system calls (prctl, seccomp)",
+    errno.ENOSYS: "had used up the space that was reserved before the program restricted its system calls (prctl, seccomp)",
     errno.EDQUOT: "could not grow: the user's disk quota is used up",
 }
 """Why recordings stopped growing, by errno."""

@@ -59,7 +59,7 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
         name = "-" if "\n" in words else _text(words)
         found = explanation.explain_log(name, logs.read(_content(words)), everything=args.all)
         if found is None:
-            raise CuvetError(f"no error of CUDA and its libraries is in {'the log' if name == '-' else name}")
+            raise CuvetError(f"no error of CUDA or its libraries was found in {'the log' if name == '-' else name}")
         return found
     words = _text(words)
     found = explanation.explain_cause(words) or explanation.explain_text(words, args.api, everything=args.all)

@@ -83,7 +83,9 @@ def _gpus(word: str) -> Iterator[str]:
     elif word == "this":
         capabilities = {each.compute_capability for each in _this_machine().devices if each.compute_capability}
         if not capabilities:
-            raise CuvetError("--gpu this: no GPU can be used here; name one, as --gpu sm_90 (cuvet doctor says why)")
+            raise CuvetError(
+                "--gpu this: no GPU can be used here; name one, for example --gpu sm_90 (cuvet doctor says why)"
+            )
         yield from (f"sm_{major}{minor}" for major, minor in sorted(capabilities))
     else:
         target = compatibility.target(word)
@@ -95,7 +97,7 @@ def _driver(word: str) -> Driver:
         return compatibility.driver_of(word)
     if not _this_machine().version:
         raise CuvetError(
-            "--driver this: there is no libcuda.so.1 here; name a version, as --driver 580 (cuvet doctor says why)"
+            "--driver this: there is no libcuda.so.1 here; name a version, for example --driver 580 (cuvet doctor says why)"
         )
     return compatibility.driver_of_number(_this_machine().version)
 

@@ -115,7 +115,7 @@ def _in_first_place() -> tempfile.TemporaryDirectory[str]:
         except OSError as error:
             why = f"{place}: {error.strerror}"
     raise CuvetError(
-        f"cannot make a directory for links and sockets ({why}): let TMPDIR name a place that can be written"
+        f"cannot make a directory for links and sockets ({why}): set TMPDIR to a directory that can be written"
     )
 
 

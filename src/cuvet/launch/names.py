@@ -30,7 +30,7 @@ def expanded(path: Path, option: str, environment: Mapping[str, str]) -> Path:
         known = {"%p": str(os.getpid()), "%h": socket.gethostname(), "%%": "%"}
         if match[0] not in known:
             raise CuvetError(
-                f"{option} {path}: {match[0]} is not known: say %p, %r, %h or %q{{NAME}}, or %% for a percent sign"
+                f"{option} {path}: {match[0]} is not known: use %p, %r, %h or %q{{NAME}}, or %% for a percent sign"
             )
         return known[match[0]]
 

@@ -18,7 +18,7 @@ from cuvet.signals import error_text
 MOST_LOST = 64
 _TOKEN_BYTES = 32
 _SENTENCES = {
-    1: "could not write its recording ({}): nothing of what it did with CUDA was seen",
+    1: "could not write its recording ({}): cuvet did not see its CUDA calls",
     2: "could not reach the emulated device ({}): its CUDA calls failed",
 }
 """By the numbers of ``Notice`` in native/notices.h."""
@@ -56,7 +56,7 @@ class Notices:
         self._thread.join()
         self._socket.close()
         more = (
-            ("more processes than these could not be recorded, or could not reach the emulated device",)
+            ("further processes could not be recorded, or could not reach the emulated device",)
             if self._left_out
             else ()
         )
@@ -80,6 +80,6 @@ class Notices:
 
 
 def _sentence(pid: int, user: int, what: int, error: int) -> str:
-    process = f"process {pid}" if pid else "a process of another process namespace"
+    process = f"process {pid}" if pid else "a process in another process namespace"
     whose = "" if user == os.getuid() else f", of user {user},"
     return f"{process}{whose} {_SENTENCES[what].format(error_text(error))}"

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """The exit code of ``cuvet run`` with these options."""
     argv = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not argv:
-        raise CuvetError("no program to run: say cuvet run -- PROGRAM ARGS… (see cuvet run -h)")
+        raise CuvetError("no program to run: use cuvet run -- PROGRAM ARGS… (see cuvet run -h)")
     if args.trace:
         args.trace = names.expanded(args.trace, "--trace", os.environ)
     if args.output:
@@ -115,7 +115,7 @@ def _notes(args: argparse.Namespace, executable: program.Executable, own: dict[s
     if executable.note:
         yield executable.note
     if args.driver_log and environment.DRIVER_LOG in own:
-        yield f"{environment.DRIVER_LOG} was set already: the driver's log went there, and --driver-log has not read it"
+        yield f"{environment.DRIVER_LOG} was set already: the driver's log went there, and --driver-log did not read it"
 
 
 def _tells_live(args: argparse.Namespace) -> bool:
@@ -138,7 +138,7 @@ def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analy
         *meta.notes,
         *lost,
         *(
-            f"process {pid} loaded {path} past cuvet: nothing of what it did with CUDA was seen"
+            f"process {pid} loaded {path} past cuvet: cuvet did not see its CUDA calls"
             for pid, path in live.past_shim.items()
         ),
         *(

@@ -152,7 +152,7 @@ def _not_checked(report: CheckReport) -> Iterator[str]:
         yield _rest(parts[_MOST_UNCHECKED:])
     yield from (f"{skipped.file}: {skipped.why}" for skipped in report.skipped[:_MOST_UNCHECKED])
     if len(report.skipped) > _MOST_UNCHECKED:
-        yield f"{len(report.skipped) - _MOST_UNCHECKED:,} more paths that are no source files"
+        yield f"{len(report.skipped) - _MOST_UNCHECKED:,} more paths that are not source files"
 
 
 def _rest(parts: Sequence[NotChecked]) -> str:

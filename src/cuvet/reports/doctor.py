@@ -95,5 +95,5 @@ def _every_probe(diagnosis: Diagnosis, output: Console) -> None:
 
 def _summary(diagnosis: Diagnosis) -> str:
     blind = [each.probe for each in diagnosis.probes if any(c.severity == "unknown" for c in each.conclusions)]
-    could_not = f", of which {len(blind)} could not look" if blind else ""
-    return f"{len(diagnosis.probes)} probes{could_not}: cuvet doctor -v shows what each looked at"
+    could_not = f", {len(blind)} of which could not look" if blind else ""
+    return f"{len(diagnosis.probes)} probes{could_not}: cuvet doctor -v shows what each examined"

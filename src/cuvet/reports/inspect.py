@@ -117,10 +117,10 @@ def _totals(found: Inspection) -> str:
     if found.without_code:
         parts.append(f"{_count(found.without_code, 'other file has', 'other files have')} no device code")
     if found.windows_binaries:
-        parts.append(f"{_count(found.windows_binaries, 'Windows binary', 'Windows binaries')} not looked into")
+        parts.append(f"{_count(found.windows_binaries, 'Windows binary', 'Windows binaries')} not examined")
     broken = sum(1 for file in found.files if file.problems)
     if broken:
-        parts.append(f"{_count(broken, 'file', 'files')} could not be read, or not wholly")
+        parts.append(f"{_count(broken, 'file', 'files')} could not be read, or only in part")
     return "; ".join(parts)
 
 

@@ -229,7 +229,7 @@ def test_what_was_not_checked_is_told_and_the_rest_counted() -> None:
     assert lines[0] == "error: x.cu: gone"
     assert lines[1] == "not checked: 0.cu:1-10: it could not be parsed"
     assert "not checked: 20 more lines in 2 files; --format json lists them" in lines
-    assert "not checked: 2 more paths that are no source files" in lines
+    assert "not checked: 2 more paths that are not source files" in lines
 
 
 def test_totals() -> None:

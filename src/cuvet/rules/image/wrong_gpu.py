@@ -13,7 +13,7 @@ class ImageWrongGpu(CallRule):
       for the same and newer GPUs.
     instead: Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`,
       `TORCH_CUDA_ARCH_LIST`), and PTX for GPUs to come.
-    limits: A fatbin of more than 4096 bytes is not looked into; `cuvet inspect` does. cuLibraryLoadData succeeds whatever the
+    limits: A fatbin of more than 4096 bytes is not examined; use `cuvet inspect` for it. cuLibraryLoadData succeeds whatever the
       image has code for, and the calls that ask the library for a kernel fail: there the image is not looked at.
     """
 

@@ -33,7 +33,7 @@ class LibraryHandleNull(CallRule):
     evidence = """
     measured: cudnnSetStream and cudnnGetStream of NULL: CUDNN_STATUS_BAD_PARAM; cudnnDestroy of NULL:
       CUDNN_STATUS_SUCCESS (cudnn_null_handle_use)
-    documented: CUBLAS_STATUS_NOT_INITIALIZED: the library was not initialized, usually for want of a prior
+    documented: CUBLAS_STATUS_NOT_INITIALIZED: the library was not initialized, usually because there was no prior
       cublasCreate() (cuBLAS, cublasStatus_t, https://docs.nvidia.com/cuda/cublas/#cublasstatus-t)
     documented: CUSPARSE_STATUS_NOT_INITIALIZED: usually caused by the lack of a prior call that makes the handle
       (cuSPARSE, cusparseStatus_t, https://docs.nvidia.com/cuda/cusparse/#cusparsestatus-t)
