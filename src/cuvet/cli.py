@@ -1,4 +1,4 @@
-"""The command line: finds the command, parses its arguments, turns the user's mistakes into one line."""
+"""The command line: finds the command, parses its arguments, and reports a user's mistake in one line."""
 
 from __future__ import annotations
 

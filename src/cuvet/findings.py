@@ -1,4 +1,4 @@
-"""What every lens produces and every report takes: findings, sites and objects.
+"""Defines findings, sites and objects, which every command produces and every report takes.
 
 The JSON form of a ``Report`` is the contract ``cuvet-report/1``; its schema is
 generated from these types (``make generate``) into ``reports/report.schema.json``.

@@ -1,4 +1,4 @@
-"""Text of others, made safe to show. Names and paths come out of recordings, binaries, source and logs that somebody else made.
+"""Makes text of others safe to show. Names and paths come out of recordings, binaries, source and logs that somebody else made.
 
 A character that is not printable (``str.isprintable``: control characters of ASCII and C1, line breaks, marks that turn the direction
 of text around, half a surrogate pair) is written as an escape. ``reports.terminal.console`` and the command line pass all text

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 _MADE_BY_KERNEL = ("/proc/", "/sys/")
-"""What stands there is made up while it is read: it tells secrets, waits, or ends never, and calls itself a regular file."""
+"""Files there are generated while they are read. They may hold secrets, wait, or never end, and look like regular files."""
 
 
 def open_regular(path: str | Path, *, follow: bool = True) -> int:

@@ -1,4 +1,4 @@
-"""From recordings to a report: each call is judged by the model as it was when the call was made."""
+"""Turns recordings into a report. The model judges each call by the state that objects had when the call was made."""
 
 from cuvet.analysis.meta import Meta, read_meta
 from cuvet.analysis.process import ProcessAnalysis

@@ -1,4 +1,4 @@
-"""From a record to the call that the model judges, with all that the recording has beside it."""
+"""Makes the call that the model judges of a record, with all that the recording has about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a broken rule to a Finding: sites with their stacks looked up, objects with the places of their lives."""
+"""Makes a Finding of a broken rule: sites with their stacks, and objects with the places where they were created and destroyed."""
 
 from __future__ import annotations
 

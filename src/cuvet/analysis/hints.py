@@ -1,4 +1,4 @@
-"""What the user can do to be told more."""
+"""Hints: what the user can do to learn more."""
 
 from __future__ import annotations
 

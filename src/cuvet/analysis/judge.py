@@ -1,8 +1,8 @@
-"""One call after another against the model: what the rules say about it, and what is made of its failure.
+"""Judges one call after another with the model: what the rules say about it, and what its failure means.
 
-The driver is the judge of the model too: where a rule speaks against a call, and the call returned success though nothing shows
-that it can (``Rule.can_succeed``), the rule is wrong about this program. Its finding is dropped and counted
-(``Judge.contradicted``), and the model learns that what the call named is there (``Model.accept``).
+The driver also judges the model. If a rule accuses a call that returned success, and no evidence shows that such a call can succeed
+(``Rule.can_succeed``), the rule is wrong about this program. The judge drops and counts the finding (``Judge.contradicted``), and
+the model learns that the objects of the call exist (``Model.accept``).
 """
 
 from __future__ import annotations

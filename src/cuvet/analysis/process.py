@@ -1,4 +1,4 @@
-"""The recording of one process: follows the model through its calls and forks, and says what it found at the end."""
+"""Reads the recording of one process: follows its calls and forks with the model, and says at the end what it found."""
 
 from __future__ import annotations
 

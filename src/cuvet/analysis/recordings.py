@@ -1,4 +1,4 @@
-"""From the recordings of a program's processes to its report."""
+"""Makes the report of a program from the recordings of its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that failed and that no rule explains: what is told of them, so that none is passed over."""
+"""Lists calls that failed and that no rule explains, so that none is passed over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every entry point of CUDA is: generated prototypes, authored roles.
+"""Says what every entry point of CUDA is, from generated prototypes and authored roles.
 
 ``driver()`` and ``runtime()`` give the two catalogs, ``libraries()`` those of cuDNN, cuBLAS and the others. Names, types, values and
 layouts come from NVIDIA's headers (``tools/generate_catalog.py``, ``tools/generate_libraries.py``); what the parameters mean is

@@ -1,6 +1,6 @@
-"""The libraries above the driver: one row each, with what is a fact about the library as a whole.
+"""Lists the libraries above the driver: one row each, with the facts about the library as a whole.
 
-What its objects are stands in ``cuvet.catalog.kinds``, what its functions do with them in ``authored/libraries/<api>.py``.
+``cuvet.catalog.kinds`` says what its objects are; what its functions do with them is in ``authored/libraries/<api>.py``.
 """
 
 from __future__ import annotations

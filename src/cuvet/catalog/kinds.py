@@ -1,6 +1,6 @@
-"""The kinds of CUDA objects: one row each, with what is a fact about every object of the kind.
+"""Lists the kinds of CUDA objects: one row each, with all facts about the objects of the kind.
 
-The sets below the rows, by which everything else asks, are derived from them.
+The sets below the rows are derived from them; all other code uses the sets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The vocabulary in which the catalog says what a parameter means.
+"""Defines the words with which the catalog says what a parameter means.
 
 A role ties one parameter of an entry point to something that CUDA does with it. Everything else is
 derived from roles: the C++ wrappers, the recording's decoder, the generic rules, the model's transitions.

@@ -1,4 +1,4 @@
-"""``cuvet analyze``: the report of recordings that exist."""
+"""``cuvet analyze``: makes the report again from recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cuvet check``: the rules, on source code."""
+"""``cuvet check``: applies the rules to source code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cuvet doctor``: what is wrong with this machine, before any CUDA call."""
+"""``cuvet doctor``: says what is wrong with this machine before any CUDA call."""
 
 from __future__ import annotations
 

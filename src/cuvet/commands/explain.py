@@ -1,4 +1,4 @@
-"""``cuvet explain``: what an error means and what causes it; a rule; the errors in a log."""
+"""``cuvet explain``: says what an error means and what causes it; explains a rule, or the errors in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cuvet inspect``: which device code files hold, and which GPUs it is for."""
+"""``cuvet inspect``: says which device code files hold, and which GPUs it is for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cuvet run``: a program, checked while it runs."""
+"""``cuvet run``: runs a program and checks its CUDA calls."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whether the model says what the driver does: random programs, played on a real driver, recorded, and compared with the model."""
+"""Tests whether the model predicts the driver: runs random programs on a real driver, records them, and compares with the model."""

@@ -1,1 +1,1 @@
-"""The emulated device: a process that answers driver calls with the model's statuses, and keeps memory in the caller's own."""
+"""The emulated device: a process that answers driver calls with the model's statuses. Its memory is in the calling process."""

@@ -1,4 +1,4 @@
-"""What is wrong with this machine, before any CUDA call: driver, devices, limits, libraries, frameworks.
+"""Finds what is wrong with this machine before any CUDA call: driver, devices, limits, libraries, frameworks.
 
-``Machine`` is all that a probe may look at; a probe (``probe.py``) is one file in ``probes/`` and yields conclusions.
+A probe sees the machine only through ``Machine``. A probe (``probe.py``) is one file in ``probes/`` and yields conclusions.
 """

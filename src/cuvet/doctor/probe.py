@@ -1,9 +1,9 @@
-"""What a probe is, and running them all.
+"""Defines what a probe is, and runs all probes.
 
 A probe is a module in ``probes/`` with ``NAME`` (its slug), ``TITLE`` (what it looks for, one line), ``GROUP`` (its place in the
 report), ``LOOKED_AT`` (paths, variables and functions, for conclusions that name no others) and ``probe(machine)``, which yields at least
-one ``Conclusion``. It looks at the machine only through ``Machine``, changes nothing, and lets ``OSError`` through: that it could not look
-then becomes its conclusion.
+one ``Conclusion``. It looks at the machine only through ``Machine``, changes nothing, and does not catch ``OSError``, which
+then becomes the conclusion that it could not look.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the bytes of a device code image are: cubin, fatbin, PTX or nothing known."""
+"""Says what the bytes of a device code image are: cubin, fatbin, PTX or unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a binary holds: one entry per cubin, PTX text or LTO-IR."""
+"""Lists what a binary holds: one entry per cubin, PTX text or LTO-IR."""
 
 from __future__ import annotations
 

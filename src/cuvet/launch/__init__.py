@@ -1,1 +1,1 @@
-"""``cuvet run``: the program's environment, the program, and reading along while it runs."""
+"""``cuvet run``: sets the environment, starts the program, and reads its recording while it runs."""

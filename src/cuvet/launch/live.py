@@ -1,4 +1,4 @@
-"""Reads along while the program runs: errors are told when they are found, and a driver loaded past the shim is noticed."""
+"""Reads the recording while the program runs. Prints errors when it finds them, and notices a driver that was loaded past the shim."""
 
 from __future__ import annotations
 

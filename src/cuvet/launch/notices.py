@@ -1,4 +1,4 @@
-"""Processes that could not write their recording, or reach the emulated device, say so here.
+"""Receives notices of processes that could not write their recording or reach the emulated device.
 
 They may be another user's, or have another root directory, so that nothing in the file system is common to both: the socket's name is
 abstract. Who knows the name can send; who is believed sends the token too, which only the program's environment has. The kernel says who

@@ -1,4 +1,4 @@
-"""What ``cuvet run`` does: starts the program, reads its recording while it runs, reports."""
+"""Runs ``cuvet run``: starts the program, reads its recording while it runs, and reports."""
 
 from __future__ import annotations
 

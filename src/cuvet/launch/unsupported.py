@@ -1,4 +1,4 @@
-"""What is said of a program that cannot work on the emulated device, because NVIDIA's own CUDA runtime is in it."""
+"""Says why a program cannot work on the emulated device: it contains NVIDIA's own CUDA runtime."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The executable specification of CUDA's objects: what a call may do and what it did.
+"""The executable specification of CUDA's objects. The model predicts what a call may do and follows what it did.
 
-The names are imported when they are asked for: the page of a rule needs the view of the model, and not the model.
+Names are imported when they are used: the page of a rule needs the view of the model, but not the model.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""One call of a CUDA entry point, and how it ended: what the model consumes, wherever the call came from."""
+"""One call of a CUDA entry point, and how it ended. The model takes calls from recordings, the emulated device and source code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The executable specification: what a call may do (``predict``) and what it did (``observe``, which alone changes the state)."""
+"""The executable specification: ``predict`` says what a call may do, ``observe`` follows what it did. Only ``observe`` changes state."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""From the file of one process to its calls and side tables. FORMAT.md is the contract.
+"""Reads the calls and side tables from the file of one process. FORMAT.md describes the file.
 
-The file may belong to a process that is running, that was killed at any instruction, or to nobody: every length is bounded by
-what holds it, what does not parse becomes a ``Problem``, and every whole record is used. The file is read with ``pread`` and
-not mapped, so that a file which shrinks meanwhile is a short read and not a SIGBUS.
+The process may still run, or may have been killed at any instruction, and the file may be damaged or made up. So the reader bounds
+every length by what holds it. What does not parse becomes a ``Problem``, and every whole record is used. The reader uses ``pread``
+and does not map the file, so that a file which shrinks meanwhile causes a short read, not a SIGBUS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Renderings of what the commands found, and the options with which every command chooses one. No analysis here."""
+"""Writes what the commands found, and defines the options that choose a format. It does not analyse."""
 
 from __future__ import annotations
 

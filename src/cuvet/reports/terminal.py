@@ -1,7 +1,7 @@
-"""The report for people.
+"""Writes the report for people.
 
-What was seen (sites, result), what was inferred (because), what is known (measured, documented) and what is advised
-(help) stand under different labels.
+Different labels mark what was seen (sites, result), what was inferred (because), what is known (measured, documented) and what is
+advised (help).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What CUDA does not allow: rules, in a folder for each noun, found by ``all_rules``.
+"""The rules: what CUDA does not allow. ``all_rules`` finds them; each noun has a folder.
 
 A rule is a file ``<noun>/<what_is_wrong>.py``, or one of the mistakes in the life of a kind of object: ``<noun>/life.py`` (``lives``).
 """

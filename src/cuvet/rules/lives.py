@@ -1,4 +1,4 @@
-"""The table of lives: a row for each kind of object, from which come the rules about NULL, unknown and dead handles.
+"""Makes the rules about NULL, unknown and dead handles from the table of lives, which has a row for each kind of object.
 
 ``Life`` is a row (``LIFE`` in ``rules/<noun>/life.py``): how an object is made, used and ended, and what is special about each mistake.
 What a mistake has in common for all kinds, its check, texts and programs, is a ``Family`` (``rules/families.py``). ``rules_of`` makes the

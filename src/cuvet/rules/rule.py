@@ -2,8 +2,8 @@
 
 A rule says when a call is not allowed, what the driver then does (``Violation.outcomes``), why it is wrong and what to do instead.
 Its VALID and INVALID programs are its tests and its documentation, written as text (``cuvet.rules.examples``). They are Python
-over the driver API (``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note). Of a rule that
-``cuvet check`` sees some are source files.
+over the driver API (``cuvet.rules.programs``) and mark the line at fault with ``# error: [slug]`` (or warning, note). If ``cuvet
+check`` applies the rule, some of them are source files.
 
 There is a class for each occasion on which a rule is asked:
 

@@ -1,4 +1,4 @@
-"""``cuvet check``: source code, run through the model's rules along the paths of its functions. Nothing is compiled or executed.
+"""``cuvet check``: applies the model's rules to source code, along the paths of its functions. It compiles and executes nothing.
 
 ``check_source`` looks at one file, ``check_project`` at what only several files together show (a class whose header and source
 are two files, a function that another file defines). The first is the expensive part and depends on one file alone, so its
