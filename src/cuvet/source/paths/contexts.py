@@ -30,13 +30,12 @@ class EndedContext:
     def follow(self, call: SourceCall, found: Meaning, here: Here) -> None:
         """What is ended after the context, and was not seen made, was made in it."""
         kinds = {role.kind for _, role in found.ended}
-        assert call.written is not None
         if Kind.CONTEXT in kinds:
             unseen = call.args[found.taken.index(found.ended[0][0])] not in self._world.made_by
             self._by = call if unseen and here.key[2] == 0 else None
         elif not kinds & OF_CONTEXT or call.written.name.startswith("cuda"):
             self._by = None
-        elif self._by is not None and self._by.written is not None and self._by.written.start < call.written.start:
+        elif self._by is not None and self._by.written.start < call.written.start:
             self._judge(self._by, call, found)
 
     def _judge(self, first: SourceCall, call: SourceCall, found: Meaning) -> None:
@@ -60,4 +59,4 @@ class EndedContext:
 
 def _argument(call: SourceCall, at: int) -> Value:
     """What is given, as it is written; None if nothing is."""
-    return call.written.arguments[at] if call.written is not None and at < len(call.written.arguments) else None
+    return call.written.arguments[at] if at < len(call.written.arguments) else None

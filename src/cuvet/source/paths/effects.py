@@ -291,16 +291,12 @@ class Effects:
         found = meaning(ending.api)
         if ending.through:
             value, sets = pointed_at(value), True
-        place = value
-        if not isinstance(place, str) or found is None:
+        if not isinstance(value, str) or found is None:
             return
         if ending.always:
-            (at, role), *_ = found.ended
-            word = self.handles.word(place)
-            self.world.adopt(role, word)
-            self.world.observe(told(found.told, found.with_argument(at, word), operation, here), Outcome(0))
+            self._end_or_use(operation, found, found.ended[0][0], self.handles.word(value), here)
         if sets or not ending.always:
-            self.handles.give(place, written=True)
+            self.handles.give(value, written=True)
 
     def _made_by(self, operation: Invoke, api: str, target: Value, here: Here) -> None:
         found = meaning(api)

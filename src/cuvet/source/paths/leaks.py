@@ -32,7 +32,7 @@ def rule_broken(left: Left, function: Function, releases: Releases) -> type[Rule
     if function.name in ("main", "Main"):
         return None if released or left.overwritten else LeakedAtExit
     if left.overwritten:
-        again = left.by.written is not None and left.by.written.start == left.end.start
+        again = left.by.written.start == left.end.start
         return None if again and releases.of(left.place, within=left.guards) else SourceOverwritten
     if not released:
         return SourceLeak

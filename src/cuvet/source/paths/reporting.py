@@ -47,7 +47,6 @@ class Reporter:
     def of(self, broken: Broken, path: Path) -> Finding | None:
         violation, call = broken.violation, broken.call
         written = call.written
-        assert written is not None
         first = violation.objects[0]
         ended = _ended_before(first, call)
         place = path.effects.handles.places.get(first.handle, "")
@@ -81,7 +80,6 @@ class Reporter:
         if rule is None or not believable(path, [left.by], left.step, left.place, left.guards):
             return None
         written = left.by.written
-        assert written is not None
         end = Step(frame=self.frame(left.end.start, left.end.end), text=f"`{left.place}` is lost here")
         first = Step(frame=self.frame(written.start, written.end), text=f"`{left.place}` is made here")
         guards = (left.by.guards, left.guards)
@@ -111,7 +109,6 @@ class Reporter:
 
     def _may_change(self, first: SourceCall, second: SourceCall) -> bool:
         """Whether a function that is called between the two may change members and globals."""
-        assert first.written is not None and second.written is not None
         if second.written.start < first.written.end:
             return True
         between = self.source.code[first.written.end : second.written.start].decode("utf-8", "replace")
@@ -133,8 +130,8 @@ class Reporter:
             handle="",
             generation=it.generation,
             name=path.effects.handles.places.get(it.handle, it.name),
-            created=self.site(made.written) if isinstance(made, SourceCall) and made.written else None,
-            destroyed=self.site(ended.written) if ended is not None and ended.written else None,
+            created=self.site(made.written) if isinstance(made, SourceCall) else None,
+            destroyed=self.site(ended.written) if ended is not None else None,
         )
 
     def _steps(self, path: Path, it: Object, call: SourceCall) -> Iterator[Step]:
@@ -148,21 +145,13 @@ class Reporter:
             else f"{place if it.killed_by is None else _called(root(it), path)} is {ending(ended)} here"
         )
         for each, text in ((it.created_by, f"{place} is made here"), (ended, how)):
-            if isinstance(each, SourceCall) and each.written is not None:
+            if isinstance(each, SourceCall):
                 steps.append((each.step, Step(frame=self.frame(each.written.start, each.written.end), text=text)))
         since = it.created_by.step if isinstance(it.created_by, SourceCall) else 0
         calls = tuple(each.guards for each in (it.created_by, ended, call) if isinstance(each, SourceCall))
         steps += self._decisions(path, name, calls, since, call.step)
-        assert call.written is not None
-        steps.append(
-            (
-                call.step + 1,
-                Step(
-                    frame=self.frame(call.written.start, call.written.end),
-                    text=f"{call.written.name} is called with it here",
-                ),
-            )
-        )
+        last = self.frame(call.written.start, call.written.end)
+        steps.append((call.step + 1, Step(frame=last, text=f"{call.written.name} is called with it here")))
         return (step for _, step in sorted(steps, key=lambda step: step[0]))
 
     def _decision(self, taken: Taken) -> Step:
@@ -194,7 +183,7 @@ def _called(it: Object, path: Path) -> str:
 def _argument(call: SourceCall, index: int | None) -> int | None:
     """Which of the arguments that were written the driver entry point's parameter is."""
     written = call.written
-    if index is None or written is None:
+    if index is None:
         return None
     if written.launch:
         return len(written.arguments) if call.entry_point.parameters[index].name == "hStream" else None
@@ -210,7 +199,6 @@ def findings_of(paths: list[Path], reporter: Reporter) -> list[Finding]:
     found: dict[tuple[str, int], Finding] = {}
     for path in paths:
         for broken in path.effects.world.broken:
-            assert broken.call.written is not None
             key = (broken.violation.rule.code, broken.call.written.start)
             if key not in found and (finding := reporter.of(broken, path)) is not None:
                 found[key] = finding
@@ -223,7 +211,6 @@ def _lost(reporter: Reporter, paths: list[Path]) -> dict[tuple[str, int], Findin
     found: dict[tuple[str, int], Finding] = {}
     told: set[tuple[int, str]] = set()
     for path, left in [(each, left) for each in paths for left in each.effects.left]:
-        assert left.by.written is not None
         made = (left.by.written.start, left.place)
         finding = None if made in told else reporter.left(left, path)
         if finding is None:

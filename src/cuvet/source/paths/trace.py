@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cuvet.model import Call, Object
 from cuvet.rules.rule import Violation
@@ -27,10 +27,10 @@ class Here:
 class SourceCall(Call):
     """A call on a path. ``written`` is what stands in the source."""
 
-    written: Invoke | None = None
-    guards: Guards = ()
-    step: int = 0
-    again: bool = False
+    written: Invoke = field(kw_only=True)
+    guards: Guards = field(kw_only=True)
+    step: int = field(kw_only=True)
+    again: bool = field(kw_only=True)
     """In a repetition of a loop."""
 
 

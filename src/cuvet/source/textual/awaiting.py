@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from cuvet.findings import Finding
 from cuvet.rules.source.copy_not_awaited import SourceCopyNotAwaited
 from cuvet.source.languages.cpp_text import is_launch
-from cuvet.source.syntax.parsing import Node, text_of
+from cuvet.source.syntax.parsing import Node, field_text, text_of
 from cuvet.source.textual.pointers import Buffer, allocated, dereferences, is_sound
 from cuvet.source.textual.written import Body, Written
 
@@ -78,11 +78,7 @@ def _pageable(copies: list[Written], body: Body) -> Iterator[Finding]:
 def _is_own(name: str, body: Body) -> bool:
     """Whether it is declared in the function, once, as a value, an array or a vector; ``std::vector<int> name(n)`` reads as a function."""
     declared = 0
-    for offset in body.words(name):
-        node = body.at(offset)
-        parent = node.parent if node is not None else None
-        if node is None or parent is None or node.type != "identifier":
-            continue
+    for node, parent in body.identifiers(name):
         if parent.type in ("pointer_declarator", "reference_declarator", "parameter_declaration"):
             return False
         if (
@@ -105,15 +101,12 @@ def _early(name: str, copy: Written, body: Body, counts: Callable[[Node, Node], 
     """The use of the buffer before the first call, after the copy, that may wait. ``counts`` is asked about its name and the parent."""
     if _waits_in_statement(copy, body):
         return None
-    places = body.words(name)
+    uses = list(body.identifiers(name))
     for statement in _following(copy.node):
         waits = _first_wait(statement)
-        for offset in places:
-            if not statement.start_byte <= offset < min(statement.end_byte, waits):
-                continue
-            node = body.at(offset)
-            if node is not None and node.type == "identifier" and node.parent is not None and counts(node, node.parent):
-                return node.parent if dereferences(node.parent, node) else node
+        for node, parent in uses:
+            if statement.start_byte <= node.start_byte < min(statement.end_byte, waits) and counts(node, parent):
+                return parent if dereferences(parent, node) else node
         if waits < statement.end_byte or statement.type in _LEAVES or statement.type.startswith("preproc"):
             return None
     return None
@@ -175,12 +168,8 @@ def _first_wait(statement: Node) -> int:
         if node.start_byte >= waits:
             continue
         if node.type == "call_expression":
-            function = node.child_by_field_name("function")
-            if (
-                not is_launch(node)
-                and (function is None or not _QUIET.fullmatch(text_of(function)))
-                and not _checks_quiet(node)
-            ):
+            quiet = is_launch(node) or _QUIET.fullmatch(field_text(node, "function")) or _checks_quiet(node)
+            if not quiet:
                 waits = min(waits, node.end_byte)
                 waiting += node.children
                 continue
@@ -195,7 +184,5 @@ def _checks_quiet(call: Node) -> bool:
     """Whether it is a check around a call that waits for nothing."""
     listed = call.child_by_field_name("arguments")
     inner = listed.named_children[0] if listed is not None and listed.named_children else None
-    if inner is None or inner.type != "call_expression":
-        return False
-    function = inner.child_by_field_name("function")
-    return function is not None and text_of(function).startswith("cuda") and bool(_QUIET.fullmatch(text_of(function)))
+    function = field_text(inner, "function") if inner is not None and inner.type == "call_expression" else ""
+    return function.startswith("cuda") and _QUIET.fullmatch(function) is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cuvet.findings import Finding
 from cuvet.rules.source.device_memory_on_host import SourceDeviceMemoryOnHost
 from cuvet.rules.source.device_pointer_unregistered import SourceDevicePointerUnregistered
-from cuvet.source.syntax.parsing import Node, text_of
+from cuvet.source.syntax.parsing import Node, field_text
 from cuvet.source.textual.written import Body, Written
 
 _DEVICE = frozenset({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "cudaMallocFromPoolAsync"})
@@ -59,9 +59,7 @@ def allocated(body: Body) -> Iterator[Buffer]:
 def is_sound(buffer: Buffer, body: Body) -> bool:
     """Whether the pointer is declared once in the function, and only its allocations set it."""
     declared, addresses = 0, 0
-    for node in _identifiers(buffer.name, body):
-        parent = node.parent
-        assert parent is not None
+    for node, parent in body.identifiers(buffer.name):
         if parent.type == "pointer_declarator":
             outer = parent.parent
             if (
@@ -83,13 +81,6 @@ def is_sound(buffer: Buffer, body: Body) -> bool:
         elif parent.type == "pointer_expression" and parent.children[0].type == "&":
             addresses += 1
     return declared == 1 and addresses == len(buffer.made)
-
-
-def _identifiers(name: str, body: Body) -> Iterator[Node]:
-    for offset in body.words(name):
-        node = body.at(offset)
-        if node is not None and node.type == "identifier" and node.parent is not None:
-            yield node
 
 
 def _sets(value: Node | None) -> bool:
@@ -142,15 +133,13 @@ def host_uses(body: Body) -> Iterator[Finding]:
 
 
 def _uses(buffer: Buffer, body: Body) -> Iterator[tuple[Node, str]]:
-    for node in _identifiers(buffer.name, body):
-        inner, parent = node, node.parent
-        if node.start_byte < buffer.made[0].end or parent is None:
+    for inner, parent in body.identifiers(buffer.name):
+        if inner.start_byte < buffer.made[0].end:
             continue
         while parent.type == "parenthesized_expression" and parent.parent is not None:
             inner, parent = parent, parent.parent
         if parent.type == "argument_list" and parent.parent is not None:
-            function = parent.parent.child_by_field_name("function")
-            called = text_of(function) if function is not None else ""
+            called = field_text(parent.parent, "function")
             given = [child.id for child in parent.named_children if child.type != "comment"]
             if called in _ON_HOST and inner.id in [given[at] for at in _ON_HOST[called] if at < len(given)]:
                 yield parent.parent, f"gives it to {called}"

@@ -112,6 +112,13 @@ class Body:
             found = self._words[word] = [self.body.start_byte + at for at in positions(self.text, word.encode())]
         return found
 
+    def identifiers(self, name: str) -> Iterator[tuple[Node, Node]]:
+        """Where the name stands, and not a part of a comment or a string: its nodes, each with its parent."""
+        for offset in self.words(name):
+            node = self.at(offset)
+            if node is not None and node.type == "identifier" and node.parent is not None:
+                yield node, node.parent
+
     def is_identifier(self, offset: int) -> bool:
         """Whether a name stands there, and not a part of a comment or a string."""
         node = self.at(offset)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from cuvet.source.syntax.parsing import Node, text_of
+from cuvet.source.syntax.parsing import Node, arguments_of, text_of
 from cuvet.source.textual.statuses import returns_status
 from cuvet.source.textual.written import called_names, positions
-from cuvet.source.tool.code import Code, arguments, called, encloses, function_around, statement
+from cuvet.source.tool.code import Code, called, encloses, function_around, statement
 
 _LEAVES = re.compile(rb"\b(?:return|goto|break|continue|throw|co_return)\b")
 _NOT_CHECKS = frozenset(("assert", "static_assert", "sizeof", "decltype"))
@@ -178,7 +178,7 @@ def _uses(code: Code) -> Iterator[_Use]:
         if call is None or called(call) != name or not returns_status(name) or outer is None:
             continue
         check = called(outer)
-        if check is None or len(arguments(outer)) != 1 or statement(call) is None or returns_status(check):
+        if check is None or len(arguments_of(outer)) != 1 or statement(call) is None or returns_status(check):
             continue
         if check not in _NOT_CHECKS and not _LETS_PASS.search(check):
             yield _Use(check, _family(name), outer)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cuvet.findings import Frame
 from cuvet.source.calls import symbols
-from cuvet.source.syntax.parsing import Node, Source, parse, text_of, without_comments
+from cuvet.source.syntax.parsing import Node, Source, arguments_of, parse, text_of
 
 
 class Code:
@@ -57,16 +57,12 @@ def called(node: Node) -> str | None:
     return text_of(function) if function is not None and function.type == "identifier" else None
 
 
-def arguments(call: Node) -> list[Node]:
-    return without_comments(call.child_by_field_name("arguments"))
-
-
 def statement(call: Node) -> Node | None:
     """The statement in a block that consists of this call, or of a check around it, and of nothing else."""
     outer = call.parent
     if outer is not None and outer.type == "argument_list" and outer.parent is not None:
         outer = outer.parent
-        call = outer if called(outer) and len(arguments(outer)) == 1 else call
+        call = outer if called(outer) and len(arguments_of(outer)) == 1 else call
     found = call.parent
     if found is None or found.type != "expression_statement" or found.parent is None:
         return None

@@ -14,10 +14,10 @@ from cuvet import CuvetError
 from cuvet.findings import Finding
 from cuvet.rules import rule_called
 from cuvet.source import SUFFIXES
-from cuvet.source.syntax.parsing import Node, text_of
+from cuvet.source.syntax.parsing import Node, arguments_of, text_of
 from cuvet.source.textual.written import positions
 from cuvet.source.tool.checks import Checks
-from cuvet.source.tool.code import Code, arguments, statement
+from cuvet.source.tool.code import Code, statement
 from cuvet.source.tool.fingerprints import place
 
 _SIMPLE = re.compile(r"\w+((\.|->)\w+)*")
@@ -115,7 +115,9 @@ def _remove_second(finding: Finding, code: Code) -> Iterator[Edit]:
     second = code.call_at(place(finding), finding.api)
     if first is None or second is None:
         return
-    given = [text_of(call_arguments[0]) for call_arguments in (arguments(first), arguments(second)) if call_arguments]
+    given = [
+        text_of(call_arguments[0]) for call_arguments in (arguments_of(first), arguments_of(second)) if call_arguments
+    ]
     one, other = statement(first), statement(second)
     if one is None or other is None or one.parent != other.parent or one.end_byte > other.start_byte:
         return
