@@ -164,18 +164,21 @@ _MACROS = {"cuGraphInstantiate": "cuGraphInstantiateWithFlags"}
 
 
 def _entry_point(name: str) -> tuple[EntryPoint, EntryPoint] | None:
-    name = _MACROS.get(name, name)
-    if name in runtime() or name in runtime().by_symbol:
-        own = runtime()[name] if name in runtime() else runtime().by_symbol[name]
-        same = DRIVER_NAMES.get(own.name) or _ALIKE.get(own.name, "")
-        return own, _alone(driver()[same]) if same in driver() else _alone(own)
-    if name in driver() or name in driver().by_symbol:
-        own = driver()[name] if name in driver() else driver().by_symbol[name]
-        return own, _alone(own)
-    for library in libraries().values():
-        if name in library or name in library.by_symbol:
-            own = library[name] if name in library else library.by_symbol[name]
-            return own, _alone(own)
+    own = entry_point_called(_MACROS.get(name, name))
+    if own is None:
+        return None
+    same = DRIVER_NAMES.get(own.name) or _ALIKE.get(own.name, "")
+    return own, _alone(entry_point_called(same) or own)
+
+
+@cache
+def entry_point_called(name: str) -> EntryPoint | None:
+    """That of the runtime, the driver or a library which has the name, or exports it as a symbol."""
+    for catalog in (runtime(), driver(), *libraries().values()):
+        if name in catalog:
+            return catalog[name]
+        if name in catalog.by_symbol:
+            return catalog.by_symbol[name]
     return None
 
 

@@ -25,12 +25,10 @@ class Language(Protocol):
     def definitions(self, root: Node, text: bytes) -> Found: ...
 
     def lower(
-        self,
-        definition: Definition,
-        source: Source,
-        wrappers: frozenset[bytes] = frozenset(),
-        members: frozenset[bytes] = frozenset(),
-    ) -> Function | None: ...
+        self, definition: Definition, source: Source, wrappers: frozenset[bytes], members: frozenset[bytes]
+    ) -> Function | None:
+        """The function with its calls of CUDA and of the functions ``wrappers``, and what it does with these ``members`` of its class;
+        None if there is nothing of that, or it runs on the device."""
 
 
 def language_of(path: Path) -> Language:

@@ -181,13 +181,9 @@ def _is_broken(body: Node) -> bool:
 
 
 def lower(
-    definition: Definition,
-    source: Source,
-    wrappers: frozenset[bytes] = frozenset(),
-    members: frozenset[bytes] = frozenset(),
+    definition: Definition, source: Source, wrappers: frozenset[bytes], members: frozenset[bytes]
 ) -> Function | None:
-    """The function with its calls of CUDA and of the functions ``wrappers``, and what it does with these ``members`` of its class;
-    None if there is nothing of that, or it runs on the device."""
+    """See ``cuvet.source.languages.Language``."""
     node = definition.node
     body = node.child_by_field_name("body")
     declarator = node.child_by_field_name("declarator")

@@ -34,20 +34,9 @@ class Lowering(Conditions):
                 self.locals[parameter.name] = parameter.type
         self._initializers(node)
         self.statement(self.body)
-        self.builder.add(Return(self.body.end_byte - 1, self.body.end_byte, how="end"))
-        self.builder.stop()
         name, owner = qualified(self.function_declarator, self.owner)
-        return Function(
-            name=name,
-            owner=owner,
-            parameters=self.parameters,
-            blocks=self.builder.finish(),
-            start=node.start_byte,
-            end=node.end_byte,
-            locals=self.locals,
-            broken=node.has_error and self._is_broken(node),
-            static=b"static" in self.text[node.start_byte : self.body.start_byte].split(),
-        )
+        static = b"static" in self.text[node.start_byte : self.body.start_byte].split()
+        return self.finished(name, owner, self.body.end_byte, node.has_error and self._is_broken(node), static)
 
     def _is_broken(self, node: Node) -> bool:
         """Whether text that could not be parsed matters: words of interest or braces in it, or something else missing than ``;``."""
@@ -82,10 +71,6 @@ class Lowering(Conditions):
             handler(self, node)
         elif node.is_named:
             self.effects(node)
-
-    def block(self, node: Node) -> None:
-        for child in without_comments(node):
-            self.statement(child)
 
     def effects(self, node: Node) -> None:
         """An expression whose value nobody takes."""
@@ -294,19 +279,8 @@ class Lowering(Conditions):
             self.emit(Return(node.start_byte, node.end_byte, how="throw"))
         self.builder.stop()
 
-    def break_(self, node: Node) -> None:
-        self.jump_out()
-
-    def continue_(self, node: Node) -> None:
-        self.jump_out(again=True)
-
     def goto(self, node: Node) -> None:
         self.jump_to_label(text_of(node.named_children[0]))
-
-    def labeled(self, node: Node) -> None:
-        self.builder.place(text_of(node.named_children[0]))
-        for child in node.named_children[1:]:
-            self.statement(child)
 
     def try_(self, node: Node) -> None:
         """A throw in the block leads to the handlers; so may any call, as if the block had ended there."""

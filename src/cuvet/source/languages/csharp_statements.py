@@ -166,11 +166,6 @@ class CSharpLowering(Expressions):
             self.jump_to_label(text_of(node.named_children[0]))
         self.builder.stop()
 
-    def labeled(self, node: Node) -> None:
-        self.builder.place(text_of(node.named_children[0]))
-        for child in node.named_children[1:]:
-            self.statement(child)
-
     def preprocessor(self, node: Node) -> None:
         """#if: taken as a branch."""
         self.perhaps(text_of(node).split("\n")[0].strip(), node, lambda: self._arm(node))

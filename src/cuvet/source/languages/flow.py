@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.operations import Operations
-from cuvet.source.program import Assign, Condition, Value
-from cuvet.source.syntax.parsing import Node, Source
+from cuvet.source.program import Assign, Condition, Function, Return, Value
+from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
 
 Act = Callable[[], None]
 Test = Callable[[int, int], None]
@@ -32,6 +32,40 @@ class Flow(Operations):
     def __init__(self, source: Source, node: Node, owner: str, interest: Interest) -> None:
         super().__init__(source, node, owner, interest)
         self.regions: list[Region] = []
+
+    def finished(self, name: str, owner: str, end: int, broken: bool, static: bool) -> Function:
+        """The function as it was read, whose body ends at that offset."""
+        self.builder.add(Return(max(end - 1, 0), end, how="end"))
+        self.builder.stop()
+        return Function(
+            name=name,
+            owner=owner,
+            parameters=self.parameters,
+            blocks=self.builder.finish(),
+            start=self.node.start_byte,
+            end=self.node.end_byte,
+            locals=self.locals,
+            broken=broken,
+            static=static,
+        )
+
+    # Statements.
+
+    def block(self, node: Node | None) -> None:
+        for child in without_comments(node):
+            self.statement(child)
+
+    def break_(self, node: Node) -> None:
+        self.jump_out()
+
+    def continue_(self, node: Node) -> None:
+        self.jump_out(again=True)
+
+    def labeled(self, node: Node) -> None:
+        label, *statements = node.named_children
+        self.builder.place(text_of(label))
+        for child in statements:
+            self.statement(child)
 
     # Conditions.
 

@@ -10,7 +10,7 @@ from cuvet.source.languages.flow import Act, Flow, Region
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import spans
 from cuvet.source.program import Assign, Condition, Escape, Function, Inside, Invoke, Return, Value
-from cuvet.source.syntax.parsing import Node, Source, without_comments
+from cuvet.source.syntax.parsing import Node, Source
 
 DEEPEST = 100
 """How deep definitions are looked for in blocks, classes and functions."""
@@ -27,20 +27,8 @@ class Lowering(Flow):
         """All of it. Text that could not be parsed and has a word of interest makes it ``broken``."""
         for each in statements:
             self.statement(each)
-        node = self.node
-        self.builder.add(Return(max(node.end_byte - 1, 0), node.end_byte, how="end"))
-        self.builder.stop()
-        return Function(
-            name=self.name,
-            owner=self.owner,
-            parameters=self.parameters,
-            blocks=self.builder.finish(),
-            start=node.start_byte,
-            end=node.end_byte,
-            locals=self.locals,
-            broken=node.has_error and any(each.has_error and self._unread(each) for each in statements),
-            static=static,
-        )
+        broken = self.node.has_error and any(each.has_error and self._unread(each) for each in statements)
+        return self.finished(self.name, self.owner, self.node.end_byte, broken, static)
 
     def _unread(self, node: Node) -> bool:
         """Whether a word of interest stands in text that could not be parsed."""
@@ -70,10 +58,6 @@ class Lowering(Flow):
 
     # Statements.
 
-    def block(self, node: Node | None) -> None:
-        for child in without_comments(node):
-            self.statement(child)
-
     def act(self, node: Node | None) -> Act:
         """What happens in a block."""
         return lambda: self.block(node)
@@ -89,12 +73,6 @@ class Lowering(Flow):
         for child in node.named_children:
             self.value(child)
         self.leave(node, "throw")
-
-    def break_(self, node: Node) -> None:
-        self.jump_out()
-
-    def continue_(self, node: Node) -> None:
-        self.jump_out(again=True)
 
     # Flow of control.
 

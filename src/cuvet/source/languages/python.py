@@ -98,13 +98,9 @@ def _class(node: Node, body: Node, handed: set[bytes]) -> Class:
 
 
 def lower(
-    definition: Definition,
-    source: Source,
-    wrappers: frozenset[bytes] = frozenset(),
-    members: frozenset[bytes] = frozenset(),
+    definition: Definition, source: Source, wrappers: frozenset[bytes], members: frozenset[bytes]
 ) -> Function | None:
-    """The function with its calls of CUDA and of the functions ``wrappers``, and what it does with these ``members`` of its class; None if
-    there is nothing of that."""
+    """See ``cuvet.source.languages.Language``."""
     assert isinstance(definition, PythonDefinition)
     text = source.text
     body = definition.node.child_by_field_name("body") or definition.node

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from cuvet.catalog import driver, runtime
 from cuvet.findings import Finding, Severity
 from cuvet.rules.source.launch_unchecked import SourceLaunchUnchecked
 from cuvet.rules.source.status_dropped import SourceStatusDropped
 from cuvet.rules.source.status_unread import SourceStatusUnread
-from cuvet.source.calls import meaning
+from cuvet.source.calls import entry_point_called, meaning
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
 from cuvet.source.textual.written import LAST_ERROR, Body, Written
 
@@ -109,14 +108,10 @@ def _kernel(launch: Node) -> str:
     return text_of(function or launch).split("<")[0]
 
 
-@cache
 def returns_status(name: str) -> bool:
-    for catalog in (runtime(), driver()):
-        if name in catalog:
-            return catalog[name].status
-        if name in catalog.by_symbol:
-            return catalog.by_symbol[name].status
-    return False
+    """Whether it is a function of the runtime or the driver that returns one."""
+    found = entry_point_called(name)
+    return found is not None and found.status and found.api in ("runtime", "driver")
 
 
 def _matters(call: Written) -> bool:
