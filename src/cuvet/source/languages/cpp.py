@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from cuvet.source.languages.cpp_statements import Lowering
 from cuvet.source.languages.cpp_text import adds_nothing, declared, function_declarator, qualified
+from cuvet.source.languages.interest import WORD
 from cuvet.source.program import Function
 from cuvet.source.syntax.parsing import Node, Source, not_parsed, text_of
 
@@ -24,7 +25,6 @@ _MENTIONS = (
     re.compile(rb"CU(?<!\wCU)(?:stream|event|deviceptr)\b"),
 )
 """Each begins with a fixed text, for which the search is ten times as fast as for ``\\b`` and alternatives."""
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 _CONTAINERS = frozenset(
     """
     translation_unit namespace_definition declaration_list linkage_specification template_declaration preproc_ifdef
@@ -192,7 +192,7 @@ def lower(
         or declarator is None
         or (
             not mentions_cuda(source.text, node.start_byte, node.end_byte)
-            and (members | wrappers).isdisjoint(_WORD.findall(source.text, node.start_byte, node.end_byte))
+            and (members | wrappers).isdisjoint(WORD.findall(source.text, node.start_byte, node.end_byte))
         )
     ):
         return None

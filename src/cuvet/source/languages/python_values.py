@@ -245,7 +245,7 @@ class Expressions(Lowering):
             arguments[position] = (Address(output), (node.start_byte, node.end_byte))
         dropped = (
             api.style != "tuple"
-            or not (wrapped or self._is_used(node))
+            or not (wrapped or (node.parent is not None and node.parent.type != "expression_statement"))
             or (not wrapped and list(into[:1]) in ([""], ["_"]))
         )
         result = "" if dropped else self.temporary()
@@ -271,9 +271,6 @@ class Expressions(Lowering):
         """Where the values go that the call returns: to the places ``into``, as far as these are followed."""
         targets = [*into[:count], *[""] * (count - len(into))]
         return [each if each not in ("", "_") and self.concerns(each) else self.temporary() for each in targets]
-
-    def _is_used(self, node: Node) -> bool:
-        return node.parent is not None and node.parent.type != "expression_statement"
 
     def _arguments(self, api: Api, form: Shape, given: Sequence[Node]) -> dict[int, tuple[Value, tuple[int, int]]]:
         """By parameter: the argument's value, and where it stands."""

@@ -318,7 +318,7 @@ class Effects:
         given: set[int] = set()
         for value in operation.arguments:
             word = handles.known(value) or 0
-            takes = self._may_take(operation.name, word)
+            takes = takes_over(operation.name) and not (works_on_stream(operation.name) and self.world.is_stream(word))
             if several and self.world.is_dead_stream(word):
                 self.world.observe(told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))
             if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):
@@ -343,9 +343,6 @@ class Effects:
         word = self.handles.words.get(place)
         if word is not None and word < FIRST and place not in self.statuses:
             self.handles.set(place, None)
-
-    def _may_take(self, name: str, word: int) -> bool:
-        return takes_over(name) and not (works_on_stream(name) and self.world.is_stream(word))
 
     def _is_dead(self, place: str) -> bool:
         """Whether what the place holds has ended: who passes it on then wants it to be made anew."""

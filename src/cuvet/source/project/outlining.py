@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp import Class, Found, name_of
 from cuvet.source.languages.cpp_text import function_declarator, is_declared_at, parameters
+from cuvet.source.languages.interest import WORD
 from cuvet.source.ownership import hands_over
 from cuvet.source.program import Function
 from cuvet.source.project.member_effects import effects_of
@@ -25,10 +26,8 @@ _NO_COPIES = re.compile(r"\w*(?:COPY|COPIES|COPYABLE|ASSIGN|MOVE|MOVABLE)\w*\b")
 _DEFAULTED = re.compile(r"=\s*default\s*;")
 _MOST_ARGUMENTS = 300
 """Bytes."""
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALL = re.compile(rb"[;{}]\s*(?:this\s*->\s*)?(?!(?:if|for|while|switch)\b)[A-Za-z_]\w*\s*\(")
 """A statement that is a call of a function, of no object or of this one."""
-"""Bytes."""
 _CHANGES_ALL = re.compile(rb"\*\s*this\s*=|memset")
 _FILLS = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:[({]|=(?!=))\s*(?!(?:nullptr|NULL|0|false)?\s*[)};,])")
 _NOTHING = frozenset({"", "0", "NULL", "nullptr", "{}"})
@@ -40,6 +39,7 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         effects += tuple(_borrowed(found, effects, source))
     objects = tuple(static_objects(found, source)) if source.is_cpp else ()
     any_device = any(each.any_device for each in objects)
+    ends_members = any(effect.verb == "ends" and effect.function == "__del__" for effect in effects)
     return Outline(
         file=str(source.path),
         classes=tuple(_class(each, source) for each in found.classes if each.name and each.members),
@@ -47,15 +47,11 @@ def outline_of(found: Found, functions: Sequence[Function], source: Source, summ
         objects=objects,
         know_devices=tuple(dict.fromkeys(know_devices(found, source))) if any_device else (),
         several_devices=_DEVICES.search(source.text) is not None,
-        constructors=tuple(_constructors(found, source)) if source.is_cpp and _ends_members(effects) else (),
+        constructors=tuple(_constructors(found, source)) if source.is_cpp and ends_members else (),
         functions=tuple(name_of(definition) for definition in found.functions),
         handed=tuple(sorted(_handed(source) | _unread(found, source))),
         assigned=tuple(sorted(_assigned({effect.member for effect in effects if effect.verb == "makes"}, source))),
     )
-
-
-def _ends_members(effects: Sequence[Effect]) -> bool:
-    return any(effect.verb == "ends" and effect.function == "__del__" for effect in effects)
 
 
 def _handed(source: Source) -> set[str]:
@@ -69,7 +65,7 @@ def _handed(source: Source) -> set[str]:
             and not is_declared_at(at, source.code)
         ):
             end = _END_OF_STATEMENT.search(source.code, start + 1, start + _MOST_ARGUMENTS)
-            words.update(_WORD.findall(source.code, start, end.start() if end else start + _MOST_ARGUMENTS))
+            words.update(WORD.findall(source.code, start, end.start() if end else start + _MOST_ARGUMENTS))
     return {word.decode() for word in words}
 
 
@@ -82,7 +78,7 @@ def _unread(found: Found, source: Source) -> set[str]:
             around = each if parent.type == "compound_statement" else parent
             if parent.type != "compound_literal_expression" and around.start_byte >= end:
                 end = around.end_byte
-                words.update(_WORD.findall(source.text, around.start_byte, end))
+                words.update(WORD.findall(source.text, around.start_byte, end))
     return {word.decode() for word in words}
 
 
@@ -168,7 +164,7 @@ def _constructors(found: Found, source: Source) -> Iterator[Constructor]:
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
         if name != "__init__" or declarator is None or body is None or destructors[owner] > 1:
             continue
-        words = frozenset(word.decode() for word in _WORD.findall(source.code, declarator.end_byte, node.end_byte))
+        words = frozenset(word.decode() for word in WORD.findall(source.code, declarator.end_byte, node.end_byte))
         listed = function_declarator(declarator).child_by_field_name("parameters")
         copies = listed is not None and re.search(rf"\b{re.escape(owner)}\b", text_of(listed))
         if (

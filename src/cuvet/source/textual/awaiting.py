@@ -43,7 +43,7 @@ def _pinned(copies: list[Written], body: Body) -> Iterator[Finding]:
             source = copy.arguments[2 if "2D" in copy.name else 1]
             if not (to_host or _is(source, buffer)):
                 continue
-            use = _early(buffer.name, copy, body, _is_access if to_host else _is_written)
+            use = _early(buffer.name, copy, body, dereferences if to_host else _is_written)
             if use is not None and is_sound(buffer, body):
                 did = "reads or writes" if to_host else "writes"
                 message = f"the host {did} `{buffer.name}` while {copy.name} in line {body.line(copy.node)} may still be at work on it"
@@ -106,7 +106,7 @@ def _early(name: str, copy: Written, body: Body, counts: Callable[[Node, Node], 
         waits = _first_wait(statement)
         for node, parent in uses:
             if statement.start_byte <= node.start_byte < min(statement.end_byte, waits) and counts(node, parent):
-                return parent if dereferences(parent, node) else node
+                return parent if dereferences(node, parent) else node
         if waits < statement.end_byte or statement.type in _LEAVES or statement.type.startswith("preproc"):
             return None
     return None
@@ -120,16 +120,12 @@ def _waits_in_statement(copy: Written, body: Body) -> bool:
     return any(copy.end <= call.start < node.end_byte and not _QUIET.fullmatch(call.name) for call in body.calls)
 
 
-def _is_access(node: Node, parent: Node) -> bool:
-    return dereferences(parent, node)
-
-
 def _is_written(node: Node, parent: Node) -> bool:
     outer = parent.parent
     assigned = (
         outer is not None and outer.type == "assignment_expression" and outer.child_by_field_name("left") == parent
     )
-    return assigned and dereferences(parent, node)
+    return assigned and dereferences(node, parent)
 
 
 def _is_read(node: Node, parent: Node) -> bool:

@@ -24,7 +24,7 @@ def left_open(body: Body) -> Iterator[Finding]:
         if end is None:
             continue
         foreign = next((call for call in _calls(body.body, begin.end, end.start) if _is_foreign(call, body)), None)
-        if foreign is not None and not _is_caught(foreign):
+        if foreign is not None and enclosing(foreign.parent, "try_statement") is None:
             name = text_of(foreign.child_by_field_name("function") or foreign)
             message = f"the capture is never ended if {name} throws"
             path = (
@@ -58,7 +58,3 @@ def _is_foreign(call: Node, body: Body) -> bool:
         if any(each.name == text_of(function) for each in given):
             return True
     return calls_back(text_of(function))
-
-
-def _is_caught(node: Node) -> bool:
-    return enclosing(node.parent, "try_statement") is not None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cuvet.findings import Finding
 from cuvet.rules.source.device_memory_on_host import SourceDeviceMemoryOnHost
 from cuvet.rules.source.device_pointer_unregistered import SourceDevicePointerUnregistered
+from cuvet.source.languages.interest import WORD
 from cuvet.source.syntax.parsing import Node, field_text
 from cuvet.source.textual.written import Body, Written
 
@@ -24,7 +25,6 @@ _RELEASES = frozenset(
 _UNEVALUATED = frozenset(
     {"sizeof_expression", "decltype", "alignof_expression", "noexcept", "lambda_expression", "template_argument_list"}
 )
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 _ON_HOST = {
     "memcpy": (0, 1), "std::memcpy": (0, 1), "memmove": (0, 1), "std::memmove": (0, 1), "memset": (0,), "std::memset": (0,),
     "memcmp": (0, 1), "std::memcmp": (0, 1), "std::copy_n": (0, 2), "std::fill_n": (0,), "std::fill": (0,), "std::copy": (0, 2),
@@ -94,7 +94,7 @@ def device_pointers_unregistered(body: Body) -> Iterator[Finding]:
         target = (
             _POINTER.search(call.arguments[0].text or b"") if call.name in _MAPS and len(call.arguments) > 1 else None
         )
-        if target is None or target[1] in _WORD.findall(call.arguments[1].text or b""):
+        if target is None or target[1] in WORD.findall(call.arguments[1].text or b""):
             continue
         name = target[1].decode()
         release = next((each for each in body.calls if each.start > call.end and _releases(each, name)), None)
@@ -143,11 +143,11 @@ def _uses(buffer: Buffer, body: Body) -> Iterator[tuple[Node, str]]:
             given = [child.id for child in parent.named_children if child.type != "comment"]
             if called in _ON_HOST and inner.id in [given[at] for at in _ON_HOST[called] if at < len(given)]:
                 yield parent.parent, f"gives it to {called}"
-        elif dereferences(parent, inner) and not _address_taken(parent):
+        elif dereferences(inner, parent) and not _address_taken(parent):
             yield parent, "dereferences it"
 
 
-def dereferences(parent: Node, inner: Node) -> bool:
+def dereferences(inner: Node, parent: Node) -> bool:
     """Whether ``parent`` is ``inner[...]``, ``inner->...`` or ``*inner``."""
     if parent.type in ("subscript_expression", "field_expression"):
         arrow = parent.type == "subscript_expression" or any(child.type == "->" for child in parent.children)

@@ -49,7 +49,7 @@ def unread(body: Body) -> Iterator[Finding]:
     lost: dict[int, Written] = {}
     for variable in dict.fromkeys(call.variable for call in assigned):
         of_variable = [call for call in assigned if call.variable == variable]
-        places = [at for at in body.words(variable) if body.is_identifier(at)]
+        places = [node.start_byte for node, _ in body.identifiers(variable)]
         if _is_local(variable, body) and len(places) == len(of_variable) + _declarations(variable, body):
             lost.update((call.start, call) for call in of_variable)
         else:
@@ -91,16 +91,13 @@ def _unchecked(body: Body, others: Sequence[Body]) -> list[Node]:
     found = [
         node
         for node in body.launches
-        if not _is_argument(node)
+        if (
+            node.parent is None or node.parent.type != "argument_list"
+        )  # a macro that it is handed to can ask afterwards
         and not any(check > node.start_byte for check in checks)
         and not _in_checked_loop(node, checks)
     ]
     return [] if found and _checked_by_caller(body, others) else found
-
-
-def _is_argument(launch: Node) -> bool:
-    """Whether it is handed to a macro, which can ask afterwards."""
-    return launch.parent is not None and launch.parent.type == "argument_list"
 
 
 def _kernel(launch: Node) -> str:
@@ -209,7 +206,7 @@ def _checked_by_caller(body: Body, others: Sequence[Body]) -> bool:
         return False
     return any(
         other is not body
-        and (places := [at for at in other.words(body.name) if other.is_identifier(at)])
-        and any(check > places[0] for check in other.error_checks)
+        and (called := next(other.identifiers(body.name), None))
+        and any(check > called[0].start_byte for check in other.error_checks)
         for other in others
     )

@@ -119,11 +119,6 @@ class Body:
             if node is not None and node.type == "identifier" and node.parent is not None:
                 yield node, node.parent
 
-    def is_identifier(self, offset: int) -> bool:
-        """Whether a name stands there, and not a part of a comment or a string."""
-        node = self.at(offset)
-        return node is not None and node.type == "identifier"
-
     def at(self, offset: int) -> Node | None:
         return self.body.descendant_for_byte_range(offset, offset + 1)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
+from cuvet.source.languages.interest import WORD
 from cuvet.source.syntax.parsing import Node, arguments_of, text_of
 from cuvet.source.textual.statuses import returns_status
 from cuvet.source.textual.written import called_names, positions
@@ -24,7 +25,6 @@ _LETS_PASS = re.compile(r"(?i)ignor|discard|suppress|unused|silen")
 _DIRECTIVE = re.compile(rb"^[ \t]*#", re.M)
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\(([^)]*)\))?((?:[^\n\\]|\\\r?\n|\\.)*)", re.M)
 _UNDEFINE = re.compile(rb"^[ \t]*#[ \t]*undef[ \t]+(\w+)", re.M)
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 _NAME = re.compile(rb"(?<![\w.:])(?<!->)[A-Za-z_]\w*")
 """Not of a member, nor in a namespace."""
 _CONDITIONS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"))
@@ -145,7 +145,7 @@ class Checks:
             if any(encloses(each, function) for each in definitions):
                 return True
             bodies = [each.text or b"" for each in definitions] + [macro.body for macro in self._macros.get(word, [])]
-            words = {each for body in bodies for each in _WORD.findall(body)} - seen
+            words = {each for body in bodies for each in WORD.findall(body)} - seen
             seen |= words
             waiting += words
         return False
