@@ -13,7 +13,7 @@ from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import spans
 from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value
-from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
+from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
 _ENDS_PROCESS = frozenset(
     """
@@ -136,8 +136,7 @@ class Expressions(Flow):
         return f"{base}{'->' if arrow else '.'}{text_of(name)}"
 
     def _assignment(self, node: Node, dropped: bool) -> Value:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        assert left is not None and right is not None
+        left, right = part(node, "left"), part(node, "right")
         operator = node.child_by_field_name("operator")
         value = self.set_to(text_of(left), right)
         if operator is not None and text_of(operator) != "=":

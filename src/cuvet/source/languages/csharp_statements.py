@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from cuvet.source.languages.csharp_values import Expressions, type_made, type_of
 from cuvet.source.languages.flow import Act, compared
 from cuvet.source.program import Function, Parameter, Value
-from cuvet.source.syntax.parsing import Node, field_text, text_of
+from cuvet.source.syntax.parsing import Node, field_text, part, text_of
 
 
 class CSharpLowering(Expressions):
@@ -78,10 +78,8 @@ class CSharpLowering(Expressions):
                 self.assign(name, value, child, declared=True)
 
     def if_(self, node: Node) -> None:
-        condition = node.child_by_field_name("condition")
         then, otherwise = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        assert condition is not None
-        self.fork(self.asks(condition), self.act(then), self.act(otherwise))
+        self.fork(self.asks(part(node, "condition")), self.act(then), self.act(otherwise))
 
     def loop(self, node: Node) -> None:
         """while, do and for."""
@@ -104,8 +102,7 @@ class CSharpLowering(Expressions):
         self.repeat(test, self.act(body), step, first=node.type == "do_statement")
 
     def foreach(self, node: Node) -> None:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        assert left is not None and right is not None
+        left = part(node, "left")
         name, kind = text_of(left), field_text(node, "type")
 
         def body() -> None:
@@ -113,7 +110,7 @@ class CSharpLowering(Expressions):
             self.assign(name, None, left)
             self.act(node.child_by_field_name("body"))()
 
-        self.each_of(left, right, body)
+        self.each_of(left, part(node, "right"), body)
 
     def switch(self, node: Node) -> None:
         value, body = node.child_by_field_name("value"), node.child_by_field_name("body")
@@ -142,8 +139,7 @@ class CSharpLowering(Expressions):
         return act
 
     def try_(self, node: Node) -> None:
-        body = node.child_by_field_name("body")
-        assert body is not None
+        body = part(node, "body")
         handlers = [
             (child, self.act(child.child_by_field_name("body")))
             for child in node.named_children

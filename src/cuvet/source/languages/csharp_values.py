@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
 from cuvet.source.languages.interest import Interest
-from cuvet.source.languages.lowering import Lowering
+from cuvet.source.languages.lowering import Lowering, integer
 from cuvet.source.languages.operations import spans
 from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of
@@ -77,7 +77,7 @@ class Expressions(Lowering):
         if kind in ("identifier", "member_access_expression"):
             return self._name(node)
         if kind == "integer_literal":
-            return _number(text_of(node))
+            return integer(text_of(node).rstrip("uUlL"))
         if kind in ("null_literal", "default_expression") or (kind == "boolean_literal" and node.text == b"false"):
             return 0
         if kind == "boolean_literal":
@@ -305,13 +305,6 @@ def type_made(declarator: Node) -> str:
     """The class in ``var x = new Class()``; empty for any other value."""
     value = declarator.named_children[-1]
     return field_text(value, "type") if value.type == "object_creation_expression" else ""
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text.rstrip("uUlL"), 0)
-    except ValueError:
-        return None
 
 
 _EXPRESSIONS: dict[str, Callable[[Expressions, Node], Value]] = {

@@ -12,6 +12,15 @@ from cuvet.source.languages.operations import spans
 from cuvet.source.program import Assign, Condition, Escape, Function, Inside, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Node, Source
 
+
+def integer(text: str) -> int | None:
+    """The number that a literal of digits is, with its prefix and without a suffix; None if it is none."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
 DEEPEST = 100
 """How deep definitions are looked for in blocks, classes and functions."""
 

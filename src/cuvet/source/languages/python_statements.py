@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from cuvet.source.languages.flow import compared
 from cuvet.source.languages.python_values import Expressions
 from cuvet.source.program import Function, Parameter
-from cuvet.source.syntax.parsing import Node, field_text, text_of
+from cuvet.source.syntax.parsing import Node, field_text, part, text_of
 
 _EXPECTS_FAILURE = re.compile(r"(?i)raises|suppress|assertwarns")
 _DEFINITIONS = frozenset({"function_definition", "class_definition", "decorated_definition"})
@@ -52,10 +52,8 @@ class PythonLowering(Expressions):
         self._arms(node, node.children_by_field_name("alternative"))
 
     def _arms(self, node: Node, others: Sequence[Node]) -> None:
-        condition = node.child_by_field_name("condition")
-        assert condition is not None
         self.fork(
-            self.asks(condition),
+            self.asks(part(node, "condition")),
             self.act(node.child_by_field_name("consequence")),
             lambda: self._otherwise(others) if others else None,
         )
@@ -68,21 +66,18 @@ class PythonLowering(Expressions):
             self.block(first.child_by_field_name("body"))
 
     def while_(self, node: Node) -> None:
-        condition = node.child_by_field_name("condition")
-        assert condition is not None
-        self.repeat(self.asks(condition), self.act(node.child_by_field_name("body")))
+        self.repeat(self.asks(part(node, "condition")), self.act(node.child_by_field_name("body")))
         self._after_loop(node)
 
     def for_(self, node: Node) -> None:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        assert left is not None and right is not None
+        left = part(node, "left")
 
         def body() -> None:
             for place in self.targets(left):
                 self.assign(place, None, left)
             self.block(node.child_by_field_name("body"))
 
-        self.each_of(left, right, body)
+        self.each_of(left, part(node, "right"), body)
         self._after_loop(node)
 
     def _after_loop(self, node: Node) -> None:
@@ -91,8 +86,7 @@ class PythonLowering(Expressions):
             self.perhaps("the loop was not left early", otherwise, self.act(otherwise.child_by_field_name("body")))
 
     def try_(self, node: Node) -> None:
-        body = node.child_by_field_name("body")
-        assert body is not None
+        body = part(node, "body")
         clauses = {child.type: child for child in node.named_children}
         last = clauses.get("finally_clause")
         handlers = [
@@ -160,9 +154,8 @@ class PythonLowering(Expressions):
         elif kind == "not_operator":
             self.condition(node.named_children[-1], no, yes)
         elif kind == "boolean_operator":
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            assert left is not None and right is not None
-            self.connected(left, right, any(child.type == "and" for child in node.children), yes, no)
+            both = any(child.type == "and" for child in node.children)
+            self.connected(part(node, "left"), part(node, "right"), both, yes, no)
         elif kind == "comparison_operator" and len(node.named_children) == 2:
             self._comparison(node, yes, no)
         else:

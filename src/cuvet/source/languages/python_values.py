@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.interest import Interest
-from cuvet.source.languages.lowering import Lowering
+from cuvet.source.languages.lowering import Lowering, integer
 from cuvet.source.languages.operations import spans
 from cuvet.source.languages.python_names import Api, PythonDefinition, Shape, shape
 from cuvet.source.program import Address, Escape, Invoke, Value
@@ -86,7 +86,7 @@ class Expressions(Lowering):
         if kind in ("identifier", "attribute"):
             return self._name(node)
         if kind == "integer":
-            return _number(text_of(node))
+            return integer(text_of(node))
         if kind in ("none", "false"):
             return 0
         if kind == "true":
@@ -117,7 +117,7 @@ class Expressions(Lowering):
             if index is not None and self.hot(index):
                 self.escape(self.one(index), index.start_byte)
             return self.place(node) or None
-        number = _number(text_of(index)) if index.type == "integer" else None
+        number = integer(text_of(index)) if index.type == "integer" else None
         wanted = [""] * number + (list(into[:1]) or ["_"]) if number else ()
         found = self.all(base, wanted)
         if isinstance(found, tuple):
@@ -332,13 +332,6 @@ class Expressions(Lowering):
                 place = word.decode()
                 if place not in self.locals:
                     self.emit(Escape(place, node.start_byte, written=True))
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text, 0)
-    except ValueError:
-        return None
 
 
 _EXPRESSIONS: dict[str, Callable[[Expressions, Node, Sequence[str]], Value | Several]] = {

@@ -167,6 +167,13 @@ def field_text(node: Node, field: str) -> str:
     return text_of(child) if child is not None else ""
 
 
+def part(node: Node, field: str) -> Node:
+    """The node's child in a field that the grammar demands."""
+    child = node.child_by_field_name(field)
+    assert child is not None
+    return child
+
+
 def enclosing(node: Node | None, *kinds: str) -> Node | None:
     """The node itself, or the innermost one around it, that is of one of the kinds."""
     while node is not None and node.type not in kinds:
