@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cuvet.catalog.roles import Kind, Role, Verb
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Context, ModelView, Object, Stream
+from cuvet.model import Call, Context, ModelView, Object, Stream
+from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
 
 
 def role_of(call: Call, verb: Verb, kinds: frozenset[Kind]) -> Role | None:
@@ -22,6 +19,14 @@ def stream_and_context(call: Call, model: ModelView) -> tuple[Stream, Context] |
     if stream is None or context is None or not stream.alive or not context.alive:
         return None
     return stream, context
+
+
+def streams_and_context(call: Call, model: ModelView) -> tuple[Object, Context] | None:
+    """As ``stream_and_context``; of a call about all streams of a context, that context stands for them."""
+    if call.name not in OF_ALL_STREAMS:
+        return stream_and_context(call, model)
+    context = whole_context(call, model)
+    return None if context is None or not context.alive else (context, context)
 
 
 def living_context(found: Object | None) -> Context | None:

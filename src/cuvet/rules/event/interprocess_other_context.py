@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, Context, ModelView, Object
 from cuvet.model.objects import Event
-from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
+from cuvet.rules.ownership import belongs, living_context, role_of, streams_and_context
 from cuvet.rules.rule import CRASH, CallRule, Violation
 
 
@@ -77,7 +77,7 @@ cu.cuCtxWaitEvent(other, event)  # error: [event-interprocess-other-context]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         role = role_of(call, Verb.WAITS, frozenset({Kind.EVENT}))
         event = None if role is None else model.object_named(call, role)
-        owner, where = living_context(event), _waiting(call, model)
+        owner, where = living_context(event), streams_and_context(call, model)
         if role is None or owner is None or where is None or not isinstance(event, Event) or not _is_shared(event):
             return
         waiting, context = where
@@ -102,11 +102,3 @@ def _message(event: Event, waiting: Object, context: Context) -> str:
 def _is_shared(event: Event) -> bool:
     """Whether this process made it, for others to open."""
     return event.interprocess and event.created_by is not None and event.created_by.name == "cuEventCreate"
-
-
-def _waiting(call: Call, model: ModelView) -> tuple[Object, Context] | None:
-    """What waits, a stream or all of a context, and the context."""
-    if call.name == "cuCtxWaitEvent":
-        context = model.context_at(call.arg("hCtx"))
-        return None if context is None or not context.alive else (context, context)
-    return stream_and_context(call, model)

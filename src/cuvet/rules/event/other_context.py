@@ -1,8 +1,8 @@
 from collections.abc import Iterator
 
 from cuvet.catalog.roles import Kind, Verb
-from cuvet.model import Call, Context, ModelView, Object
-from cuvet.rules.ownership import belongs, living_context, role_of, stream_and_context
+from cuvet.model import Call, ModelView
+from cuvet.rules.ownership import belongs, living_context, role_of, streams_and_context
 from cuvet.rules.rule import CallRule, Violation
 
 _RECORD_EXTERNAL = 1
@@ -180,7 +180,7 @@ class Worker {
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         role = role_of(call, Verb.RECORDS, frozenset({Kind.EVENT}))
-        where = _where(call, model)
+        where = streams_and_context(call, model)
         if role is None or where is None:
             return
         event = model.object_named(call, role)
@@ -199,11 +199,3 @@ class Worker {
             because=(belongs(event, owner), *(() if whole else (belongs(stream, context),))),
             outcomes=(400,),
         )
-
-
-def _where(call: Call, model: ModelView) -> tuple[Object, Context] | None:
-    """What the event is recorded on, a stream or all of a context, and the context."""
-    if call.name == "cuCtxRecordEvent":
-        context = model.context_at(call.arg("hCtx"))
-        return None if context is None or not context.alive else (context, context)
-    return stream_and_context(call, model)
