@@ -125,3 +125,12 @@ def test_each_process_has_its_own_sums(tmp_path: Path) -> None:
         (1000, 80 * GIB, 1000),
         (2000, 80 * GIB, 2000),
     ]
+
+
+def test_memory_of_devices_comes_before_that_of_the_host(tmp_path: Path) -> None:
+    t = Process()
+    records = t.setup() + t.call("cuMemAllocHost", 1, 4096, outputs=[(0, Kind.HOST_MEMORY, 1, 0xA0000)])
+    records += t.allocate(4096, 0xB0000, "cuMemAllocManaged") + t.allocate(4096, 0xC0000)
+    memory = report(tmp_path, records).memory
+    assert memory is not None
+    assert [(use.memory, use.device) for use in memory] == [("device", 0), ("managed", None), ("host", None)]
