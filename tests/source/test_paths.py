@@ -372,6 +372,28 @@ SAID = [
         ["`s` is destroyed here", "launchKernel is called with it here"],
     ),
     (
+        "pinned memory given to the host's heap",
+        """
+        void f(size_t n) {
+            float *p;
+            CHECK(cudaMallocHost(&p, n));
+            free(p);
+        }""",
+        "host memory `p` is pinned: it is for cudaFreeHost",
+        ["`p` is made here", "free is called with it here"],
+    ),
+    (
+        "device memory given to the host's heap",
+        """
+        void f(size_t n) {
+            float *p;
+            CHECK(cudaMalloc(&p, n));
+            delete[] p;
+        }""",
+        "device memory `p` is for cudaFree, and not of the host's heap",
+        ["`p` is made here", "delete is called with it here"],
+    ),
+    (
         "the reset of a device",
         """
         void f() {
