@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from types import ModuleType
 
 from cuvet.catalog import EntryPoint, Kind, Parameter, Verb
@@ -44,7 +44,7 @@ from cuvet.model.ledger import BACKED
 from cuvet.rules.rule import CRASH
 from cuvet.sizes import binary_size
 
-Handler = Callable[[Invocation], int | Steps[int]]
+Handler = Callable[[Invocation], int | Steps[int | None] | None]
 
 _MODULES: tuple[ModuleType, ...] = (
     array, context, device, event, function, graph, graph_condition, graph_memory, graph_node, green_context, host_memory, ipc, launch,
@@ -151,7 +151,7 @@ def _perform(invocation: Invocation, handler: Handler) -> Steps[int]:
         return status.INVALID_VALUE
     try:
         done = handler(invocation)
-        result = done if isinstance(done, int) else (yield from done)
+        result = ((yield from done) if isinstance(done, Generator) else done) or status.SUCCESS
     except Refused as refused:
         return refused.status
     if result == status.SUCCESS:

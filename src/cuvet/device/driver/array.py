@@ -8,7 +8,7 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.memory import free, reserve
-from cuvet.device.invocation import Invocation, do_nothing, write
+from cuvet.device.invocation import Invocation, Refused, do_nothing, write
 from cuvet.device.process import Array, Mipmap
 from cuvet.device.protocol import Steps
 
@@ -19,20 +19,19 @@ _ELEMENT_BYTES = {
 }  # fmt: skip
 
 
-def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[int]:
+def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[None]:
     element = _element(call, descriptor)
     width, height = call.member(descriptor, "Width"), call.member(descriptor, "Height")
     if not element or not width:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     depth = call.member(descriptor, "Depth") if deep else 0
     row_bytes = width * element
     address = yield from reserve(call, row_bytes * max(height, 1) * max(depth, 1))
     if not address:
-        return status.OUT_OF_MEMORY
+        raise Refused(status.OUT_OF_MEMORY)
     data = call.call.inputs[call.entry_point.index[descriptor]]
     handle = call.issue("pHandle", Kind.ARRAY)
     call.process.arrays[handle] = Array(address, data, row_bytes, height, depth)
-    return status.SUCCESS
 
 
 cuArrayCreate = partial(_create, descriptor="pAllocateArray", deep=False)
@@ -47,15 +46,14 @@ def _element(call: Invocation, descriptor: str) -> int:
     return sizes.get(call.member(descriptor, "Format"), 0) * channels if channels in (1, 2, 4) else 0
 
 
-def cuArrayDestroy(call: Invocation) -> Steps[int]:
+def cuArrayDestroy(call: Invocation) -> Steps[None]:
     array = call.process.arrays.pop(call["hArray"], None)
     if array is None:
-        return status.INVALID_HANDLE
+        raise Refused(status.INVALID_HANDLE)
     yield from free(call, array.address)
-    return status.SUCCESS
 
 
-def _describe(call: Invocation, wanted: str) -> Steps[int]:
+def _describe(call: Invocation, wanted: str) -> Steps[None]:
     """CUDA_ARRAY_DESCRIPTOR is CUDA_ARRAY3D_DESCRIPTOR without depth and flags."""
     array = call.known(call.process.arrays, "hArray")
     structs = catalog().structs
@@ -67,37 +65,34 @@ def _describe(call: Invocation, wanted: str) -> Steps[int]:
             start = given.fields[name][0]
             data[offset : offset + size] = array.descriptor[start : start + size]
     yield from write(call["pArrayDescriptor"], bytes(data))
-    return status.SUCCESS
 
 
 cuArrayGetDescriptor = partial(_describe, wanted="CUDA_ARRAY_DESCRIPTOR")
 cuArray3DGetDescriptor = partial(_describe, wanted="CUDA_ARRAY3D_DESCRIPTOR")
 
 
-def cuMipmappedArrayCreate(call: Invocation) -> int:
+def cuMipmappedArrayCreate(call: Invocation) -> None:
     descriptor = "pMipmappedArrayDesc"
     element = _element(call, descriptor)
     if not element or not call.member(descriptor, "Width"):
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     data = call.call.inputs[call.entry_point.index[descriptor]]
     call.process.mipmaps[call.issue("pHandle", Kind.MIPMAPPED_ARRAY)] = Mipmap(data, element)
-    return status.SUCCESS
 
 
-def cuMipmappedArrayDestroy(call: Invocation) -> Steps[int]:
+def cuMipmappedArrayDestroy(call: Invocation) -> Steps[None]:
     mipmap = call.process.mipmaps.pop(call["hMipmappedArray"], None)
     for handle in mipmap.levels.values() if mipmap else ():
         array = call.process.arrays.pop(handle, None)
         if array is not None:
             yield from free(call, array.address)
-    return status.SUCCESS
 
 
-def cuMipmappedArrayGetLevel(call: Invocation) -> Steps[int]:
+def cuMipmappedArrayGetLevel(call: Invocation) -> Steps[None]:
     """Each level has half the extents of the one before. Its memory is there when it is first asked for."""
     mipmap, level = call.process.mipmaps.get(call["hMipmappedArray"]), call["level"]
     if mipmap is None:
-        return status.INVALID_HANDLE
+        raise Refused(status.INVALID_HANDLE)
     if level not in mipmap.levels:
         data, extents = bytearray(mipmap.descriptor), dict[str, int]()
         for name in ("Width", "Height", "Depth"):
@@ -108,27 +103,24 @@ def cuMipmappedArrayGetLevel(call: Invocation) -> Steps[int]:
         row_bytes = extents["Width"] * mipmap.element
         address = yield from reserve(call, row_bytes * max(extents["Height"], 1) * max(extents["Depth"], 1))
         if not address:
-            return status.OUT_OF_MEMORY
+            raise Refused(status.OUT_OF_MEMORY)
         mipmap.levels[level] = handle = call.process.handles.issue(Kind.ARRAY)
         call.process.arrays[handle] = Array(address, bytes(data), row_bytes, extents["Height"], extents["Depth"])
     call.give("pLevelArray", mipmap.levels[level])
-    return status.SUCCESS
 
 
-def cuTexObjectCreate(call: Invocation) -> int:
+def cuTexObjectCreate(call: Invocation) -> None:
     call.member("pResDesc", "resType")
     call.member("pTexDesc", "flags")
     _remember_resource(call, "pTexObject", Kind.TEXTURE_OBJECT)
-    return status.SUCCESS
 
 
 cuTexObjectDestroy = cuSurfObjectDestroy = do_nothing
 
 
-def cuSurfObjectCreate(call: Invocation) -> int:
+def cuSurfObjectCreate(call: Invocation) -> None:
     call.member("pResDesc", "resType")
     _remember_resource(call, "pSurfObject", Kind.SURFACE_OBJECT)
-    return status.SUCCESS
 
 
 def _remember_resource(call: Invocation, parameter: str, kind: Kind) -> None:
@@ -136,12 +128,11 @@ def _remember_resource(call: Invocation, parameter: str, kind: Kind) -> None:
     call.process.resources[kind, handle] = call.call.inputs[call.entry_point.index["pResDesc"]]
 
 
-def _tell_resource(call: Invocation, kind: Kind, parameter: str) -> Steps[int]:
+def _tell_resource(call: Invocation, kind: Kind, parameter: str) -> Steps[None]:
     resource = call.process.resources.get((kind, call[parameter]))
     if resource is None:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     yield from write(call["pResDesc"], resource)
-    return status.SUCCESS
 
 
 cuTexObjectGetResourceDesc = partial(_tell_resource, kind=Kind.TEXTURE_OBJECT, parameter="texObject")

@@ -6,7 +6,7 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.device import context_made
-from cuvet.device.invocation import Invocation, do_nothing
+from cuvet.device.invocation import Invocation, Refused, do_nothing
 from cuvet.device.protocol import Steps
 from cuvet.model import Context
 
@@ -22,18 +22,16 @@ _LIMITS = {
 }
 
 
-def cuCtxCreate(call: Invocation) -> Steps[int]:
+def cuCtxCreate(call: Invocation) -> Steps[None]:
     yield from context_made(call)
     handle = call.issue("pctx", Kind.CONTEXT)
     call.process.attributes["context flags", handle, 0] = call["flags"]
-    return status.SUCCESS
 
 
-def cuCtxDestroy(call: Invocation) -> Steps[int]:
+def cuCtxDestroy(call: Invocation) -> Steps[None]:
     if not call["ctx"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     yield from call.wait()
-    return status.SUCCESS
 
 
 cuCtxSetCurrent = cuCtxSetSharedMemConfig = cuCtxResetPersistingL2Cache = do_nothing
@@ -63,12 +61,11 @@ def _chosen(call: Invocation, parameter: str = "ctx") -> Context | None:
     return found if isinstance(found, Context) else None
 
 
-def cuCtxGetDevice(call: Invocation) -> int:
+def cuCtxGetDevice(call: Invocation) -> None:
     context = _chosen(call)
     if context is None:
-        return status.INVALID_CONTEXT
+        raise Refused(status.INVALID_CONTEXT)
     call.give("device", context.device or 0)
-    return status.SUCCESS
 
 
 def cuCtxGetApiVersion(call: Invocation) -> int:
@@ -77,12 +74,11 @@ def cuCtxGetApiVersion(call: Invocation) -> int:
     return status.SUCCESS if context is not None and context.alive else status.INVALID_CONTEXT
 
 
-def cuCtxGetId(call: Invocation) -> int:
+def cuCtxGetId(call: Invocation) -> None:
     context = _chosen(call)
     if context is None:
-        return status.INVALID_CONTEXT
+        raise Refused(status.INVALID_CONTEXT)
     call.give("ctxId", context.number)
-    return status.SUCCESS
 
 
 def cuCtxGetFlags(call: Invocation) -> int:
@@ -91,51 +87,43 @@ def cuCtxGetFlags(call: Invocation) -> int:
     return status.SUCCESS if handle else status.INVALID_CONTEXT
 
 
-def cuCtxSetFlags(call: Invocation) -> int:
+def cuCtxSetFlags(call: Invocation) -> None:
     call.process.attributes["context flags", call.model.current_handle(call.call), 0] = call["flags"]
-    return status.SUCCESS
 
 
-def cuCtxSynchronize(call: Invocation) -> Steps[int]:
+def cuCtxSynchronize(call: Invocation) -> Steps[None]:
     yield from call.wait()
-    return status.SUCCESS
 
 
-def cuCtxGetLimit(call: Invocation) -> int:
+def cuCtxGetLimit(call: Invocation) -> None:
     names = catalog().enumerations["CUlimit"]
     usual = {names[name]: value for name, value in _LIMITS.items()}
     if call["limit"] not in usual:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     key = ("limit", call.model.current_handle(call.call), call["limit"])
     call.give("pvalue", call.process.attributes.get(key, usual[call["limit"]]))
-    return status.SUCCESS
 
 
-def cuCtxSetLimit(call: Invocation) -> int:
+def cuCtxSetLimit(call: Invocation) -> None:
     if call["limit"] not in catalog().enumerations["CUlimit"].values():
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.process.attributes["limit", call.model.current_handle(call.call), call["limit"]] = call["value"]
-    return status.SUCCESS
 
 
-def cuCtxGetCacheConfig(call: Invocation) -> int:
+def cuCtxGetCacheConfig(call: Invocation) -> None:
     context = call.model.current_handle(call.call)
     call.give("pconfig", call.process.attributes.get(("cache configuration", context, 0), 0))
-    return status.SUCCESS
 
 
-def cuCtxSetCacheConfig(call: Invocation) -> int:
+def cuCtxSetCacheConfig(call: Invocation) -> None:
     call.process.attributes["cache configuration", call.model.current_handle(call.call), 0] = call["config"]
-    return status.SUCCESS
 
 
-def cuCtxGetSharedMemConfig(call: Invocation) -> int:
+def cuCtxGetSharedMemConfig(call: Invocation) -> None:
     """Whatever was set (NVIDIA H200, driver 580.159, CUDA 13.0)."""
     call.give("pConfig", catalog().enumerations["CUsharedconfig"]["CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE"])
-    return status.SUCCESS
 
 
-def cuCtxGetStreamPriorityRange(call: Invocation) -> int:
+def cuCtxGetStreamPriorityRange(call: Invocation) -> None:
     call.give("leastPriority", facts.FACTS.stream_priority_least)
     call.give("greatestPriority", facts.FACTS.stream_priority_greatest)
-    return status.SUCCESS

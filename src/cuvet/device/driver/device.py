@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuvet.catalog import Kind, status_name
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
-from cuvet.device.invocation import Invocation, do_nothing, read, write
+from cuvet.device.invocation import Invocation, Refused, do_nothing, read, write
 from cuvet.device.protocol import Command, Op, Steps, Text
 
 _REAL_RUNTIME = "NVIDIA's CUDA runtime, which accepts only NVIDIA's driver"
@@ -62,22 +62,19 @@ def context_made(call: Invocation) -> Steps[None]:
         yield Command(Op.MESSAGE, (Text.SUPPORTED,))
 
 
-def cuDeviceGetCount(call: Invocation) -> int:
+def cuDeviceGetCount(call: Invocation) -> None:
     call.give("count", call.model.devices)
-    return status.SUCCESS
 
 
-def cuDeviceGet(call: Invocation) -> int:
+def cuDeviceGet(call: Invocation) -> None:
     call.give("device", call["ordinal"])
-    return status.SUCCESS
 
 
-def cuDeviceGetAttribute(call: Invocation) -> int:
+def cuDeviceGetAttribute(call: Invocation) -> None:
     value = facts.attribute(call["dev"], call["attrib"])
     if value is None:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("pi", value)
-    return status.SUCCESS
 
 
 def cuDeviceGetName(call: Invocation) -> Steps[int]:
@@ -109,24 +106,21 @@ def cuDeviceGetByPCIBusId(call: Invocation) -> int:
     return status.INVALID_DEVICE
 
 
-def cuDeviceGetUuid(call: Invocation) -> Steps[int]:
+def cuDeviceGetUuid(call: Invocation) -> Steps[None]:
     yield from write(call["uuid"], facts.uuid(call["dev"]))
-    return status.SUCCESS
 
 
-def cuDeviceTotalMem(call: Invocation) -> int:
+def cuDeviceTotalMem(call: Invocation) -> None:
     call.give("bytes", call.process.machine.memory)
-    return status.SUCCESS
 
 
-def cuDeviceComputeCapability(call: Invocation) -> int:
+def cuDeviceComputeCapability(call: Invocation) -> None:
     major, minor = facts.COMPUTE_CAPABILITY
     call.give("major", major)
     call.give("minor", minor)
-    return status.SUCCESS
 
 
-def cuDeviceGetProperties(call: Invocation) -> Steps[int]:
+def cuDeviceGetProperties(call: Invocation) -> Steps[None]:
     layout = catalog().structs["CUdevprop"]
     data = bytearray(layout.bytes)
     for member, names in _PROPERTIES.items():
@@ -134,7 +128,6 @@ def cuDeviceGetProperties(call: Invocation) -> Steps[int]:
         values = b"".join(facts.named(name).to_bytes(4, "little") for name in names)
         data[offset : offset + size] = values
     yield from write(call["prop"], bytes(data))
-    return status.SUCCESS
 
 
 _PROPERTIES = {
@@ -151,37 +144,32 @@ _PROPERTIES = {
 }
 
 
-def cuDeviceCanAccessPeer(call: Invocation) -> int:
+def cuDeviceCanAccessPeer(call: Invocation) -> None:
     call.give("canAccessPeer", int(call["dev"] != call["peerDev"]))
-    return status.SUCCESS
 
 
-def cuDeviceGetP2PAttribute(call: Invocation) -> int:
+def cuDeviceGetP2PAttribute(call: Invocation) -> None:
     if call["srcDevice"] == call["dstDevice"]:
-        return status.INVALID_DEVICE
+        raise Refused(status.INVALID_DEVICE)
     names = catalog().enumerations["CUdevice_P2PAttribute"]
     yes = {
         names["CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED"],
         names["CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED"],
     }
     call.give("value", int(call["attrib"] in yes))
-    return status.SUCCESS
 
 
-def cuDeviceGetExecAffinitySupport(call: Invocation) -> int:
+def cuDeviceGetExecAffinitySupport(call: Invocation) -> None:
     call.give("pi", 0)
-    return status.SUCCESS
 
 
-def cuDeviceGetTexture1DLinearMaxWidth(call: Invocation) -> int:
+def cuDeviceGetTexture1DLinearMaxWidth(call: Invocation) -> None:
     call.give("maxWidthInElements", facts.named("MAXIMUM_TEXTURE1D_LINEAR_WIDTH"))
-    return status.SUCCESS
 
 
-def cuDevicePrimaryCtxRetain(call: Invocation) -> Steps[int]:
+def cuDevicePrimaryCtxRetain(call: Invocation) -> Steps[None]:
     yield from context_made(call)
     call.give("pctx", _primary_handle(call, call["dev"]))
-    return status.SUCCESS
 
 
 def _primary_handle(call: Invocation, device: int) -> int:
@@ -196,41 +184,35 @@ def _primary_handle(call: Invocation, device: int) -> int:
 cuDevicePrimaryCtxRelease = do_nothing
 
 
-def cuDevicePrimaryCtxReset(call: Invocation) -> Steps[int]:
+def cuDevicePrimaryCtxReset(call: Invocation) -> Steps[None]:
     yield from call.wait()
-    return status.SUCCESS
 
 
-def cuDevicePrimaryCtxSetFlags(call: Invocation) -> int:
+def cuDevicePrimaryCtxSetFlags(call: Invocation) -> None:
     call.process.attributes["primary flags", call["dev"], 0] = call["flags"]
-    return status.SUCCESS
 
 
-def cuDevicePrimaryCtxGetState(call: Invocation) -> int:
+def cuDevicePrimaryCtxGetState(call: Invocation) -> None:
     primary = call.model.primary_context(call["dev"])
     call.give("flags", call.process.attributes.get(("primary flags", call["dev"], 0), 0))
     call.give("active", int(primary is not None and primary.alive))
-    return status.SUCCESS
 
 
-def cuModuleGetLoadingMode(call: Invocation) -> int:
+def cuModuleGetLoadingMode(call: Invocation) -> None:
     call.give("mode", catalog().enumerations["CUmoduleLoadingMode"]["CU_MODULE_LAZY_LOADING"])
-    return status.SUCCESS
 
 
-def cuProfilerStart(call: Invocation) -> int:
+def cuProfilerStart(call: Invocation) -> None:
     """There is nothing to profile; starting twice, and stopping without a start, succeed (NVIDIA H200, driver 580.159, CUDA 13.0)."""
-    return status.SUCCESS
 
 
 cuProfilerStop = cuProfilerStart
 
 
-def cuThreadExchangeStreamCaptureMode(call: Invocation) -> Steps[int]:
+def cuThreadExchangeStreamCaptureMode(call: Invocation) -> Steps[None]:
     key = ("capture mode", call.thread.number, 0)
     attributes = call.process.attributes
     wanted = int.from_bytes((yield from read(call["mode"], 4)), "little")
     yield from write(call["mode"], attributes.get(key, 0).to_bytes(4, "little"))
     attributes[key] = wanted
     call.call.inputs[0] = wanted.to_bytes(4, "little")
-    return status.SUCCESS

@@ -8,21 +8,19 @@ from cuvet.catalog import Kind
 from cuvet.device import status
 from cuvet.device.driver.graph import captured, captured_graph, enqueue
 from cuvet.device.driver.graph_body import Node
-from cuvet.device.invocation import Invocation
+from cuvet.device.invocation import Invocation, Refused
 from cuvet.device.protocol import Steps
 from cuvet.model import Event
 
 _MILLISECONDS_PER_NS = 1e-6
 
 
-def cuEventCreate(call: Invocation) -> int:
+def cuEventCreate(call: Invocation) -> None:
     call.issue("phEvent", Kind.EVENT)
-    return status.SUCCESS
 
 
-def cuEventDestroy(call: Invocation) -> int:
+def cuEventDestroy(call: Invocation) -> None:
     call.process.timeline.events.pop(call["hEvent"], None)
-    return status.SUCCESS
 
 
 def _record(call: Invocation) -> Steps[int]:
@@ -48,20 +46,18 @@ def cuEventQuery(call: Invocation) -> int:
     return status.NOT_READY if call.process.timeline.event_running(call["hEvent"]) else status.SUCCESS
 
 
-def cuEventSynchronize(call: Invocation) -> Steps[int]:
+def cuEventSynchronize(call: Invocation) -> Steps[None]:
     yield from call.wait(call.process.timeline.recorded_on.get(call["hEvent"], 0))
-    return status.SUCCESS
 
 
-def cuEventElapsedTime(call: Invocation) -> int:
+def cuEventElapsedTime(call: Invocation) -> None:
     timeline = call.process.timeline
     start, end = (call.model.find(Kind.EVENT, call[name]) for name in ("hStart", "hEnd"))
     if timeline.event_running(call["hStart"]) or timeline.event_running(call["hEnd"]):
-        return status.NOT_READY
+        raise Refused(status.NOT_READY)
     elapsed = _recorded_ns(end) - _recorded_ns(start)
     bits = struct.unpack("<I", struct.pack("<f", elapsed * _MILLISECONDS_PER_NS))[0]
     call.give("pMilliseconds", bits)
-    return status.SUCCESS
 
 
 def _recorded_ns(event: object) -> int:

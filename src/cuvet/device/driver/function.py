@@ -8,7 +8,7 @@ from functools import partial
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
-from cuvet.device.invocation import Invocation, do_nothing
+from cuvet.device.invocation import Invocation, Refused, do_nothing
 from cuvet.device.kernels import MOST_STEPS, Program, Way
 from cuvet.device.protocol import Steps
 from cuvet.image.cubin import DeviceCode, KernelInfo
@@ -89,13 +89,12 @@ def _sm() -> int:
     return 10 * major + minor
 
 
-def _get_attribute(call: Invocation, parameter: str) -> int:
+def _get_attribute(call: Invocation, parameter: str) -> None:
     kernel = call.known(call.process.kernels, parameter)
     value = _attribute(kernel, call["attrib"])
     if value is None or not call["pi"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("pi", value)
-    return status.SUCCESS
 
 
 cuFuncGetAttribute = partial(_get_attribute, parameter="hfunc")
@@ -135,61 +134,54 @@ def cuKernelSetAttribute(call: Invocation) -> int:
 cuFuncSetCacheConfig = cuFuncSetSharedMemConfig = cuKernelSetCacheConfig = cuFuncLoad = do_nothing
 
 
-def cuFuncIsLoaded(call: Invocation) -> int:
+def cuFuncIsLoaded(call: Invocation) -> None:
     call.give("state", 1)
-    return status.SUCCESS
 
 
-def cuKernelGetFunction(call: Invocation) -> int:
+def cuKernelGetFunction(call: Invocation) -> None:
     kernel = call.known(call.process.kernels, "kernel")
     if not kernel.function:
         kernel.function = call.process.handles.issue(Kind.FUNCTION)
         call.process.kernels[kernel.function] = kernel
     call.give("pFunc", kernel.function)
-    return status.SUCCESS
 
 
-def cuKernelGetLibrary(call: Invocation) -> int:
+def cuKernelGetLibrary(call: Invocation) -> None:
     kernel = call.known(call.process.kernels, "kernel")
     call.give("pLib", kernel.owner)
-    return status.SUCCESS
 
 
-def cuFuncGetModule(call: Invocation) -> int:
+def cuFuncGetModule(call: Invocation) -> None:
     if not call["hmod"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     kernel = call.known(call.process.kernels, "hfunc")
     call.give("hmod", kernel.owner)
-    return status.SUCCESS
 
 
-def _name(call: Invocation) -> Steps[int]:
+def _name(call: Invocation) -> Steps[None]:
     kernel = call.known(call.process.kernels, "hfunc")
     call.give("name", (yield from call.constant(kernel.info.name.encode())))
-    return status.SUCCESS
 
 
 cuFuncGetName = cuKernelGetName = _name
 
 
-def _parameter_info(call: Invocation, owner: str) -> int:
+def _parameter_info(call: Invocation, owner: str) -> None:
     kernel = call.known(call.process.kernels, owner)
     if call["paramIndex"] >= len(kernel.info.parameters):
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     described = kernel.info.parameters[call["paramIndex"]]
     call.give("paramOffset", described.offset)
     call.give("paramSize", described.size)
-    return status.SUCCESS
 
 
 cuFuncGetParamInfo = partial(_parameter_info, owner="func")
 cuKernelGetParamInfo = partial(_parameter_info, owner="kernel")
 
 
-def _parameter_count(call: Invocation, owner: str) -> int:
+def _parameter_count(call: Invocation, owner: str) -> None:
     kernel = call.known(call.process.kernels, owner)
     call.give("paramCount", len(kernel.info.parameters))
-    return status.SUCCESS
 
 
 cuFuncGetParamCount = partial(_parameter_count, owner="func")
@@ -202,29 +194,26 @@ def _blocks(threads: int) -> int:
     return min(per_multiprocessor, facts.named("MAX_BLOCKS_PER_MULTIPROCESSOR"))
 
 
-def _occupancy(call: Invocation) -> int:
+def _occupancy(call: Invocation) -> None:
     threads = call.signed("blockSize")
     if threads < 1:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("numBlocks", _blocks(threads))
-    return status.SUCCESS
 
 
 cuOccupancyMaxActiveBlocksPerMultiprocessor = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags = _occupancy
 
 
-def _block_size(call: Invocation) -> int:
+def _block_size(call: Invocation) -> None:
     kernel = call.known(call.process.kernels, "func")
     most = min(kernel.info.max_threads, facts.named("MAX_THREADS_PER_BLOCK"), call.signed("blockSizeLimit") or 1024)
     call.give("blockSize", most)
     call.give("minGridSize", _blocks(most) * facts.named("MULTIPROCESSOR_COUNT"))
-    return status.SUCCESS
 
 
 cuOccupancyMaxPotentialBlockSize = cuOccupancyMaxPotentialBlockSizeWithFlags = _block_size
 
 
-def cuOccupancyAvailableDynamicSMemPerBlock(call: Invocation) -> int:
+def cuOccupancyAvailableDynamicSMemPerBlock(call: Invocation) -> None:
     blocks = max(call.signed("numBlocks"), 1)
     call.give("dynamicSmemSize", min(facts.named("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") // blocks, 49152))
-    return status.SUCCESS

@@ -10,7 +10,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.graph_body import MEMORY_NODES, GraphBody, Node
 from cuvet.device.driver.user_object import dropped, shared
-from cuvet.device.invocation import BadAddress, Invocation, do_nothing, path_of, write, write_word
+from cuvet.device.invocation import BadAddress, Invocation, Refused, do_nothing, path_of, write, write_word
 from cuvet.device.protocol import Callback, Command, Op, Steps
 from cuvet.model import Capture
 
@@ -65,20 +65,17 @@ def _add(call: Invocation, body: GraphBody, node: Node, after: list[Node]) -> No
 # Graphs.
 
 
-def cuGraphCreate(call: Invocation) -> int:
+def cuGraphCreate(call: Invocation) -> None:
     call.process.graphs[call.issue("phGraph", Kind.GRAPH)] = GraphBody()
-    return status.SUCCESS
 
 
-def cuGraphDestroy(call: Invocation) -> Steps[int]:
+def cuGraphDestroy(call: Invocation) -> Steps[None]:
     yield from dropped(call, call.process.graphs.pop(call["hGraph"], None))
-    return status.SUCCESS
 
 
-def cuGraphClone(call: Invocation) -> int:
+def cuGraphClone(call: Invocation) -> None:
     handle = call.issue("phGraphClone", Kind.GRAPH)
     call.process.graphs[handle] = copy_of(call, call.process.graphs.get(call["originalGraph"], GraphBody()))
-    return status.SUCCESS
 
 
 def copy_of(call: Invocation, body: GraphBody) -> GraphBody:
@@ -100,11 +97,10 @@ def _copied(call: Invocation, handle: int, copy: Callable[[Invocation, GraphBody
     return made
 
 
-def _instantiate(call: Invocation) -> int:
+def _instantiate(call: Invocation) -> None:
     handle = call.issue("phGraphExec", Kind.GRAPH_EXEC)
     call.process.graphs[handle] = _frozen(call, call.process.graphs.get(call["hGraph"], GraphBody()))
     call.process.attributes["graph flags", handle, 0] = call["flags"] if "flags" in call.entry_point.index else 0
-    return status.SUCCESS
 
 
 cuGraphInstantiate = cuGraphInstantiateWithFlags = cuGraphInstantiateWithParams = _instantiate
@@ -126,17 +122,15 @@ def _frozen(call: Invocation, body: GraphBody) -> GraphBody:
     return shared(call, GraphBody(nodes, user_objects=dict(body.user_objects)))
 
 
-def cuGraphExecDestroy(call: Invocation) -> Steps[int]:
+def cuGraphExecDestroy(call: Invocation) -> Steps[None]:
     yield from dropped(call, call.process.graphs.pop(call["hGraphExec"], None))
-    return status.SUCCESS
 
 
-def cuGraphExecGetFlags(call: Invocation) -> int:
+def cuGraphExecGetFlags(call: Invocation) -> None:
     call.give("flags", call.process.attributes.get(("graph flags", call["hGraphExec"], 0), 0))
-    return status.SUCCESS
 
 
-def cuGraphExecUpdate(call: Invocation) -> Steps[int]:
+def cuGraphExecUpdate(call: Invocation) -> Steps[None]:
     before, graph = (call.process.graphs.get(call[name], GraphBody()) for name in ("hGraphExec", "hGraph"))
     kinds, wanted = ([node.type for node in body.in_order()] for body in (before, graph))
     name = (
@@ -149,10 +143,9 @@ def cuGraphExecUpdate(call: Invocation) -> Steps[int]:
         size = catalog().structs["CUgraphExecUpdateResultInfo"].bytes
         yield from write(call["resultInfo"], result.to_bytes(4, "little").ljust(size, b"\0"))
     if kinds != wanted:
-        return status.GRAPH_EXEC_UPDATE_FAILURE
+        raise Refused(status.GRAPH_EXEC_UPDATE_FAILURE)
     call.process.graphs[call["hGraphExec"]] = _frozen(call, graph)
     yield from dropped(call, before)
-    return status.SUCCESS
 
 
 cuGraphUpload = do_nothing
@@ -172,12 +165,11 @@ def _run(call: Invocation, body: GraphBody, queue: int) -> Steps[int]:
     return status.SUCCESS
 
 
-def cuGraphGetId(call: Invocation) -> int:
+def cuGraphGetId(call: Invocation) -> None:
     call.give("graphId", call["hGraph"] & 0xFFFFFFFF)
-    return status.SUCCESS
 
 
-def cuGraphDebugDotPrint(call: Invocation) -> int:
+def cuGraphDebugDotPrint(call: Invocation) -> None:
     """Nodes and edges, as an H200 wrote them of empty nodes (driver 580.159, CUDA 13.0); what the flags add is left out."""
     number = call["hGraph"] & 0xFFFFFFFF
     nodes = call.process.graphs.get(call["hGraph"], GraphBody()).nodes
@@ -189,9 +181,8 @@ def cuGraphDebugDotPrint(call: Invocation) -> int:
     lines += [f"{names[before]} -> {name};" for node, name in names.items() for before in node.after if before in names]
     try:
         path_of(call, "path").write_text("\n".join([*lines, "}", "}", ""]), encoding="utf-8")
-    except OSError:
-        return status.OPERATING_SYSTEM
-    return status.SUCCESS
+    except OSError as error:
+        raise Refused(status.OPERATING_SYSTEM) from error
 
 
 # Nodes.
@@ -224,47 +215,43 @@ def add_node(call: Invocation, node: Node) -> int:
     return status.SUCCESS
 
 
-def cuGraphDestroyNode(call: Invocation) -> Steps[int]:
+def cuGraphDestroyNode(call: Invocation) -> Steps[None]:
     """Not from a graph with memory nodes (NVIDIA H200, driver 580.159, CUDA 13.0), as the model knows of nodes that calls added."""
     node = call.known(call.process.nodes, "hNode", status.INVALID_VALUE)
     if any(
         node in body.nodes and any(other.type in MEMORY_NODES for other in body.nodes)
         for body in call.process.graphs.values()
     ):
-        return status.NOT_SUPPORTED
+        raise Refused(status.NOT_SUPPORTED)
     for body in call.process.graphs.values():
         if node in body.nodes:
             body.nodes.remove(node)
         for other in body.nodes:
             other.after = [before for before in other.after if before is not node]
     yield from dropped(call, GraphBody([node]))
-    return status.SUCCESS
 
 
-def cuGraphNodeFindInClone(call: Invocation) -> int:
+def cuGraphNodeFindInClone(call: Invocation) -> None:
     node, clone = (
         call.process.nodes.get(call["hOriginalNode"]),
         call.process.graphs.get(call["hClonedGraph"], GraphBody()),
     )
     found = next((copy for copy in clone.nodes if node is not None and copy.original is node), None)
     if found is None:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("phNode", found.handle)
-    return status.SUCCESS
 
 
-def cuGraphNodeGetType(call: Invocation) -> int:
+def cuGraphNodeGetType(call: Invocation) -> None:
     node = call.known(call.process.nodes, "hNode", status.INVALID_VALUE)
     call.give("type", catalog().enumerations["CUgraphNodeType"][node.type])
-    return status.SUCCESS
 
 
-def cuGraphChildGraphNodeGetGraph(call: Invocation) -> int:
+def cuGraphChildGraphNodeGetGraph(call: Invocation) -> None:
     node = call.process.nodes.get(call["hNode"])
     if node is None or not node.child:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("phGraph", node.child)
-    return status.SUCCESS
 
 
 def cuGraphGetNodes(call: Invocation) -> Steps[int]:
@@ -308,7 +295,7 @@ def _size_at(address: int) -> Steps[int]:
     return answer.word
 
 
-def cuGraphGetEdges(call: Invocation) -> Steps[int]:
+def cuGraphGetEdges(call: Invocation) -> Steps[None]:
     body = call.process.graphs.get(call["hGraph"], GraphBody())
     edges = [(before, node) for node in body.nodes for before in node.after]
     room = (yield from _size_at(call["numEdges"])) if call["from"] else 0
@@ -320,7 +307,6 @@ def cuGraphGetEdges(call: Invocation) -> Steps[int]:
     if call["edgeData"]:
         yield from write(call["edgeData"], bytes(8 * min(room, len(edges))))
     call.give("numEdges", len(edges))
-    return status.SUCCESS
 
 
 def cuGraphAddDependencies(call: Invocation) -> int:

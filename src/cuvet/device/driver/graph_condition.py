@@ -8,7 +8,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.graph import add_node, struct_bytes
 from cuvet.device.driver.graph_body import GraphBody, Node
-from cuvet.device.invocation import Invocation, write_word
+from cuvet.device.invocation import Invocation, Refused, write_word
 from cuvet.device.protocol import Steps
 
 _ASSIGN_DEFAULT = 1
@@ -16,17 +16,16 @@ _IF, _WHILE, _SWITCH = range(3)  # CUgraphConditionalNodeType
 _MOST_BODIES = {_IF: 2, _WHILE: 1, _SWITCH: 1 << 16}
 
 
-def cuGraphConditionalHandleCreate(call: Invocation) -> int:
+def cuGraphConditionalHandleCreate(call: Invocation) -> None:
     """The conditions of a graph are numbered from 1. The context must be named."""
     body = call.process.graphs.get(call["hGraph"])
     if body is None or not call["pHandle_out"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     if not call["ctx"]:
-        return status.INVALID_CONTEXT
+        raise Refused(status.INVALID_CONTEXT)
     value = call["defaultLaunchValue"] & 0xFFFFFFFF if call["flags"] & _ASSIGN_DEFAULT else 0
     body.conditions.append(value)
     call.give("pHandle_out", len(body.conditions))
-    return status.SUCCESS
 
 
 def conditional_node(call: Invocation) -> Steps[int]:

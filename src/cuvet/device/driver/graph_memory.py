@@ -8,7 +8,7 @@ from cuvet.device.driver.graph import add_node, captured, enqueue, struct_bytes
 from cuvet.device.driver.graph_body import ALLOC, FREE, Node
 from cuvet.device.driver.memory import free, in_order
 from cuvet.device.driver.memory_pool import current_pool, pieces
-from cuvet.device.invocation import Invocation, read, write, write_word
+from cuvet.device.invocation import Invocation, Refused, read, write, write_word
 from cuvet.device.protocol import Steps
 
 _PARAMETERS = "CUDA_MEM_ALLOC_NODE_PARAMS"
@@ -145,24 +145,21 @@ def _raise_to(call: Invocation, device: int, size: int) -> None:
         values[_key(device, name)] = max(values.get(_key(device, name), 0), size)
 
 
-def cuDeviceGetGraphMemAttribute(call: Invocation) -> Steps[int]:
+def cuDeviceGetGraphMemAttribute(call: Invocation) -> Steps[None]:
     value = call.process.attributes.get(("graph memory", call["device"], call["attr"]), 0)
     yield from write_word(call["value"], value)
-    return status.SUCCESS
 
 
-def cuDeviceSetGraphMemAttribute(call: Invocation) -> Steps[int]:
+def cuDeviceSetGraphMemAttribute(call: Invocation) -> Steps[None]:
     """Only the high watermarks, and only to what is there now, for which 0 stands."""
     if any((yield from read(call["value"], 8))):
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     names = {number: name for name, number in catalog().enumerations["CUgraphMem_attribute"].items()}
     current = names[call["attr"]].removeprefix("CU_GRAPH_MEM_ATTR_").replace("HIGH", "CURRENT")
     values = call.process.attributes
     values["graph memory", call["device"], call["attr"]] = values.get(_key(call["device"], current), 0)
-    return status.SUCCESS
 
 
-def cuDeviceGraphMemTrim(call: Invocation) -> int:
+def cuDeviceGraphMemTrim(call: Invocation) -> None:
     for name in ("USED_MEM_CURRENT", "RESERVED_MEM_CURRENT"):
         call.process.attributes[_key(call["device"], name)] = _needed(call, call["device"])
-    return status.SUCCESS

@@ -12,7 +12,7 @@ from cuvet.device.driver.graph import add_node, copy_of, struct_bytes
 from cuvet.device.driver.graph_body import GraphBody, Node
 from cuvet.device.driver.graph_condition import conditional_node
 from cuvet.device.driver.memory_copy import box_copy, fill
-from cuvet.device.invocation import Invocation, tell, write
+from cuvet.device.invocation import Invocation, Refused, tell, write
 from cuvet.device.protocol import Steps
 
 _PREFIX = "CU_GRAPH_NODE_TYPE_"
@@ -148,11 +148,10 @@ def cuGraphAddNode(call: Invocation) -> Steps[int]:
 # Their parameters.
 
 
-def _parameters(call: Invocation) -> Steps[int]:
+def _parameters(call: Invocation) -> Steps[None]:
     node = call.known(call.process.nodes, "hNode", status.INVALID_VALUE)
     room = call.entry_point.parameters[call.entry_point.index["nodeParams"]].pointee_bytes
     yield from write(call["nodeParams"], node.parameters[:room])
-    return status.SUCCESS
 
 
 cuGraphKernelNodeGetParams = _parameters
@@ -193,20 +192,18 @@ _CAN_BE_DISABLED = {f"{_PREFIX}KERNEL", f"{_PREFIX}MEMCPY", f"{_PREFIX}MEMSET"}
 """The documentation of cuGraphNodeSetEnabled names these."""
 
 
-def cuGraphNodeSetEnabled(call: Invocation) -> int:
+def cuGraphNodeSetEnabled(call: Invocation) -> None:
     node = _in_exec(call)
     if node is None or node.type not in _CAN_BE_DISABLED:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     node.enabled = bool(call["isEnabled"] & 0xFFFFFFFF)
-    return status.SUCCESS
 
 
-def cuGraphNodeGetEnabled(call: Invocation) -> int:
+def cuGraphNodeGetEnabled(call: Invocation) -> None:
     node = _in_exec(call)
     if node is None or node.type not in _CAN_BE_DISABLED or not call["isEnabled"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("isEnabled", int(node.enabled))
-    return status.SUCCESS
 
 
 def _change_described(call: Invocation, describe: Describe) -> int:
@@ -222,20 +219,18 @@ cuGraphHostNodeSetParams = cuGraphExecHostNodeSetParams = partial(_change_descri
 # Their events.
 
 
-def _event_of(call: Invocation, kind: str) -> int:
+def _event_of(call: Invocation, kind: str) -> None:
     node = _named(call)
     if node is None or node.type != f"{_PREFIX}{kind}" or not call["event_out"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("event_out", int.from_bytes(node.parameters, "little"))
-    return status.SUCCESS
 
 
-def _set_event(call: Invocation, kind: str) -> int:
+def _set_event(call: Invocation, kind: str) -> None:
     node = _named(call)
     if node is None or node.type != f"{_PREFIX}{kind}":
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     node.parameters = call["event"].to_bytes(8, "little")
-    return status.SUCCESS
 
 
 cuGraphEventRecordNodeGetEvent = partial(_event_of, kind="EVENT_RECORD")

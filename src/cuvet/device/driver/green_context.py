@@ -7,7 +7,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.device import context_made
 from cuvet.device.driver.stream import created
-from cuvet.device.invocation import Invocation, read, tell, write, write_word
+from cuvet.device.invocation import Invocation, Refused, read, tell, write, write_word
 from cuvet.device.protocol import Steps
 
 _MULTIPROCESSORS = 1
@@ -42,7 +42,7 @@ def _resource(multiprocessors: int) -> bytes:
     return bytes(data)
 
 
-def cuDevSmResourceSplitByCount(call: Invocation) -> Steps[int]:
+def cuDevSmResourceSplitByCount(call: Invocation) -> Steps[None]:
     whole = call.member("input", "sm.smCount")
     size = max(1, -(-call["minCount"] // _ALIGNMENT)) * _ALIGNMENT
     wanted = int.from_bytes((yield from read(call["nbGroups"], 4)), "little")
@@ -52,7 +52,6 @@ def cuDevSmResourceSplitByCount(call: Invocation) -> Steps[int]:
     if call["remainder"]:
         yield from write(call["remainder"], _resource(whole - groups * size))
     yield from write_word(call["nbGroups"], groups, 4)
-    return status.SUCCESS
 
 
 def cuDevResourceGenerateDesc(call: Invocation) -> Steps[int]:
@@ -65,51 +64,44 @@ def cuDevResourceGenerateDesc(call: Invocation) -> Steps[int]:
     return status.SUCCESS if sum(counts) else status.INVALID_VALUE
 
 
-def cuGreenCtxCreate(call: Invocation) -> Steps[int]:
+def cuGreenCtxCreate(call: Invocation) -> Steps[None]:
     yield from context_made(call)
     if not call["desc"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.process.attributes["multiprocessors", call.issue("phCtx", Kind.GREEN_CONTEXT), 0] = call["desc"]
-    return status.SUCCESS
 
 
-def cuGreenCtxDestroy(call: Invocation) -> int:
+def cuGreenCtxDestroy(call: Invocation) -> None:
     call.process.attributes.pop(("context of green context", call["hCtx"], 0), None)
-    return status.SUCCESS
 
 
-def cuCtxFromGreenCtx(call: Invocation) -> int:
+def cuCtxFromGreenCtx(call: Invocation) -> None:
     key = ("context of green context", call["hCtx"], 0)
     attributes = call.process.attributes
     if key not in attributes:
         attributes[key] = call.process.handles.issue(Kind.CONTEXT)
     call.give("pContext", attributes[key])
-    return status.SUCCESS
 
 
 def cuGreenCtxStreamCreate(call: Invocation) -> int:
     return created(call, call["flags"], call.signed("priority"))
 
 
-def cuStreamGetGreenCtx(call: Invocation) -> int:
+def cuStreamGetGreenCtx(call: Invocation) -> None:
     stream = call.model.find(Kind.STREAM, call["hStream"])
     green = stream.parent if stream is not None else None
     call.give("phCtx", green.handle if green is not None and green.kind is Kind.GREEN_CONTEXT else 0)
-    return status.SUCCESS
 
 
-def cuGreenCtxGetId(call: Invocation) -> int:
+def cuGreenCtxGetId(call: Invocation) -> None:
     green = call.model.find(Kind.GREEN_CONTEXT, call["greenCtx"])
     call.give("greenCtxId", green.number if green is not None else 0)
-    return status.SUCCESS
 
 
-def cuGreenCtxRecordEvent(call: Invocation) -> Steps[int]:
+def cuGreenCtxRecordEvent(call: Invocation) -> Steps[None]:
     """What is in progress is done by then, which it may be."""
     yield from call.wait()
-    return status.SUCCESS
 
 
-def cuGreenCtxWaitEvent(call: Invocation) -> Steps[int]:
+def cuGreenCtxWaitEvent(call: Invocation) -> Steps[None]:
     yield from call.wait()
-    return status.SUCCESS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cuvet.device import status
 from cuvet.device.driver.memory import allocate, free
-from cuvet.device.invocation import Invocation, read
+from cuvet.device.invocation import Invocation, Refused, read
 from cuvet.device.protocol import Steps
 from cuvet.rules.mappings import first_hole, mappings, touching
 from cuvet.rules.registrations import TOO_LARGE
@@ -36,19 +36,18 @@ def cuMemFreeHost(call: Invocation) -> Steps[int]:
     return status.SUCCESS if (yield from free(call, call["p"])) else status.INVALID_VALUE
 
 
-def cuMemHostRegister(call: Invocation) -> Steps[int]:
+def cuMemHostRegister(call: Invocation) -> Steps[None]:
     address, size, flags = call["p"], call["bytesize"], call["Flags"]
     if not address or not size or flags & ~_REGISTRATION_FLAGS or flags & _IO_MEMORY:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     if address + size > 1 << 64:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     if size >= TOO_LARGE:
-        return status.OUT_OF_MEMORY
+        raise Refused(status.OUT_OF_MEMORY)
     if not _can_be_pinned(call.process.pid, address, size, bool(flags & _READ_ONLY)):
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     yield from read(address + size - 1, 1)
     call.process.attributes["host flags", address, 0] = (flags & ~_READ_ONLY) | _DEVICE_MAP
-    return status.SUCCESS
 
 
 def _can_be_pinned(pid: int, address: int, size: int, read_only: bool) -> bool:
@@ -70,12 +69,10 @@ def cuMemHostUnregister(call: Invocation) -> int:
     return status.SUCCESS if call["p"] else status.INVALID_VALUE
 
 
-def cuMemHostGetDevicePointer(call: Invocation) -> int:
+def cuMemHostGetDevicePointer(call: Invocation) -> None:
     call.give("pdptr", call["p"])
-    return status.SUCCESS
 
 
-def cuMemHostGetFlags(call: Invocation) -> int:
+def cuMemHostGetFlags(call: Invocation) -> None:
     memory = call.model.host_memory_at(call["p"])
     call.give("pFlags", call.process.attributes.get(("host flags", memory.handle if memory else 0, 0), 0))
-    return status.SUCCESS

@@ -7,7 +7,7 @@ from functools import partial
 from cuvet.catalog import Kind, Verb
 from cuvet.device import facts, status
 from cuvet.device.driver.function import Code, Kernel
-from cuvet.device.invocation import BadAddress, Invocation, path_of, read, read_string, write_word
+from cuvet.device.invocation import BadAddress, Invocation, Refused, path_of, read, read_string, write_word
 from cuvet.device.kernels import Program
 from cuvet.device.protocol import Steps
 from cuvet.image import cubin, elf, fatbin, ptx
@@ -196,18 +196,17 @@ def cuLibraryGetKernel(call: Invocation) -> int:
     return _kernel(call, "library", Kind.KERNEL, call.text("name").decode("utf-8", "replace"), "pKernel")
 
 
-def _global(call: Invocation, owner: str, host: bool = False) -> Steps[int]:
+def _global(call: Invocation, owner: str, host: bool = False) -> Steps[None]:
     code = call.known(call.process.code, owner)
     name = call.text("name").decode("utf-8", "replace")
     size = code.contents.variables.get(name)
     if size is None:
-        return status.NOT_FOUND
+        raise Refused(status.NOT_FOUND)
     if name not in code.addresses:
         arena = call.process.host_memory if host else call.process.device_memory
         code.addresses[name] = yield from arena.allocate(max(size, 1))
     call.give("dptr", code.addresses[name])
     call.give("bytes", size)
-    return status.SUCCESS
 
 
 cuModuleGetGlobal = partial(_global, owner="hmod")
@@ -215,30 +214,27 @@ cuLibraryGetGlobal = partial(_global, owner="library")
 cuLibraryGetManaged = partial(_global, owner="library", host=True)
 
 
-def cuLibraryGetModule(call: Invocation) -> int:
+def cuLibraryGetModule(call: Invocation) -> None:
     code = call.known(call.process.code, "library")
     if not code.module:
         code.module = call.process.handles.issue(Kind.MODULE)
         call.process.code[code.module] = Code(code.contents, False, code.program)
     call.give("pMod", code.module)
-    return status.SUCCESS
 
 
-def _count(call: Invocation, owner: str) -> int:
+def _count(call: Invocation, owner: str) -> None:
     code = call.known(call.process.code, owner)
     call.give("count", len(code.contents.kernels))
-    return status.SUCCESS
 
 
 cuModuleGetFunctionCount = partial(_count, owner="mod")
 cuLibraryGetKernelCount = partial(_count, owner="lib")
 
 
-def _enumerate(call: Invocation, owner: str, kind: Kind, array: str, count: str) -> Steps[int]:
+def _enumerate(call: Invocation, owner: str, kind: Kind, array: str, count: str) -> Steps[None]:
     code = call.known(call.process.code, owner)
     for position, name in enumerate(list(code.contents.kernels)[: call[count]]):
         yield from write_word(call[array] + 8 * position, _handle(call, code, call[owner], kind, name))
-    return status.SUCCESS
 
 
 cuModuleEnumerateFunctions = partial(

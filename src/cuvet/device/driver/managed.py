@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, read, write
+from cuvet.device.invocation import Invocation, Refused, read, write
 from cuvet.device.protocol import Steps
 
 _CPU, _INVALID = -1, -2  # CU_DEVICE_CPU, CU_DEVICE_INVALID
@@ -27,10 +27,10 @@ def _nowhere() -> _Place:
     return _types()["INVALID"], 0
 
 
-def cuMemAdvise(call: Invocation) -> int:
+def cuMemAdvise(call: Invocation) -> None:
     start, end = call["devPtr"], call["devPtr"] + call["count"]
     if not call["count"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     names = {number: name for name, number in catalog().enumerations["CUmem_advise"].items()}
     advice = names[call["advice"]].removeprefix("CU_MEM_ADVISE_")
     place = call.member("location", "type"), call.member("location", "id")
@@ -41,7 +41,6 @@ def cuMemAdvise(call: Invocation) -> int:
         given.put(_PREFERRED, start, end, place if on else None)
     else:
         given.put(_accessed_by(place), start, end, 1 if on else None)
-    return status.SUCCESS
 
 
 def _accessed_by(place: _Place) -> str:
@@ -53,25 +52,23 @@ def _ordinal(place: _Place) -> int:
     return place[1] if place[0] == _types()["DEVICE"] else _CPU
 
 
-def cuMemPrefetchAsync(call: Invocation) -> int:
+def cuMemPrefetchAsync(call: Invocation) -> None:
     if not call["count"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     place = call.member("location", "type"), call.member("location", "id")
     call.process.advice.put(_PREFETCHED, call["devPtr"], call["devPtr"] + call["count"], place)
-    return status.SUCCESS
 
 
-def cuMemPrefetchBatchAsync(call: Invocation) -> Steps[int]:
+def cuMemPrefetchBatchAsync(call: Invocation) -> Steps[None]:
     ranges = yield from _ranges(call)
     places = yield from _numbers(call, "prefetchLocs", call["numPrefetchLocs"])
     first = yield from _numbers(call, "prefetchLocIdxs", call["numPrefetchLocs"])
     if not ranges or not places or first[0] or any(a >= b for a, b in pairwise([*first, len(ranges)])):
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     for word, begin, end in zip(places, first, [*first[1:], len(ranges)], strict=True):
         for start, size in ranges[begin:end]:
             place = word & 0xFFFFFFFF, word >> 32
             call.process.advice.put(_PREFETCHED, start, start + size, place)
-    return status.SUCCESS
 
 
 def cuMemDiscardBatchAsync(call: Invocation) -> Steps[int]:

@@ -110,8 +110,7 @@ def _freed_on_stream(call: Invocation) -> bool:
     return last is not None and last.handle == call["dptr"] and last.freed_on is not None
 
 
-def cuMemGetInfo(call: Invocation) -> int:
+def cuMemGetInfo(call: Invocation) -> None:
     machine = call.process.machine
     call.give("free", machine.left(call.current_device()))
     call.give("total", machine.memory)
-    return status.SUCCESS

@@ -8,7 +8,7 @@ from functools import partial
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, do_nothing, read, write_word
+from cuvet.device.invocation import Invocation, Refused, do_nothing, read, write_word
 from cuvet.device.process import Pool
 from cuvet.device.protocol import Steps
 
@@ -33,15 +33,14 @@ def _location(name: str) -> int:
     return catalog().enumerations["CUmemLocationType"][f"CU_MEM_LOCATION_TYPE_{name}"]
 
 
-def cuMemPoolCreate(call: Invocation) -> int:
+def cuMemPoolCreate(call: Invocation) -> None:
     managed = catalog().enumerations["CUmemAllocationType"]["CU_MEM_ALLOCATION_TYPE_MANAGED"]
     on_device = call.member("poolProps", "location.type") == _location("DEVICE")
     if on_device and call.member("poolProps", "location.id") >= call.model.devices:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     pool = call.issue("pool", Kind.MEMORY_POOL)
     if not on_device or call.member("poolProps", "allocType") == managed:
         call.process.attributes["pool of host memory", pool, 0] = 1
-    return status.SUCCESS
 
 
 def cuMemPoolDestroy(call: Invocation) -> int:
@@ -58,9 +57,8 @@ def default_pool(call: Invocation, device: int) -> int:
     return call.process.attributes[key]
 
 
-def cuDeviceGetDefaultMemPool(call: Invocation) -> int:
+def cuDeviceGetDefaultMemPool(call: Invocation) -> None:
     call.give("pool_out", default_pool(call, call["dev"]))
-    return status.SUCCESS
 
 
 def current_pool(call: Invocation, device: int) -> int:
@@ -68,14 +66,12 @@ def current_pool(call: Invocation, device: int) -> int:
     return call.process.attributes.get(("current pool", device, 0)) or default_pool(call, device)
 
 
-def cuDeviceGetMemPool(call: Invocation) -> int:
+def cuDeviceGetMemPool(call: Invocation) -> None:
     call.give("pool", current_pool(call, call["dev"]))
-    return status.SUCCESS
 
 
-def cuDeviceSetMemPool(call: Invocation) -> int:
+def cuDeviceSetMemPool(call: Invocation) -> None:
     call.process.attributes["current pool", call["dev"], 0] = call["pool"]
-    return status.SUCCESS
 
 
 cuMemPoolTrimTo = cuMemPoolSetAccess = do_nothing
@@ -95,48 +91,44 @@ def _name(attribute: int) -> str:
     return names[attribute].removeprefix("CU_MEMPOOL_ATTR_")
 
 
-def cuMemPoolSetAttribute(call: Invocation) -> Steps[int]:
+def cuMemPoolSetAttribute(call: Invocation) -> Steps[None]:
     size = _attribute_bytes(call["attr"])
     if not size:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     value = int.from_bytes((yield from read(call["value"], size)), "little")
     name = _name(call["attr"])
     if name not in _STATISTICS:
         call.process.attributes["pool", call["pool"], call["attr"]] = value
     elif value:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     elif call["pool"] in call.process.pools:
         call.process.pools[call["pool"]].reset(reserved=name.startswith("RESERVED"))
-    return status.SUCCESS
 
 
-def cuMemPoolGetAttribute(call: Invocation) -> Steps[int]:
+def cuMemPoolGetAttribute(call: Invocation) -> Steps[None]:
     size = _attribute_bytes(call["attr"])
     if not size:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     name = _name(call["attr"])
     if name in _STATISTICS:
         pool = call.process.pools.get(call["pool"], Pool())
         held = pool.high[name.startswith("RESERVED")] if name.endswith("HIGH") else pool.used
         yield from write_word(call["value"], pieces(held) if name.startswith("RESERVED") else held)
-        return status.SUCCESS
+        return
     usual = 1 if size == 4 else 0
     yield from write_word(call["value"], call.process.attributes.get(("pool", call["pool"], call["attr"]), usual), size)
-    return status.SUCCESS
 
 
-def cuMemPoolGetAccess(call: Invocation) -> int:
+def cuMemPoolGetAccess(call: Invocation) -> None:
     call.give("flags", _READ_WRITE)
-    return status.SUCCESS
 
 
-def _pool_of_location(call: Invocation, output: str) -> Steps[int]:
+def _pool_of_location(call: Invocation, output: str) -> Steps[None]:
     """Default pool of a CUmemLocation: a device's, or the host's."""
     kind, ordinal = struct.unpack("<Ii", (yield from read(call["location"], 8)))
     if kind == _location("DEVICE") and not 0 <= ordinal < call.model.devices:
-        return status.INVALID_DEVICE
+        raise Refused(status.INVALID_DEVICE)
     call.give(output, default_pool(call, ordinal if kind == _location("DEVICE") else _HOST))
-    return status.SUCCESS
 
 
 cuMemGetDefaultMemPool = partial(_pool_of_location, output="pool_out")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, read, write_word
+from cuvet.device.invocation import Invocation, Refused, read, write_word
 from cuvet.device.protocol import Steps
 
 _HOST, _DEVICE = 1, 2  # CUmemorytype
@@ -116,10 +116,9 @@ def cuPointerSetAttribute(call: Invocation) -> int:
     return status.SUCCESS if _find(call, call["ptr"]) else status.INVALID_VALUE
 
 
-def cuMemGetAddressRange(call: Invocation) -> int:
+def cuMemGetAddressRange(call: Invocation) -> None:
     found = _find(call, call["dptr"])
     if found is None:
-        return status.NOT_FOUND
+        raise Refused(status.NOT_FOUND)
     call.give("pbase", found.start)
     call.give("psize", found.size)
-    return status.SUCCESS

@@ -9,7 +9,7 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.graph import captured_graph, enqueue, nodes_of
 from cuvet.device.driver.graph_body import Node
-from cuvet.device.invocation import Invocation, do_nothing, write
+from cuvet.device.invocation import Invocation, Refused, do_nothing, write
 from cuvet.device.protocol import Callback, Command, Op, Steps
 from cuvet.model import Capture, Event, Stream
 
@@ -32,15 +32,13 @@ def created(call: Invocation, flags: int, priority: int) -> int:
     return status.SUCCESS
 
 
-def cuStreamDestroy(call: Invocation) -> int:
+def cuStreamDestroy(call: Invocation) -> None:
     """Work in progress goes on; its resources are released when it is done."""
     call.process.timeline.streams.pop(call["hStream"], None)
-    return status.SUCCESS
 
 
-def cuStreamSynchronize(call: Invocation) -> Steps[int]:
+def cuStreamSynchronize(call: Invocation) -> Steps[None]:
     yield from call.wait(call.queue(call["hStream"]))
-    return status.SUCCESS
 
 
 def cuStreamQuery(call: Invocation) -> Steps[int]:
@@ -50,62 +48,55 @@ def cuStreamQuery(call: Invocation) -> Steps[int]:
     return status.NOT_READY if running or functions.word else status.SUCCESS
 
 
-def cuStreamWaitEvent(call: Invocation) -> int:
+def cuStreamWaitEvent(call: Invocation) -> None:
     event, queue = call["hEvent"], call.queue(call["hStream"])
     found = call.model.find(Kind.EVENT, event)
     if isinstance(found, Event) and found.captured is not None:
         body = call.process.graphs[captured_graph(call, found.captured)]
         body.tips[queue] = body.tips.get(queue, []) + body.events.get(event, [])
-        return status.SUCCESS
+        return
     work = call.process.timeline.events.get(event)
     if work is not None and work.running:
         call.process.timeline.streams[queue] = work
-    return status.SUCCESS
 
 
-def cuStreamGetFlags(call: Invocation) -> int:
+def cuStreamGetFlags(call: Invocation) -> None:
     call.give("flags", call.process.attributes.get(("stream flags", call["hStream"], 0), 0))
-    return status.SUCCESS
 
 
-def cuStreamGetPriority(call: Invocation) -> int:
+def cuStreamGetPriority(call: Invocation) -> None:
     call.give("priority", call.process.attributes.get(("stream priority", call["hStream"], 0), 0))
-    return status.SUCCESS
 
 
 def _stream(call: Invocation) -> Stream | None:
     return call.model.stream_of(call.call, call.entry_point.index["hStream"])
 
 
-def cuStreamGetCtx(call: Invocation) -> int:
+def cuStreamGetCtx(call: Invocation) -> None:
     stream = _stream(call)
     context = stream.context if stream else call.model.current_context(call.call)
     call.give("pCtx", context.handle if context else 0)
     if "pGreenCtx" in call.entry_point.index:
         call.give("pGreenCtx", 0)
-    return status.SUCCESS
 
 
-def cuStreamGetDevice(call: Invocation) -> int:
+def cuStreamGetDevice(call: Invocation) -> None:
     stream = _stream(call)
     context = stream.context if stream else None
     call.give("device", (context.device or 0) if context else call.current_device())
-    return status.SUCCESS
 
 
-def cuStreamGetId(call: Invocation) -> int:
+def cuStreamGetId(call: Invocation) -> None:
     stream = _stream(call)
     call.give("streamId", stream.number & 0xFFFFFFFFFFFFFFFF if stream else call["hStream"])
-    return status.SUCCESS
 
 
 cuStreamAttachMemAsync = cuStreamCopyAttributes = cuStreamSetAttribute = do_nothing
 cuStreamBeginCapture = cuStreamWaitValue32 = cuStreamWaitValue64 = do_nothing
 
 
-def cuStreamGetAttribute(call: Invocation) -> Steps[int]:
+def cuStreamGetAttribute(call: Invocation) -> Steps[None]:
     yield from write(call["value"], bytes(catalog().structs["CUstreamAttrValue"].bytes))
-    return status.SUCCESS
 
 
 def cuLaunchHostFunc(call: Invocation) -> Steps[int]:
@@ -114,33 +105,30 @@ def cuLaunchHostFunc(call: Invocation) -> Steps[int]:
     return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_HOST", host=(call["fn"], call["userData"]))))
 
 
-def cuStreamAddCallback(call: Invocation) -> Steps[int]:
+def cuStreamAddCallback(call: Invocation) -> Steps[None]:
     if not call["callback"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     stream = call["hStream"]
     callback = (Callback.STREAM_CALLBACK, call["callback"], call["userData"])
     yield Command(Op.CALL_HOST, (call.queue(stream), *callback, stream, status.SUCCESS))
-    return status.SUCCESS
 
 
-def cuStreamBeginCaptureToGraph(call: Invocation) -> int:
+def cuStreamBeginCaptureToGraph(call: Invocation) -> None:
     body = call.known(call.process.graphs, "hGraph", status.INVALID_VALUE)
     queue = call.queue(call["hStream"])
     call.process.capture_into[queue] = call["hGraph"]
     body.tips[queue] = nodes_of(call, "dependencies", "numDependencies") or []
-    return status.SUCCESS
 
 
-def cuStreamEndCapture(call: Invocation) -> int:
+def cuStreamEndCapture(call: Invocation) -> None:
     capture = _capture(call)
     if capture is None:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     handle = captured_graph(call, capture)
     del call.process.captures[capture]
     body = call.process.graphs[handle]
     body.tips, body.events = {}, {}
     call.give("phGraph", handle)
-    return status.SUCCESS
 
 
 def _capture(call: Invocation) -> Capture | None:
@@ -155,19 +143,18 @@ def _capture_status(call: Invocation) -> int:
     return _CAPTURE_INVALIDATED if capture.invalidated_by else _CAPTURE_ACTIVE
 
 
-def cuStreamIsCapturing(call: Invocation) -> int:
+def cuStreamIsCapturing(call: Invocation) -> None:
     if not call["captureStatus"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.give("captureStatus", _capture_status(call))
-    return status.SUCCESS
 
 
-def cuStreamGetCaptureInfo(call: Invocation) -> Steps[int]:
+def cuStreamGetCaptureInfo(call: Invocation) -> Steps[None]:
     state = _capture_status(call)
     call.give("captureStatus_out", state)
     capture = _capture(call)
     if capture is None or state != _CAPTURE_ACTIVE:
-        return status.SUCCESS
+        return
     graph = captured_graph(call, capture)
     tips = call.process.graphs[graph].tips.get(call.queue(call["hStream"]), [])
     call.give("id_out", capture.begun_by.number)
@@ -179,17 +166,15 @@ def cuStreamGetCaptureInfo(call: Invocation) -> Steps[int]:
         array = b"".join(handle.to_bytes(8, "little") for handle in handles)
         call.give("dependencies_out", (yield from call.constant(array)))
         call.hand_out("dependencies_out", handles)
-    return status.SUCCESS
 
 
-def cuStreamUpdateCaptureDependencies(call: Invocation) -> int:
+def cuStreamUpdateCaptureDependencies(call: Invocation) -> None:
     capture = _capture(call)
     named = nodes_of(call, "dependencies", "numDependencies")
     if capture is None or named is None:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     body, queue = call.process.graphs[captured_graph(call, capture)], call.queue(call["hStream"])
     body.tips[queue] = named if call["flags"] & 1 else body.tips.get(queue, []) + named
-    return status.SUCCESS
 
 
 def _write_value(call: Invocation, size: int) -> Steps[int]:

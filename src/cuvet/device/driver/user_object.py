@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cuvet.catalog import Kind
 from cuvet.device import status
 from cuvet.device.driver.graph_body import GraphBody
-from cuvet.device.invocation import Invocation
+from cuvet.device.invocation import Invocation, Refused
 from cuvet.device.process import UserObject
 from cuvet.device.protocol import Callback, Command, Op, Steps
 
@@ -17,12 +17,11 @@ _DESTRUCTORS = 3
 """Queue of the calls of destructors, which no stream waits for."""
 
 
-def cuUserObjectCreate(call: Invocation) -> int:
+def cuUserObjectCreate(call: Invocation) -> None:
     if not call["destroy"] or not call.signed("initialRefcount") > 0:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     handle = call.issue("object_out", Kind.USER_OBJECT)
     call.process.user_objects[handle] = UserObject(call["destroy"], call["ptr"], call["initialRefcount"] & 0xFFFFFFFF)
-    return status.SUCCESS
 
 
 def cuUserObjectRetain(call: Invocation) -> Steps[int]:

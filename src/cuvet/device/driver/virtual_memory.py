@@ -5,27 +5,25 @@ from __future__ import annotations
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, write
+from cuvet.device.invocation import Invocation, Refused, write
 from cuvet.device.process import HOST
 from cuvet.device.protocol import Steps
 
 GRANULARITY = 2 << 20
 
 
-def cuMemGetAllocationGranularity(call: Invocation) -> int:
+def cuMemGetAllocationGranularity(call: Invocation) -> None:
     call.give("granularity", GRANULARITY)
-    return status.SUCCESS
 
 
-def cuMemAddressReserve(call: Invocation) -> Steps[int]:
+def cuMemAddressReserve(call: Invocation) -> Steps[None]:
     size = call["size"]
     if not size or size % GRANULARITY or call["flags"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     address = yield from call.process.device_memory.allocate(size)
     if not address:
-        return status.OUT_OF_MEMORY
+        raise Refused(status.OUT_OF_MEMORY)
     call.give("ptr", address)
-    return status.SUCCESS
 
 
 def cuMemAddressFree(call: Invocation) -> Steps[int]:
@@ -33,16 +31,15 @@ def cuMemAddressFree(call: Invocation) -> Steps[int]:
     return status.SUCCESS if freed else status.INVALID_VALUE
 
 
-def cuMemCreate(call: Invocation) -> int:
+def cuMemCreate(call: Invocation) -> None:
     size = call["size"]
     if not size or size % GRANULARITY or call["flags"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     device = catalog().enumerations["CUmemLocationType"]["CU_MEM_LOCATION_TYPE_DEVICE"]
     heap = call.member("prop", "location.id") if call.member("prop", "location.type") == device else HOST
     if size > call.process.machine.left(heap):
-        return status.OUT_OF_MEMORY
+        raise Refused(status.OUT_OF_MEMORY)
     call.process.hold(call.issue("handle", Kind.MEMORY_HANDLE), size, heap)
-    return status.SUCCESS
 
 
 def cuMemRelease(call: Invocation) -> int:
@@ -59,12 +56,11 @@ def _give_back(call: Invocation, handle: int) -> None:
         call.process.let_go(handle)
 
 
-def cuMemMap(call: Invocation) -> int:
+def cuMemMap(call: Invocation) -> None:
     """The range has memory of its own since it was reserved: a handle mapped twice does not share it."""
     if call["ptr"] % GRANULARITY or not call["size"] or call["size"] % GRANULARITY or call["offset"] or call["flags"]:
-        return status.INVALID_VALUE
+        raise Refused(status.INVALID_VALUE)
     call.process.attributes["mapping", call["ptr"], 0] = call["handle"]
-    return status.SUCCESS
 
 
 def cuMemUnmap(call: Invocation) -> int:
@@ -85,6 +81,5 @@ def cuMemSetAccess(call: Invocation) -> int:
     return status.SUCCESS if call["ptr"] and call["size"] else status.INVALID_VALUE
 
 
-def cuMemGetAccess(call: Invocation) -> Steps[int]:
+def cuMemGetAccess(call: Invocation) -> Steps[None]:
     yield from write(call["flags"], (3).to_bytes(8, "little"))
-    return status.SUCCESS
