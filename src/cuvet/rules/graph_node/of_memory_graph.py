@@ -14,7 +14,7 @@ class GraphNodeOfMemoryGraph(CallRule):
       capture.
     why: Nodes and edges of such a graph cannot be deleted: the call returns CUDA_ERROR_NOT_SUPPORTED.
     instead:
-      Build the graph anew without the node; or switch the node off in the executable graph (`cuGraphNodeSetEnabled`, for kernel, memset
+      Build the graph again without the node; or switch the node off in the executable graph (`cuGraphNodeSetEnabled`, for kernel, memset
       and memcpy nodes).
     limits: Reported only when the call fails. Memory nodes of a child graph are not examined.
     """
