@@ -1,7 +1,5 @@
 """cuvet: the validation layer for CUDA."""
 
-from __future__ import annotations
-
 __version__ = "0.1.0"
 
 

@@ -1,7 +1,5 @@
 """The command line: finds the command, parses its arguments, and reports a user's mistake in one line."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import importlib

@@ -3,8 +3,6 @@
 The evidence of rules and the causes of errors are written so: prose needs no quotes and no escapes.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 

@@ -5,8 +5,6 @@ of text around, half a surrogate pair) is written as an escape. ``reports.termin
 through here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Opens files whose names somebody else chose: a recording names sources, modules and logs that may be anything on this machine."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Names of signals and errors of the system."""
 
-from __future__ import annotations
-
 import os
 import signal
 

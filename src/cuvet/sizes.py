@@ -1,7 +1,5 @@
 """How numbers of bytes are written, and read."""
 
-from __future__ import annotations
-
 import re
 
 _SIZE = re.compile(r"([0-9]{1,15}) ?(?:([KMGT])(?:iB)?)?", re.IGNORECASE)

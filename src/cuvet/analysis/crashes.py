@@ -1,7 +1,5 @@
 """The faults of a process that end it, and the calls in which they were raised."""
 
-from __future__ import annotations
-
 import signal
 from bisect import bisect_left
 from collections import defaultdict

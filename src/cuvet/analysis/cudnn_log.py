@@ -12,8 +12,6 @@ where Process and Thread are the kernel's numbers. Of a function that failed in 
 by their order; an entry that names another status than the call returned is not shown. Not every failing call has an entry.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

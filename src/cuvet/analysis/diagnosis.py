@@ -1,7 +1,5 @@
 """Makes a Finding of a broken rule: sites with their stacks, and objects with the places where they were created and destroyed."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cuvet import catalog

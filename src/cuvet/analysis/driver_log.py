@@ -6,8 +6,6 @@ comes first, then ``Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemFree_v2``; 
 order of their failing calls, and where that leaves a doubt nothing is attached.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence

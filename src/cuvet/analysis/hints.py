@@ -1,7 +1,5 @@
 """Hints: what the user can do to learn more."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ The driver also judges the model. If a rule accuses a call that returned success
 the model learns that the objects of the call exist (``Model.accept``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """From a model's ledger to the report: what a process held, by place, with the stacks looked up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.analysis.diagnosis import memory_place

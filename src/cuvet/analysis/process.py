@@ -1,7 +1,5 @@
 """Reads the recording of one process: follows its calls and forks with the model, and says at the end what it found."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain

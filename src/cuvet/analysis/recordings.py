@@ -1,7 +1,5 @@
 """Makes the report of a program from the recordings of its processes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

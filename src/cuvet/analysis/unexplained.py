@@ -1,7 +1,5 @@
 """Lists calls that failed and that no rule explains, so that none is passed over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 

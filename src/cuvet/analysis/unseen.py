@@ -1,7 +1,5 @@
 """What a recording does not show, in sentences for the report."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 

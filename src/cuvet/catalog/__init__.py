@@ -5,8 +5,6 @@ layouts come from NVIDIA's headers (``tools/generate_catalog.py``, ``tools/gener
 authored in ``authored/``.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog.catalog import (
     Api,
     Catalog,

@@ -3,8 +3,6 @@
 A call that ends so has not failed. What a question was refused for is told where the program then uses it.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog import results
 
 EVERY = frozenset(range(1, 10_000))

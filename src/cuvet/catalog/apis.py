@@ -3,8 +3,6 @@
 ``cuvet.catalog.kinds`` says what its objects are; what its functions do with them is in ``authored/libraries/<api>.py``.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which entry points are hot: they change no lifetime, so that a call of them with live handles need not be stored."""
 
-from __future__ import annotations
-
 from cuvet.catalog.roles import Role, Verb
 
 LIFETIME = frozenset(

@@ -4,8 +4,6 @@ A role ties one parameter of an entry point to something that CUDA does with it.
 derived from roles: the C++ wrappers, the recording's decoder, the generic rules, the model's transitions.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

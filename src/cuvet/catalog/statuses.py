@@ -1,7 +1,5 @@
 """Names of the numbers that entry points return."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

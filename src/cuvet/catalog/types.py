@@ -1,7 +1,5 @@
 """Names of the types that CUDA's headers declare."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``cuvet analyze``: makes the report again from recordings."""
 
-from __future__ import annotations
-
 import argparse
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``cuvet doctor``: says what is wrong with this machine before any CUDA call."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

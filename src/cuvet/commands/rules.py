@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from typing import TextIO

@@ -1,7 +1,5 @@
 """``cuvet run``: runs a program and checks its CUDA calls."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -4,8 +4,6 @@ What comes next is drawn from what the driver answered so far. Handles that are 
 used in the last steps of a program only, so that they are few, and hardly anything is built upon what they left behind.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import partial

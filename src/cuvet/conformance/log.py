@@ -1,7 +1,5 @@
 """What a child process has done so far, in memory that its parent reads while it runs and after it has died."""
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The driver and the GPUs of this machine."""
 
-from __future__ import annotations
-
 import ctypes
 import datetime
 import multiprocessing

@@ -1,7 +1,5 @@
 """Plays random programs on the driver of this machine, each in a process of its own."""
 
-from __future__ import annotations
-
 import ctypes
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """A recorded program as Python over ``cu``, as in ``cuvet.rules.programs``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from cuvet.catalog import Catalog, EntryPoint, Parameter, driver, status_name

@@ -4,8 +4,6 @@ A file is JSON lines, compressed by zstd: a ``Header``, then ``Session`` after `
 machine where it was recorded; nothing else of that machine is in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The smallest program that shows a disagreement."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from msgspec import structs

@@ -1,7 +1,5 @@
 """Why random programs do not call some entry points: patterns of names, and the reason. The first that fits counts."""
 
-from __future__ import annotations
-
 import re
 
 from cuvet.catalog import driver

@@ -1,7 +1,5 @@
 """What a random program has made so far, and the ways to draw from it."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field, replace
 

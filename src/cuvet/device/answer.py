@@ -1,7 +1,5 @@
 """Answers a request of any API."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 

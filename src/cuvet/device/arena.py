@@ -1,7 +1,5 @@
 """Where allocations lie: blocks of ranges that the shim reserved in the client's address space."""
 
-from __future__ import annotations
-
 from bisect import insort
 from dataclasses import dataclass, field
 

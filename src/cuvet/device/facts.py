@@ -1,7 +1,5 @@
 """What the emulated device says of itself; the figures and their sources are in ``facts.json``."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

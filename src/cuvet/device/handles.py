@@ -1,8 +1,6 @@
 """Handle values, made up as the driver's heap would: a destroyed object's value is issued again first, but not an event's
 (measured: stream_reissued_handle, event_reissued_handle)."""
 
-from __future__ import annotations
-
 from cuvet.catalog.kinds import BY_NUMBER, Kind
 
 _HEAP = 0x5600_0000_0000

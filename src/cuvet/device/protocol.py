@@ -3,8 +3,6 @@
 The numbers stand here alone: ``tools/generate_native.py`` writes them for the shim.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Generator
 from dataclasses import dataclass, field

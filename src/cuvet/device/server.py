@@ -1,7 +1,5 @@
 """The device process's event loop: one thread, one connection per client thread, no call ever waits for another."""
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The CUresult numbers that the emulated driver answers with."""
 
-from __future__ import annotations
-
 from cuvet.catalog import status_value
 
 

@@ -1,8 +1,6 @@
 """Which work is not finished yet. No work takes time; a launch counts as running for the next two questions about it, so that a
 program sees CUDA_ERROR_NOT_READY as it would on hardware (measured: event_elapsed_notready)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 QUESTIONS = 2

@@ -6,8 +6,6 @@ of them goes through the loader's search on its own. Names that it tries, in thi
 (https://github.com/SYSTRAN/faster-whisper/issues/1182). Which parts there are: ``knowledge/cudnn.json``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

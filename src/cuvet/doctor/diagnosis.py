@@ -4,8 +4,6 @@ The JSON form of a ``Diagnosis`` is the contract ``cuvet-doctor/1``; its schema 
 into ``reports/doctor.schema.json``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -1,7 +1,5 @@
 """The NVIDIA driver on a machine: the kernel module's version, and which libcuda a program would get."""
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """What the dynamic loader reads of a machine's ELF files. Each file is read once."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

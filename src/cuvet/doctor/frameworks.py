@@ -4,8 +4,6 @@ Nothing is imported. Sources: the wheels themselves (``torch/version.py``, ``ten
 ``onnxruntime/capi/build_and_package_info.py``, Requires-Dist of METADATA).
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

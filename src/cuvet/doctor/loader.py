@@ -4,8 +4,6 @@ Source: ld.so(8) of the Linux man-pages, "DESCRIPTION" (order of the search, ``$
 Libraries that differ by ``glibc-hwcaps`` come after the plain ones.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -3,8 +3,6 @@
 Paths are strings as the program would see them (``/usr/lib/libcuda.so.1``), whatever directory stands for ``/``.
 """
 
-from __future__ import annotations
-
 import errno
 import fnmatch
 import os

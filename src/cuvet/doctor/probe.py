@@ -6,8 +6,6 @@ one ``Conclusion``. It looks at the machine only through ``Machine``, changes no
 then becomes the conclusion that it could not look.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Sources: the ``site`` module's documentation (which directories), PEP 376 and PyPA's "Recording installed projects" (dist-info, RECORD).
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -1,7 +1,5 @@
 """Which CUDA runtime a program brings: its libcudart, or the CUDA that its Python frameworks were built for."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

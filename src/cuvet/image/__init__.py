@@ -1,7 +1,5 @@
 """Says what the bytes of a device code image are: cubin, fatbin, PTX or unknown."""
 
-from __future__ import annotations
-
 from cuvet.image.describe import ImageDescription, describe
 from cuvet.image.errors import ImageError
 

@@ -1,7 +1,5 @@
 """Members of static archives (ar), as GNU and BSD write them: https://man7.org/linux/man-pages/man5/ar.5.html, ``<ar.h>``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.image.errors import ImageError

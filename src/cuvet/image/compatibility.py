@@ -4,8 +4,6 @@ The tables are ``knowledge/cuda_releases.json`` and ``knowledge/architectures.js
 capability times ten, as in ``sm_90``: 90; a version is a pair of integers, (13, 0).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Compressed device code: LZ4 blocks and Zstandard frames, with bounds on what they may grow to."""
 
-from __future__ import annotations
-
 from cuvet.image.errors import ImageError
 from cuvet.image.source import Source
 

@@ -1,7 +1,5 @@
 """Cubins: ELF files of device code for one architecture."""
 
-from __future__ import annotations
-
 import re
 import struct
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ It is found through the segments, as the loader finds it, in files of 32 and 64 
 bytes from anywhere may be given.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from typing import NamedTuple

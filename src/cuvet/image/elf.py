@@ -1,7 +1,5 @@
 """Sections and symbols of a 64-bit little-endian ELF file. Every length is checked: bytes from anywhere may be given."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Lists what a binary holds: one entry per cubin, PTX text or LTO-IR."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

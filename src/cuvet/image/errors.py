@@ -1,5 +1,2 @@
-from __future__ import annotations
-
-
 class ImageError(Exception):
     """The bytes are not what they should be. The text says what is wrong, in a few words."""

@@ -4,8 +4,6 @@ A container is a header of 16 bytes, then entries, each a header and its code. T
 11.8 to 13.0 write, which cuobjdump lists alike; ``fatbinary_section.h`` of the toolkit has the wrapper and the names of sections.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

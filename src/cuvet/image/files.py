@@ -1,7 +1,5 @@
 """What files, archives, wheels and directories hold: one ``Contents`` per file, or per member of a wheel."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ The JSON form of an ``Inspection`` is the contract ``cuvet-inspect/1``; its sche
 into ``reports/inspect.schema.json``.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """LTO-IR files, as ``nvcc -dlto -ltoir`` writes them. Only their header is read."""
 
-from __future__ import annotations
-
 import struct
 
 from cuvet.image.entries import Entry

@@ -1,7 +1,5 @@
 """PTX texts: version, target, kernels and their parameters. Checked as far as a kernel's launch needs it, not compiled."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """The verdict on the bytes of one image, as cuModuleLoadData, cuLibraryLoadData and their like are given it: whole or broken."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Failing verdicts name their cause by the rule of that name (``cuvet rules``), so
 driver returns are those of the facts ``image_*`` (NVIDIA H200, driver 580.159) and of the rules' evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

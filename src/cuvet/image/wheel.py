@@ -1,7 +1,5 @@
 """Members of wheels and other zip files, read where they are: nothing is extracted to disk."""
 
-from __future__ import annotations
-
 import struct
 import zipfile
 import zlib

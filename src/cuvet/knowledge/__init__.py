@@ -4,8 +4,6 @@ A cause has one id and one text, whoever names it: a finding of ``cuvet run``, a
 The id of a cause that a rule finds is the rule's name; its text is the rule's.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog.apis import LIBRARIES
 
 _FIRST = ("driver", "runtime", "cudnn", "cublas", "nvrtc", "nvjitlink", "nccl")

@@ -1,7 +1,5 @@
 """What a cause is, and how ``explain`` ranks causes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 runtime with one number are one error here: since CUDA 10.1 the runtime's numbers are the driver's (``driver_types.h`` and ``cuda.h``).
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What ``cuvet explain`` answers. The JSON form of an ``Explanation`` is ``cuvet-explanation/1`` (``explanation.schema.json``)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

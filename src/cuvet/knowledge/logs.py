@@ -4,8 +4,6 @@ What all of these print is the error's name, its message, or its number in a lin
 lines of a log are in the order of time, so the first error is the one to explain; what follows is often its consequence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

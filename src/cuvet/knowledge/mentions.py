@@ -1,7 +1,5 @@
 """Finds CUDA's errors in what people and programs write: by name, by message, or by a number that is called an error."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, lru_cache
 

@@ -32,8 +32,6 @@ that of another error::
 that begin with ``# `` are comments.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Runs the program as ``time`` does: its terminal, its files and its signals are its own."""
 
-from __future__ import annotations
-
 import errno
 import os
 import select

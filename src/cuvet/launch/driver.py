@@ -1,7 +1,5 @@
 """Which CUDA driver the loader would give the program, and how many GPUs it has."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Starts the emulated device's process and ends it."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 import subprocess

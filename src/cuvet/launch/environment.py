@@ -1,7 +1,5 @@
 """The environment in which the program is started, so that its CUDA calls reach the shim."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

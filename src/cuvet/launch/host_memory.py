@@ -1,7 +1,5 @@
 """How much memory the emulated device has, which is memory of this host."""
 
-from __future__ import annotations
-
 import re
 
 from cuvet.device.facts import TOTAL_MEMORY

@@ -1,7 +1,5 @@
 """Reads the recording while the program runs. Prints errors when it finds them, and notices a driver that was loaded past the shim."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -3,8 +3,6 @@
 They are asked when the program has ended, in this process; only what can be why it failed is told.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

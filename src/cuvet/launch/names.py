@@ -1,7 +1,5 @@
 """Names of files with a part that differs for each process of one command line: ``report.%r.json`` under mpirun."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -5,8 +5,6 @@ abstract. Who knows the name can send; who is believed sends the token too, whic
 sent (``SO_PASSCRED``).
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

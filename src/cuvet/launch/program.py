@@ -1,7 +1,5 @@
 """The program to run: where it is, and whether the loader will let the shim in."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """Shows on a terminal that a long analysis is at work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs ``cuvet run``: starts the program, reads its recording while it runs, and reports."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The directory of a recording."""
 
-from __future__ import annotations
-
 import os
 import stat
 import time

@@ -1,7 +1,5 @@
 """Says why a program cannot work on the emulated device: it contains NVIDIA's own CUDA runtime."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

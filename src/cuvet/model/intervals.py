@@ -1,7 +1,5 @@
 """Which value covers an address: disjoint half-open intervals, the newest assignment on top."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from typing import Generic, TypeVar
 

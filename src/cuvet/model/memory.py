@@ -1,7 +1,5 @@
 """Memory by address: what lives there, and what was there last."""
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 from cuvet.model.intervals import Intervals

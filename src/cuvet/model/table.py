@@ -1,7 +1,5 @@
 """All objects, by kind, handle and generation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Recordings: what the shim stored, and its reader. ``FORMAT.md`` is the contract between the two."""
 
-from __future__ import annotations
-
 from cuvet.recording.reader import Problem, Recording, RecordingError
 
 __all__ = ["Problem", "Recording", "RecordingError"]

@@ -3,8 +3,6 @@
 Everything is read from bytes that may be anything: what does not fit raises ``BadAssembly``.
 """
 
-from __future__ import annotations
-
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """From flight recorders to the launches that were made and not waited for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

@@ -1,8 +1,6 @@
 """The numbers and fixed structures of FORMAT.md, in its order. They stand here alone: ``tools/generate_native.py`` writes them for the
 shim."""
 
-from __future__ import annotations
-
 import re
 import struct
 from enum import IntEnum, IntFlag

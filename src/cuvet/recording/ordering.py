@@ -15,8 +15,6 @@ and not decoded. Of calls of libraries without flags that are alike, in entry po
 the first after each call that ended something: what they were given may have ended with it.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 

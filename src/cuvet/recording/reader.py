@@ -5,8 +5,6 @@ every length by what holds it. What does not parse becomes a ``Problem``, and ev
 and does not map the file, so that a file which shrinks meanwhile causes a short read, not a SIGBUS.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

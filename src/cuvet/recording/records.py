@@ -1,7 +1,5 @@
 """The records of FORMAT.md, decoded one by one."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ A portable PDB is described in https://github.com/dotnet/runtime/blob/main/docs/
 mono's Mono.CompilerServices.SymbolWriter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """From the stack of a call to a Site: the API that the user called, and the frames worth showing, the user's own first."""
 
-from __future__ import annotations
-
 import os
 import re
 import sysconfig

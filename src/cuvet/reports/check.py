@@ -1,7 +1,5 @@
 """What ``cuvet check`` found: for people, in lines, and as JSON (``cuvet-check/1``, whose schema is ``check.schema.json``)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What ``cuvet doctor`` found, for people and as JSON (``cuvet-doctor/1``, whose schema is ``doctor.schema.json``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

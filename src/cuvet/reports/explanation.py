@@ -1,7 +1,5 @@
 """What ``cuvet explain`` found, for people. Its JSON form is ``cuvet-explanation/1``, whose schema is ``explanation.schema.json``."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import textwrap

@@ -1,7 +1,5 @@
 """Comments ``// cuvet: ignore[RULE] reason`` in the sources of a program that was run: they are about a line of a finding's stack."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """What ``cuvet inspect`` found, for people and as JSON (``cuvet-inspect/1``, whose schema is ``inspect.schema.json``)."""
 
-from __future__ import annotations
-
 import os
 import textwrap
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What held memory, for people: by place, at the peak and at the end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

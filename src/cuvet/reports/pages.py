@@ -1,7 +1,5 @@
 """A rule's page: for ``cuvet explain`` and for the documentation."""
 
-from __future__ import annotations
-
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
 from cuvet.rules.evidence import evidence_of, succeeding

@@ -1,7 +1,5 @@
 """What of many findings, and of all that is known about them, a report for people shows unless it is asked for everything."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

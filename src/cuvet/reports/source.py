@@ -3,8 +3,6 @@
 Which file that is, the recording says. What a recording that was made elsewhere may name is told by ``only_below``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from bisect import bisect_left, bisect_right

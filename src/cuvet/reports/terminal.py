@@ -4,8 +4,6 @@ Different labels mark what was seen (sites, result), what was inferred (because)
 advised (help).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

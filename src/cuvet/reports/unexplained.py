@@ -1,7 +1,5 @@
 """Calls that failed and that no rule explains, for people: the program's own with their place and likely causes, libraries' in a line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """What the rules say once more is known than before a call: that it failed, that the process died or ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

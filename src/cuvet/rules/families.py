@@ -1,7 +1,5 @@
 """The mistakes that can be made in the life of an object of any kind: what each has in common for all kinds (``lives``)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from cuvet.rules.lifecycle import DestroyTwice, LifeRule, NeverCreated, NullHandle, ParentGone, UseAfterDestroy

@@ -1,7 +1,5 @@
 """What a process leaves when it ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.catalog.kinds import OWNED

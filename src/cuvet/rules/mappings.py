@@ -1,7 +1,5 @@
 """What /proc/self/maps says about a range: the lines that a failed host registration brings along."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

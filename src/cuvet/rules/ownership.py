@@ -1,7 +1,5 @@
 """What the rules about objects of different contexts share."""
 
-from __future__ import annotations
-
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import Call, Context, ModelView, Object, Stream
 from cuvet.model.capturing import OF_ALL_STREAMS, whole_context

@@ -1,7 +1,5 @@
 """What a failing call was to make, and which later calls lack it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -5,8 +5,6 @@ are two files, a function that another file defines). The first is the expensive
 result can be kept; the second is quick.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

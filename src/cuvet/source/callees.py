@@ -3,8 +3,6 @@
 Each of these is weak by itself, so that only makers are taken at their word: an end that is guessed ends a leak, and proves nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """What a call in source code means: the driver call that the model is told, and what its arguments are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

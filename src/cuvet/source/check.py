@@ -1,7 +1,5 @@
 """From a file's text to its findings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Numbers of the names that source code passes."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from cuvet.catalog import driver, runtime

@@ -1,7 +1,5 @@
 """Builds the blocks of a function while its statements are read in order."""
 
-from __future__ import annotations
-
 from cuvet.source.calls import symbols
 from cuvet.source.program import Block, Condition, Edge, Invoke, Operation
 

@@ -3,8 +3,6 @@
 Only what happens whenever the method is called counts; a member with which anything else is done ``changes``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from cuvet.source.calls import Meaning, meaning

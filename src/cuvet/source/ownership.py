@@ -1,7 +1,5 @@
 """What names tell of functions whose bodies are not looked at: whether they end, keep or only use what they are given."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

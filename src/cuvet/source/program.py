@@ -12,8 +12,6 @@ of which the index is not a constant. A *value* is
 Positions are byte offsets into the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

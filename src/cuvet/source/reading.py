@@ -1,7 +1,5 @@
 """A file's functions in the tree of ``cuvet.source.program``, each read with what the functions that it calls do in mind."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What checking source files gives: findings, what could not be checked, and what other files need to know."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cuvet.findings import Finding, Frame

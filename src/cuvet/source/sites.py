@@ -1,7 +1,5 @@
 """Findings about source files, and the places that they name."""
 
-from __future__ import annotations
-
 from cuvet.findings import Finding, Frame, ObjectReport, Severity, Site, Step
 from cuvet.rules.evidence import evidence_of
 from cuvet.rules.rule import Rule

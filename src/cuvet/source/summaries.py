@@ -1,7 +1,5 @@
 """What a function of the program does with what it is given: ends it, makes it, returns what it made, keeps it, or only uses it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -3,8 +3,6 @@
 Each module has ``ROLES``, and ``NO_ROLE`` with the reason why an entry point has none.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog.authored import (
     array,
     context,

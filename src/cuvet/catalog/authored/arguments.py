@@ -4,8 +4,6 @@
 entry point in the CUDA Driver API says; entries without one were recorded on an NVIDIA H200 with driver 580.159.04.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

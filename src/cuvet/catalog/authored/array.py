@@ -1,7 +1,5 @@
 """Arrays, texture and surface objects and references, tensor maps."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     ARRAY,
     MEMORY,

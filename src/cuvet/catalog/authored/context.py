@@ -1,7 +1,5 @@
 """Contexts, primary contexts and green contexts."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     CONTEXT,
     GREEN_CONTEXT,

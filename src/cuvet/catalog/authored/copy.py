@@ -1,7 +1,5 @@
 """Copies and sets."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     ARRAY,
     CONTEXT,

@@ -1,7 +1,5 @@
 """Devices, the driver itself, errors, profiling, logs, core dumps and checkpoints."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, calls_back, in_current_context
 
 _ASKS = "asks about a device: names no object"

@@ -1,7 +1,5 @@
 """Events, and sharing them with other processes and interfaces."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     EVENT,
     Reasons,

@@ -4,8 +4,6 @@ Nodes that a capture, a clone or a child graph makes are seen when a call hands 
 back inside a struct: a graph or node that was never seen created may well be valid.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     CONTEXT,
     EVENT,

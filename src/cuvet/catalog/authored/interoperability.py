@@ -1,7 +1,5 @@
 """External memory and semaphores, graphics resources, OpenGL, EGL and VDPAU."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     ARRAY,
     EXTERNAL_MEMORY,

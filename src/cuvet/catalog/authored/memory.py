@@ -1,7 +1,5 @@
 """Device and pinned host memory, memory pools, virtual memory management."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     ADDRESS_RANGE,
     HOST_MEMORY,

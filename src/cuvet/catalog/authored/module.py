@@ -1,7 +1,5 @@
 """Modules, libraries, functions, kernels, linking and launching."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     CULIBRARY,
     FUNCTION,

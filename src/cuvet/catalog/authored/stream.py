@@ -1,7 +1,5 @@
 """Streams, host functions and stream capture."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     CONTEXT,
     GRAPH,

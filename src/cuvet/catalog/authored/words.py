@@ -4,8 +4,6 @@
 Except for the words that make something new, each also says that its object must be alive.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from cuvet.catalog.roles import Kind, Role, Verb

@@ -1,7 +1,5 @@
 """Steps: graphs and capture."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.conformance.steps.graph_node import after, graph_of
 from cuvet.conformance.world import Nothing, Thing, World, struct

@@ -1,7 +1,5 @@
 """Steps: nodes of graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cuvet.catalog import Kind, driver

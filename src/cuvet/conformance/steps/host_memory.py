@@ -1,7 +1,5 @@
 """Steps: host memory."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.conformance.world import Thing, World
 

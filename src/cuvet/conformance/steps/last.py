@@ -1,7 +1,5 @@
 """The steps that a program ends with: its context is lost, or the process dies."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind, Verb, driver
 from cuvet.conformance.play import Value
 from cuvet.conformance.world import Thing, World

@@ -1,7 +1,5 @@
 """Steps: modules, libraries, functions, launches, the linker."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.conformance.play import Value
 from cuvet.conformance.world import Thing, World, struct

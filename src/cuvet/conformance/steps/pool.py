@@ -1,7 +1,5 @@
 """Steps: memory pools."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.conformance.world import World, struct
 

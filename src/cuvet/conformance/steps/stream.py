@@ -1,7 +1,5 @@
 """Steps: streams and events."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.conformance.world import Nothing, World, struct
 

@@ -1,7 +1,5 @@
 """Steps: host functions and memory operations on streams. None of them waits for a value: that may be for ever."""
 
-from __future__ import annotations
-
 from struct import pack
 
 from cuvet.catalog import Kind, driver

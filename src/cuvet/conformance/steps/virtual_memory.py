@@ -1,7 +1,5 @@
 """Steps: virtual memory."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.conformance.steps.pool import READ_WRITE, access, location
 from cuvet.conformance.world import Nothing, Thing, World, struct

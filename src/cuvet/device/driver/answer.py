@@ -1,7 +1,5 @@
 """Answers driver calls: asks the model what may happen, lets the noun's module do it, tells the model what did."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

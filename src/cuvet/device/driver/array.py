@@ -1,7 +1,5 @@
 """Arrays, mipmapped arrays, texture and surface objects."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cuvet.catalog import Kind

@@ -1,7 +1,5 @@
 """Contexts."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status

@@ -1,7 +1,5 @@
 """The driver itself, and its devices."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind, status_name
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status

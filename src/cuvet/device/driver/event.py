@@ -1,7 +1,5 @@
 """Events."""
 
-from __future__ import annotations
-
 import struct
 
 from cuvet.catalog import Kind

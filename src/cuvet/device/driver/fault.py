@@ -1,7 +1,5 @@
 """Launches of kernels that certainly fail, and the calls that find out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Functions and kernels: their attributes, parameters and occupancy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Graphs: nodes that do when the graph is launched what the call would have done at once, and stream capture, which makes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

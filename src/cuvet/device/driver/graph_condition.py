@@ -1,8 +1,6 @@
 """Conditional nodes. Kernels do not run, so a condition keeps the value that it was made with. What the calls return: NVIDIA H200,
 driver 580.159, CUDA 13.0."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status

@@ -1,7 +1,5 @@
 """Memory that graphs allocate and free, in nodes of their own."""
 
-from __future__ import annotations
-
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
 from cuvet.device.driver.graph import add_node, captured, enqueue, struct_bytes

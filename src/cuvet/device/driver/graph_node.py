@@ -1,7 +1,5 @@
 """Nodes that are added to graphs by hand, and their parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Green contexts: some of a device's multiprocessors. What kernels would run on them is of no account: none is run."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status

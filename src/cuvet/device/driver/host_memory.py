@@ -1,7 +1,5 @@
 """Pinned host memory: allocated by the driver, or the program's own and registered."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from cuvet.device import status

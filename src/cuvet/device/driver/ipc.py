@@ -1,7 +1,5 @@
 """Handles for other processes. They can be got, but memory and events of the emulated device are not shared between processes."""
 
-from __future__ import annotations
-
 import struct
 
 from cuvet.device import status

@@ -1,7 +1,5 @@
 """Kernel launches: checked and ordered; the kernel itself does not run, but a few of its threads are followed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cuvet.device import facts, status

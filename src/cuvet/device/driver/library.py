@@ -1,7 +1,5 @@
 """Modules and libraries: images that are loaded, and what is found in them by name."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cuvet.catalog import Kind, Verb

@@ -3,8 +3,6 @@
 The attributes are those of cuMemRangeGetAttribute's documentation: each is of a range if all pages in it have it.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from cuvet.catalog import driver as catalog

@@ -1,7 +1,5 @@
 """Allocation of device memory."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.device import status
 from cuvet.device.invocation import Invocation

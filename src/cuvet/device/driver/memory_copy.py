@@ -1,7 +1,5 @@
 """Copies and sets of memory, of arrays too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

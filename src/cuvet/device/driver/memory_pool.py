@@ -1,7 +1,5 @@
 """Memory pools of stream-ordered allocation."""
 
-from __future__ import annotations
-
 import struct
 from functools import partial
 

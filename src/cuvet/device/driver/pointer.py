@@ -1,7 +1,5 @@
 """What a pointer points to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cuvet.catalog import driver as catalog

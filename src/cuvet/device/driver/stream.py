@@ -1,7 +1,5 @@
 """Streams, and the host functions that they call."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cuvet.catalog import Kind

@@ -1,7 +1,5 @@
 """User objects: what a graph's work uses, which a function of the program destroys when nobody refers to it any more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.catalog import Kind

@@ -1,7 +1,5 @@
 """Virtual memory management: address ranges, memory handles, and the mapping of one to the other."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status

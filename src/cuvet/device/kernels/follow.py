@@ -1,8 +1,6 @@
 """Corner threads of a grid, followed as long as everything that decides about their way is known: parameters, the thread's place in
 the grid, and what is computed from these. What is loaded from memory is not known, and nothing is stored there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cuvet.device.kernels.instructions import EFFECTS

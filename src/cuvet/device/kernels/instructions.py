@@ -1,7 +1,5 @@
 """What instructions do to a thread. Of an instruction that is not listed here nothing is assumed: the thread is not followed further."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cuvet.device.kernels.text import Instruction, Operand

@@ -1,8 +1,6 @@
 """From PTX text to functions and their instructions (PTX ISA 9.0). Nothing here raises: what is not understood becomes an
 instruction without a name, at which following ends."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """One thread on its way through a kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from cuvet.device.kernels.text import Address, Function, Instruction, Operand, Program

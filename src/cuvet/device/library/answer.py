@@ -1,7 +1,5 @@
 """Answers calls of libraries: the model says what they return."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

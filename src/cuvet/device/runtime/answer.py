@@ -1,7 +1,5 @@
 """Answers runtime calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
 

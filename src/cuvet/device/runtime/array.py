@@ -1,7 +1,5 @@
 """Arrays, texture and surface objects."""
 
-from __future__ import annotations
-
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
 from cuvet.device.invocation import BadAddress, read, write

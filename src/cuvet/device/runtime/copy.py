@@ -1,7 +1,5 @@
 """Copies and sets."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cuvet.device.protocol import Steps

@@ -1,7 +1,5 @@
 """Devices, their primary contexts, errors."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Runtime calls whose driver call has the same parameters in the same order, once a context is current."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cuvet.device.protocol import Steps

@@ -1,7 +1,5 @@
 """Graph nodes whose description differs from the driver's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

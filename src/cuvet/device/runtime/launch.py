@@ -1,7 +1,5 @@
 """Kernels and variables by the host's names for them, and launches."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cuvet.catalog import driver as driver_catalog

@@ -1,7 +1,5 @@
 """Allocation and its companions."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cuvet.catalog import driver as driver_catalog

@@ -1,7 +1,5 @@
 """What a program's static constructors told the runtime: its fatbins, and what the host's names for kernels and variables mean."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from cuvet.device.protocol import Registration

@@ -3,8 +3,6 @@
 Sources: Linux kernel documentation, "Control Group v2" (memory.max, memory.current, memory.stat) and "Memory Resource Controller" (v1).
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

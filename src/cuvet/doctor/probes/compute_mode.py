@@ -1,7 +1,5 @@
 """Does the GPUs' compute mode let another process in?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver

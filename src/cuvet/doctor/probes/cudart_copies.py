@@ -1,7 +1,5 @@
 """Would the program have two CUDA runtimes, or another one than it seems?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import loader, python

@@ -1,7 +1,5 @@
 """Is the cuDNN that a framework would load as new as the one it was built for?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, frameworks

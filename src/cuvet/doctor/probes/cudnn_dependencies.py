@@ -4,8 +4,6 @@ Source: NVIDIA cuDNN, "Building and Running a cuDNN Dependent Program": libz is 
 certain engines run (https://docs.nvidia.com/deeplearning/cudnn/backend/latest/installation/build-run-cudnn.html).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Are the files of the nvidia-cudnn packages those that pip installed?"""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Does everything that needs cuDNN find one of its major version?"""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Would libcudnn.so find all of its parts, and of one version?"""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

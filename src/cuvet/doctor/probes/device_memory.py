@@ -1,7 +1,5 @@
 """Is there free memory on the GPUs, and who holds the rest?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver

@@ -1,7 +1,5 @@
 """Can this user open the device nodes of the GPUs?"""
 
-from __future__ import annotations
-
 import errno
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Is a forward-compatibility libcuda in front of a driver that does not take it?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver

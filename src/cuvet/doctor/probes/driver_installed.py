@@ -1,7 +1,5 @@
 """Is there an NVIDIA GPU, and is its driver there?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver

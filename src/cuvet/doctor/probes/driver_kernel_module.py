@@ -1,7 +1,5 @@
 """Is libcuda of the same driver as the loaded kernel module?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver

@@ -1,7 +1,5 @@
 """Is the driver's PTX compiler there, and of the driver's version?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver, loader

@@ -1,7 +1,5 @@
 """What cuInit itself answers, where no other probe says why it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.catalog import status_name

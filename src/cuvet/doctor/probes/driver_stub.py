@@ -1,7 +1,5 @@
 """Is the toolkit's stub of libcuda, made for linking only, in front of the driver's?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver, loader

@@ -1,7 +1,5 @@
 """Does the driver support the CUDA version that the program, or an installed framework, was built for?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver, runtimes

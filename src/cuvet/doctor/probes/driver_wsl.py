@@ -1,7 +1,5 @@
 """Under WSL: is the libcuda of the Windows driver on the loader's path, under both of its names?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver, loader

@@ -1,7 +1,5 @@
 """Was a build of a framework without CUDA installed, on a machine with a GPU?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, frameworks, python

@@ -1,7 +1,5 @@
 """Have the installed frameworks, or the program, code for the visible GPUs?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver, frameworks

@@ -1,7 +1,5 @@
 """How much memory may the program lock, where it needs that for RDMA?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Would the program run through a Multi-Process Service?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor.machine import Machine

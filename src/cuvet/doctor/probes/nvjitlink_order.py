@@ -4,8 +4,6 @@ libnvJitLink.so.12 adds functions with the CUDA version in their names (``__nvJi
 soname: an older copy in front leaves them undefined (https://github.com/pytorch/pytorch/issues/134929).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, elf, frameworks, loader, python

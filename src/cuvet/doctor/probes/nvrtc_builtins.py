@@ -5,8 +5,6 @@ libnvrtc-builtins.so.12.8". PyTorch (``_preload_cuda_deps`` in ``torch/__init__.
 themselves, so that in Python they need not be on the loader's path.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import re

@@ -1,7 +1,5 @@
 """Are NVIDIA's Python packages of one CUDA major version, and does no other toolkit come in front of them?"""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 How CUDA_VISIBLE_DEVICES is read: CUDA Programming Guide, "CUDA Environment Variables".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver

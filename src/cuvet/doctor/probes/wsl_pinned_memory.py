@@ -1,7 +1,5 @@
 """Under WSL: is pinned memory limited?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.doctor import driver

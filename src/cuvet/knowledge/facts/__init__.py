@@ -3,8 +3,6 @@
 A row is a program with the status of each call, on one GPU and driver; rows of one id are the same program on several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A line for each finding, as compilers write it: editors find the place."""
 
-from __future__ import annotations
-
 from typing import TextIO
 
 from cuvet.reports import Document, check

@@ -1,7 +1,5 @@
 """Findings as annotations of GitHub Actions: workflow commands, one a line, which its runner reads from the output."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO

@@ -1,7 +1,5 @@
 """JSON: ``cuvet-report/1`` and the documents of the other commands, whose schemas are in ``reports``."""
 
-from __future__ import annotations
-
 from typing import TextIO
 
 import msgspec

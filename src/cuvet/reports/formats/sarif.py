@@ -4,8 +4,6 @@ Addresses are relative to the base ``%SRCROOT%`` as far as the files lie below i
 flow, one of a running program its stacks. Section numbers are those of the standard.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """For people."""
 
-from __future__ import annotations
-
 from typing import TextIO
 
 from cuvet.reports import Document

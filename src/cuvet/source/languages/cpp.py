@@ -1,7 +1,5 @@
 """C, C++ and CUDA C++: the functions and classes of a file, and which of them are lowered."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

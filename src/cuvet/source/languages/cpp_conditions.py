@@ -1,7 +1,5 @@
 """Conditions of C++: which branches they are."""
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """Which text of a function in C++ is of interest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Statements of C++: the flow of control of a function."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What pieces of C++ text say: declarators, names of functions, constants."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

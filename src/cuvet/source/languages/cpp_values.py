@@ -1,7 +1,5 @@
 """Expressions of C++: what they give, after the operations that they take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 Fields of the method's own class are named ``this.stream``. ``Dispose`` and the finalizer are destructors.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

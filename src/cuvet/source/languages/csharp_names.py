@@ -1,7 +1,5 @@
 """What a name in a C# file means: which entry point it was imported for, and which of its parameters the arguments are."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

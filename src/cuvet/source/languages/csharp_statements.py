@@ -1,7 +1,5 @@
 """Statements and conditions of C#: the flow of control of a method."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from cuvet.source.languages.csharp_values import Expressions, type_made, type_of

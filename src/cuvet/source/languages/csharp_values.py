@@ -1,7 +1,5 @@
 """Expressions of C#: what they name and give, after the operations that they take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """What all lowerings share of the flow of control: branches, loops, jumps out of them, and what conditions ask."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

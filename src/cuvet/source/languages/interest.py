@@ -1,7 +1,5 @@
 """Which text of a function is of interest: whatever touches no variable that CUDA's calls take is skipped."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the lowerings of languages with exceptions and ``finally`` share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import partial

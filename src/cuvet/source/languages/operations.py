@@ -1,7 +1,5 @@
 """What all lowerings share of the operations of a function: which are of interest, and what becomes known elsewhere."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left

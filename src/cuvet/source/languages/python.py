@@ -4,8 +4,6 @@ What an object's attribute holds is named ``self.stream``; ``self`` is then a pa
 several values, ``result[0]``, ``result[1]`` are the places of a variable that gets them all.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a name in a Python file means: which function of CUDA a module has under it, and how its arguments are those of CUDA's."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """What the branches of a function hold, looked up once: which of them leave, and which of them change what a place holds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property

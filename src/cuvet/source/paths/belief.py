@@ -5,8 +5,6 @@ The decisions that a finding depends on are the branches around its calls, and t
 changed the object. They have to lie on one chain, each within the one before.
 """
 
-from __future__ import annotations
-
 from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.walk import Path, Taken
 

@@ -1,7 +1,5 @@
 """Objects that are ended after the context that they were made in, where neither was seen made."""
 
-from __future__ import annotations
-
 from cuvet.catalog import Kind
 from cuvet.catalog.kinds import OF_CONTEXT
 from cuvet.source.calls import Meaning

@@ -1,7 +1,5 @@
 """What the operations on a path do: to the variables, and, through the model, to CUDA's objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Which places of a path tell whether a call of CUDA failed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cuvet.source.paths.trace import Guards, Key

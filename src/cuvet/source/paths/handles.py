@@ -1,7 +1,5 @@
 """What the variables of a function hold on a path: words that stand for handles and addresses of which the values are not known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 

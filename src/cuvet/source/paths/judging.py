@@ -1,7 +1,5 @@
 """Which of the model's rules a path through source code can show, and what they say of a call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

@@ -1,7 +1,5 @@
 """What a function leaves behind: which of the rules about lost objects it breaks, if any."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cuvet.findings import Finding

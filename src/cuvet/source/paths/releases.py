@@ -1,7 +1,5 @@
 """Where a function ends what a place holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 

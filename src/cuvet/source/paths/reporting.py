@@ -1,7 +1,5 @@
 """From what is wrong on a path to a Finding, in the words of the source code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

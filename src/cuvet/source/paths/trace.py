@@ -1,7 +1,5 @@
 """What is on record of a path: its calls, the rules that they broke, and the objects that were left behind."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from cuvet.model import Call, Object

@@ -1,7 +1,5 @@
 """CUDA as a path sees it: the model that the path's calls are told to, and the rules that they break."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 

@@ -4,8 +4,6 @@ what is there; and, by ``cuvet.source.project.members``, ended by who must not.
 Order between the functions is not known, so nothing depends on it; and what is not seen speaks against a finding.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

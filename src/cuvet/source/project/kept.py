@@ -1,7 +1,5 @@
 """Variables of a program that keep what was ended: whoever asks whether there is something finds the dead handle."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

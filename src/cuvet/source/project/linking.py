@@ -1,7 +1,5 @@
 """What files know of each other: functions that one defines and another calls."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

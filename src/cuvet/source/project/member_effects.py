@@ -1,7 +1,5 @@
 """What functions do with members of classes: make, end, set, test them, give them away or show them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Members that are ended by who must not: by a copy, by an alias, for a caller, or without ever having had a value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product

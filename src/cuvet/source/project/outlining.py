@@ -1,7 +1,5 @@
 """What other files need to know of a file: its classes, what it does with members, and its objects that last."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

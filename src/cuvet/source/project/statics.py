@@ -1,7 +1,5 @@
 """Objects that outlive ``main``, or live as long as a thread, and whose destructors call CUDA."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

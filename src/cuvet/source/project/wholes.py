@@ -1,7 +1,5 @@
 """Classes with all that the functions of a project do with their members, and findings about these."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

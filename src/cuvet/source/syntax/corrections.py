@@ -1,7 +1,5 @@
 """Text that a grammar cannot read, blanked or completed so that it can. No offset changes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

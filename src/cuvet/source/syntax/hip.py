@@ -1,7 +1,5 @@
 """Files for AMD's GPUs: HIP's launches look like CUDA's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Comments and literals of each language, and code without them."""
 
-from __future__ import annotations
-
 import re
 
 _C_COMMENTS = r"(?P<comment>//[^\\\n]*(?:\\.[^\\\n]*)*|/\*.*?(?:\*/|\Z))"

@@ -1,7 +1,5 @@
 """What one condition of ``#if`` says about another."""
 
-from __future__ import annotations
-
 import re
 
 _WORD = re.compile(r"\w+")

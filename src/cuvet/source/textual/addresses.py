@@ -1,7 +1,5 @@
 """Addresses of pointers that are given where the memory is meant that they point to."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Memory that the host uses while an asynchronous copy may still be at work on it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Rules that the calls of a Python or C# file show without a path: statuses thrown away, names that CUDA does not have, forks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Captures of streams that an exception leaves open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.findings import Finding

@@ -1,7 +1,5 @@
 """CUDA in a child that was forked after its parent used CUDA."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

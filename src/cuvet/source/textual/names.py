@@ -1,7 +1,5 @@
 """Entry points that a file calls by a name, or with arguments, that CUDA does not have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Types and functions that are called nearly as those of CUDA, and that neither CUDA nor the program declares."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What a function does on the host with memory whose allocation it shows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Processes that a Python file forks after it has called CUDA, and that call CUDA themselves."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Resets of the device by a library, which the calls of a function show without following its paths."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """All rules that the text of a file shows without a path through it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cuvet.findings import Finding

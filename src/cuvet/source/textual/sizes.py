@@ -1,7 +1,5 @@
 """Sizes in elements where CUDA wants bytes: the same function gives the right size for the same memory elsewhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

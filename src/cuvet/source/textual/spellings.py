@@ -5,8 +5,6 @@ Read from cuda.h, cuda_runtime_api.h, cuda_runtime.h and cuda_device_runtime_api
 12.9 from the deprecation and removal columns of HIPIFY's tables (``docs/tables``, 2024-10).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """Statuses that nobody looks at, and launches that nobody asks about."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Objects that a function keeps for each thread."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Calls of CUDA as they stand in the text of a function, for rules that need no path."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A file of findings that are known and not to be reported again: ``cuvet-baseline/1``."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ A result is found by what it depends on: the file's bytes and name, the options,
 directory it is also kept how its files were when they were read, so that those that are so still need not be read again.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import suppress

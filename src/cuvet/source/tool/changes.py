@@ -1,7 +1,5 @@
 """Which lines were changed since a revision, as git says."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

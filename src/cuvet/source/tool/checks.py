@@ -4,8 +4,6 @@ It can stand where it stood before in the same block, or one around it. A macro 
 can stand wherever it is defined and all that it names is in sight. It never goes into a function that it calls itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Set

@@ -1,7 +1,5 @@
 """A file in C or C++ as edits see it: its syntax tree, and what is looked up in it."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from pathlib import Path
 

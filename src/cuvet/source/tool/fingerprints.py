@@ -1,7 +1,5 @@
 """What tells a finding from all others, and stays when the lines around it move."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Edits that fix a finding, in C and C++: where a rule says how (``Rule.fix``), and where nothing else can come of it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

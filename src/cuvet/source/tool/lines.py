@@ -1,7 +1,5 @@
 """The lines of source files, for those who show or compare them."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that somebody else may have made: a FIFO or a device must not be waited for, and nothing is read without end."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """What ``cuvet check`` reports: the contract ``cuvet-check/1``, whose schema is generated from these types (``make generate``)."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cuvet.findings import Finding, Tool

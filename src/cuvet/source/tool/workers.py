@@ -1,7 +1,5 @@
 """Files to results, on several processors."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

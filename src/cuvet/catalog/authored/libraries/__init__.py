@@ -5,8 +5,6 @@ points where more is to be said; ``NO_ROLE`` with the reason why others have non
 followed, with the reason, which is also that of the calls that are about them; ``WORKSPACES``, names of parameters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module

@@ -4,8 +4,6 @@ The legacy interface of ``cublas.h``, which has no handles, passes through unsee
 source code that includes ``cublas_v2.h`` is the symbol ``cublasSgemm_v2``.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, sets_workspace, uses
 from cuvet.catalog.kinds import Kind
 

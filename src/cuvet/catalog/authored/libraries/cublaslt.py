@@ -1,7 +1,5 @@
 """cuBLASLt: handles and descriptors."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, registers
 from cuvet.catalog.kinds import Kind
 from cuvet.catalog.roles import Role

@@ -1,7 +1,5 @@
 """cuDNN: handles, descriptors, descriptors of its backend."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, sets_workspace, uses
 from cuvet.catalog.kinds import Kind
 

@@ -1,7 +1,5 @@
 """cuFFT: plans, which are small numbers. Its experimental interface of ``cufft_device.h`` passes through unseen."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, creates, sets_workspace, uses
 from cuvet.catalog.kinds import Kind
 

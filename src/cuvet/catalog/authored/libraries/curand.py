@@ -1,7 +1,5 @@
 """cuRAND: generators and discrete distributions."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, creates
 from cuvet.catalog.kinds import Kind
 

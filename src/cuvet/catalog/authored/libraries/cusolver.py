@@ -1,7 +1,5 @@
 """cuSOLVER: handles of cuSolverDN, cuSolverSP, cuSolverRF and cuSolverMg, their parameters and infos."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, creates
 from cuvet.catalog.kinds import Kind
 

@@ -1,7 +1,5 @@
 """cuSPARSE: handles, and descriptors of vectors, matrices and algorithms."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles
 from cuvet.catalog.kinds import Kind
 

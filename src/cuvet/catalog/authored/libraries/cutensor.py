@@ -1,7 +1,5 @@
 """cuTENSOR 2: handles, descriptors of tensors and operations, preferences, plans."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, creates, uses
 from cuvet.catalog.kinds import Kind
 

@@ -1,7 +1,5 @@
 """NCCL: communicators. The second names of its functions, ``pnccl…``, pass through unseen."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, creates, destroys, uses
 from cuvet.catalog.kinds import Kind
 

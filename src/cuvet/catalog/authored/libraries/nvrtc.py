@@ -1,7 +1,5 @@
 """NVRTC: programs."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import Reasons, Roles, destroys
 from cuvet.catalog.kinds import Kind
 

@@ -4,8 +4,6 @@
 the driver with as many parameters to correspond to. The others have tables here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

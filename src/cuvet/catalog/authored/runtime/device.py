@@ -1,7 +1,5 @@
 """Devices, execution contexts, errors, streams and events of the runtime API, where they differ from the driver's."""
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     CONTEXT,
     DEVICE,

@@ -3,8 +3,6 @@
 The runtime names a function by the address of its host stub, which is no object that is created or destroyed.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     FUNCTION,
     KERNEL,

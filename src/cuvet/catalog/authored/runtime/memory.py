@@ -4,8 +4,6 @@ Where the driver has one entry point for host and one for device memory, the run
 finds out from the address: variant ``unified``.
 """
 
-from __future__ import annotations
-
 from cuvet.catalog.authored.words import (
     ARRAY,
     HOST_MEMORY,
