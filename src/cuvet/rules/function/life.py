@@ -31,8 +31,10 @@ LIFE = Life(
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
               are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
             measured: a stale function is refused with CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
+            measured: launching a module in the place of a function: SIGSEGV in the driver, no error code
+              (module_launched_as_function)
             """,
-            outcomes=(400, CRASH),  # launching a module: SIGSEGV in the driver (tests/rules/measured.txt)
+            outcomes=(400, CRASH),
         ),
         Mistake(
             USED_AFTER_CONTEXT,
