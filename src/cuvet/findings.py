@@ -190,7 +190,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     exit_code: int | None = None
     signal: int | None = None
-    device: Literal["real", "emulated"] = "real"
+    device: Literal["real", "emulated", "unknown"] = "real"
     gpus: tuple[str, ...] = ()
     driver: str | None = None
     """Newest CUDA version that the driver supports, ``13.0``."""

@@ -90,6 +90,14 @@ def test_the_summary_says_how_many_were_taken_back(cuvet, null_driver) -> None:
     assert cuvet("analyze", trace).stdout.count("error[CV201]") == 2  # sources of others are not read
 
 
+@pytest.mark.parametrize("before", [(), ("before",)], ids=["after", "before"])
+def test_a_comment_at_one_caller_leaves_the_others(cuvet, program, before: tuple[str, ...]) -> None:
+    ran = cuvet.run((*REAL, "--fail-on", "error"), [program("ignored_caller"), *before])
+    (finding,) = ran.report.findings
+    assert (ran.code, finding.repeats, ran.report.stats["ignored"]) == (1, 1, 1)
+    assert finding.site.frames[1].line == (15 if before else 17)
+
+
 def test_what_is_ignored_is_not_told_on_the_terminal_either(cuvet, null_driver) -> None:
     path = compiled(cuvet.tmp_path, null_driver, AT_THE_CALL="cuvet: ignore[stream-use-after-destroy]")
     with cuvet.on_terminal("run", *REAL, "--", "sh", "-c", f"{path}; exec sleep 60") as (process, screen):

@@ -166,6 +166,28 @@ def test_names_beside_a_recording_that_are_none_are_passed_over(tmp_path: Path) 
     assert main(["analyze", str(directory)]) == 0
 
 
+@pytest.mark.parametrize("empty", [True, False], ids=["empty", "missing"])
+def test_without_meta_json_the_device_is_not_known(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], empty: bool
+) -> None:
+    directory = recorded(tmp_path / "r", "a.py")
+    (directory / "meta.json").unlink(missing_ok=True)
+    if empty:
+        (directory / "meta.json").touch()
+    assert main(["analyze", str(directory)]) == 0
+    said = capfd.readouterr().out
+    assert "device: not known, since the recording has no meta.json that says it\n" in said
+    assert "real" not in said
+
+
+def test_damaged_recordings_alone_are_a_mistake(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    directory = recorded(tmp_path / "r", "a.py")
+    (file,) = directory.glob("*.cuvet")
+    os.truncate(file, 100)
+    assert main(["analyze", str(directory)]) == 2
+    assert capfd.readouterr().err == f"cuvet: {file}: byte 100: the file ends within its header\n"
+
+
 def test_an_endless_meta_json_is_not_read_to_its_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     directory = recorded(tmp_path / "r", "a.py")
     (directory / "meta.json").touch()

@@ -52,6 +52,8 @@ class Findings:
     """Findings of all processes. Repeats are folded: within a process those at the same place; of other processes (workers of one
     program) those that have the same stack and message. What follows from another is folded below that."""
 
+    ignored: Callable[[Finding], bool] = lambda finding: False
+    """Whether the report leaves the finding out, for a comment on its stack: it is not folded with one that stays."""
     _folds: list[Fold] = field(default_factory=list)
     _fresh: list[Finding] = field(default_factory=list)
     _by_call: dict[tuple[object, ...], Fold] = field(default_factory=dict)
@@ -72,7 +74,8 @@ class Findings:
         fold = self._by_call.get(key)
         if fold is None:
             new = build()
-            here = (new.rule, new.api, new.site.process, new.site.frames[:1] or new.site.thread, cause)
+            where = new.site.frames[:1] or new.site.thread
+            here = (new.rule, new.api, new.site.process, where, cause, self.ignored(new))
             anywhere = (new.rule, new.api, new.message, new.site.frames or here, cause)
             fold = self._by_place.get(here) or self._by_place.get(anywhere) or self._new(new, cause)
             self._by_call[key] = self._by_place[here] = fold

@@ -21,7 +21,7 @@ class Meta(msgspec.Struct, kw_only=True):
 
     argv: tuple[str, ...] = ()
     pid: int = 0
-    device: Literal["real", "emulated"] = "real"
+    device: Literal["real", "emulated", "unknown"] = "real"
     gpus: tuple[str, ...] = ()
     driver: str | None = None
     exit_code: int | None = None
@@ -40,12 +40,13 @@ def read_meta(directory: Path) -> Meta:
         if len(data) > MOST_META:
             raise CuvetError(f"{path}: larger than any that cuvet writes")
         if not data:
-            return Meta(notes=(f"{path} is empty, since it could not be written: how the program ended is not known",))
+            notes = (f"{path} is empty, since it could not be written: how the program ended is not known",)
+            return Meta(device="unknown", notes=notes)
         return msgspec.json.decode(data, type=Meta)
     except FileNotFoundError:
         if not any(directory.glob("*.cuvet")):
             raise CuvetError(f"{directory}: no recording here") from None
-        return Meta()
+        return Meta(device="unknown")
     except RecursionError:
         raise CuvetError(f"{path}: it is nested too deeply") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,12 +1,12 @@
 """Makes the report of a program from the recordings of its processes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from cuvet import __version__
+from cuvet import CuvetError, __version__
 from cuvet.analysis import cudnn_log, driver_log
 from cuvet.analysis.folding import Findings, folded, folded_failures
 from cuvet.analysis.meta import Meta, read_meta
@@ -21,15 +21,18 @@ from cuvet.rules import model_rules
 
 class Analysis:
     """One recording directory, while it grows or afterwards. ``run`` makes it; None if that was another command, perhaps on another
-    machine."""
+    machine. ``ignored`` says whether the report is to leave a finding out."""
 
-    def __init__(self, directory: Path, run: Run | None = None) -> None:
+    def __init__(
+        self, directory: Path, run: Run | None = None, ignored: Callable[[Finding], bool] = lambda finding: False
+    ) -> None:
         model_rules()  # now, so that a rule that cannot be imported is an error and not a call that cannot be judged
         self.directory = directory
         self._run = run
-        self._findings = Findings()
+        self._findings = Findings(ignored)
         self._processes: dict[Path, ProcessAnalysis] = {}
-        self._unreadable: dict[Path, str] = {}
+        self.unreadable: dict[Path, str] = {}
+        """Recordings that cannot be read, with the reason."""
 
     def advance(self, *, running: bool = False, meta: Meta | None = None) -> list[Finding]:
         """Judge what is new in all processes; returns the findings that are new."""
@@ -41,7 +44,7 @@ class Analysis:
 
     def _open_new(self, running: bool) -> None:
         for path in sorted(self.directory.glob("*.cuvet"), key=_start):
-            if path in self._processes or path in self._unreadable:
+            if path in self._processes or path in self.unreadable:
                 continue
             try:
                 recording = Recording(path)
@@ -49,7 +52,7 @@ class Analysis:
                 self._processes[path] = ProcessAnalysis(recording, self._findings, self._model_at_fork, generated)
             except RecordingError as error:
                 if not running:
-                    self._unreadable[path] = str(error)
+                    self.unreadable[path] = str(error)
 
     def _model_at_fork(self, recording: Recording) -> Model | None:
         """Every process is asked: the parent may have ended, and another be the parent by then."""
@@ -84,7 +87,7 @@ class Analysis:
         """Everything, once the last process has ended."""
         self.advance(meta=meta)
         stats: Counter[str] = Counter(processes=len(self._processes))
-        not_checked = dict.fromkeys([*meta.notes, *self._unreadable.values()])
+        not_checked = dict.fromkeys([*meta.notes, *self.unreadable.values()])
         for process in self.processes():
             process.finish(leaks=leaks)
             stats += process.stats
@@ -112,11 +115,21 @@ class Analysis:
         )
 
 
-def analyze(directories: Sequence[Path], *, leaks: bool = False, memory: bool = False) -> Report:
-    """The report of one or more recordings. CuvetError if a directory holds none."""
-    reports = [
-        Analysis(directory).report(read_meta(directory), leaks=leaks, memory=memory) for directory in directories
-    ]
+def analyze(
+    directories: Sequence[Path],
+    *,
+    leaks: bool = False,
+    memory: bool = False,
+    ignored: Callable[[Finding], bool] = lambda finding: False,
+) -> Report:
+    """The report of one or more recordings. CuvetError if a directory holds none, or only damaged ones."""
+    reports = []
+    for directory in directories:
+        analysis = Analysis(directory, ignored=ignored)
+        reports.append(analysis.report(read_meta(directory), leaks=leaks, memory=memory))
+        damaged = [why for path, why in analysis.unreadable.items() if path.stat().st_size]
+        if damaged and not analysis.processes():
+            raise CuvetError(damaged[0])
     stats: Counter[str] = Counter()
     for report in reports:
         stats += Counter(report.stats)

@@ -42,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cuvet.analysis import analyze
     from cuvet.launch.progress import shown
-    from cuvet.reports.ignored import without_ignored
+    from cuvet.reports.ignored import is_ignored, without_ignored
 
     with _sources(args):
         with shown(args.directories):
-            report = analyze(args.directories, leaks=args.leaks, memory=args.memory)
+            report = analyze(args.directories, leaks=args.leaks, memory=args.memory, ignored=is_ignored)
         report = without_ignored(report)
         reports.write(reports.of_run(report, verbose=args.verbose), args)
     return verdict.exit_code(args, report) or 0

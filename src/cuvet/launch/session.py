@@ -22,7 +22,7 @@ from cuvet.launch.notices import Notices
 from cuvet.printable import printable, valid
 from cuvet.recording.generated_code import Run
 from cuvet.reports import terminal, verdict
-from cuvet.reports.ignored import without_ignored
+from cuvet.reports.ignored import is_ignored, without_ignored
 
 MISUSE = 2
 
@@ -91,7 +91,7 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         )
         trace.write_meta(directory, meta)
         started_ns = time.time_ns()
-        analysis = Analysis(directory, Run(started_ns, tuple(argv)))
+        analysis = Analysis(directory, Run(started_ns, tuple(argv)), is_ignored)
         child = Child(executable.path, argv, variables)
         live = Live(analysis, child.pid, terminal.console(sys.stderr, args.color) if _tells_live(args) else None)
         try:

@@ -420,6 +420,8 @@ def device(program: Program) -> str:
     """Which device answered the calls."""
     if program.device == "emulated":
         return "emulated; kernels were checked and ordered, but not run"
+    if program.device == "unknown":
+        return "not known, since the recording has no meta.json that says it"
     driver = f", driver for CUDA {program.driver}" if program.driver else ""
     return (", ".join(program.gpus) or "real GPU") + driver
 

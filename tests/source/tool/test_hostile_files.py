@@ -120,3 +120,13 @@ def test_a_source_that_was_a_file_when_it_was_found(project: Project, what: str)
     place(project.root / "a.cu", what)
     checked = check_one(File("a.cu", Path("a.cu")), Job(workers.Options(), cached=False))
     assert checked.failure == "it is no regular file"
+
+
+def test_a_link_to_itself_is_one_line(project: Project, check: Check) -> None:
+    project.write({"a.cu": CORRECT})
+    (project.root / "loop").symlink_to("loop")
+    for arguments in (["loop"], ["loop", "a.cu"]):
+        done = check(*arguments)
+        assert done.code == 2
+        assert len(done.err.splitlines()) == 1
+        assert "loop" in done.err

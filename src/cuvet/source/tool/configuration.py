@@ -61,7 +61,7 @@ def read(paths: Sequence[Path]) -> Configuration:
 
 def common_directory(paths: Sequence[Path]) -> Path:
     """The innermost directory that holds all of them."""
-    common = Path(os.path.commonpath([path.resolve() for path in paths]))
+    common = Path(os.path.commonpath([os.path.realpath(path) for path in paths]))
     return common if common.is_dir() else common.parent
 
 
