@@ -22,6 +22,13 @@ def test_another_gpu_that_answered_alike_stands_beside() -> None:
     assert told([(fact("a"), second)]) == expected
 
 
+def test_a_date_is_not_given_to_the_gpu_that_has_none() -> None:
+    assert told([(fact("a", date=""), fact("a", "NVIDIA L4"))]).split("; ") == [
+        "NVIDIA H200, driver 580.159.04, CUDA 13.0, a",
+        "also on NVIDIA L4, driver 580.159.04, CUDA 13.0, 2026-11-21, a",
+    ]
+
+
 def test_one_that_answered_otherwise_is_told_apart() -> None:
     second = fact("a", "NVIDIA L4", (0, 201))
     assert told([(fact("a"), second)]).split("; ") == [

@@ -70,10 +70,12 @@ def of_facts(*ids: str) -> str:
 
 
 def told(measured: Sequence[tuple[Fact, ...]]) -> str:
-    """The same of facts with all their rows. Another GPU stands beside the first if all of them came out alike there, else apart."""
+    """The same of facts with all their rows. Another GPU stands beside the first if all of them came out alike there, and it is known
+    when they did on the first; else apart."""
     first, ids = measured[0][0].gpu, [rows[0].id for rows in measured]
     others = list(dict.fromkeys(row.gpu for rows in measured for row in rows if row.gpu != first))
-    beside = [gpu for gpu in others if all(_agrees(rows, gpu) for rows in measured)]
+    dated = all(row.date for rows in measured for row in rows if row.gpu == first)
+    beside = [gpu for gpu in others if dated and all(_agrees(rows, gpu) for rows in measured)]
     parts = [_where([row for rows in measured for row in rows if row.gpu in (first, *beside)], ids)]
     for gpu in (gpu for gpu in others if gpu not in beside):
         there = [row for rows in measured for row in rows if row.gpu == gpu]
