@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import cuvet.knowledge
 import cuvet.rules
 from cuvet.catalog import driver, libraries
@@ -114,3 +116,15 @@ def test_what_is_accused_of_success_is_shown_to_succeed(rule: type[Rule]) -> Non
     catalogs = (driver(), *libraries().values())
     assert all(name == "*" or any(name in each for each in catalogs) for name in succeeding(rule))
     assert all(kind.startswith(("measured", "recorded")) for kind, _ in fields(rule.evidence) if "succeed" in kind)
+
+
+@pytest.mark.parametrize(
+    ("docstring", "message"),
+    [
+        ("checks: a\nbecause: b\n", "`because` is none of checks, why, instead, limits"),
+        ("checks a\n", "`checks a` is no field"),
+    ],
+)
+def test_a_mistake_in_a_docstring_names_the_rule(docstring: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^noun-wrong, docstring: {message}"):
+        sections(type("Written", (Rule,), {"name": "noun-wrong", "__doc__": docstring}))

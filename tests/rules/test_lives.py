@@ -55,6 +55,14 @@ def test_a_number_from_nowhere_is_a_mistake_where_every_object_is_seen_made(life
     assert given in ([], [expected])
 
 
+@every_row
+def test_what_a_mistake_leaves_out_is_a_program_of_its_family(life: Life) -> None:
+    for mistake in life.mistakes:
+        (whole,) = rules_of(replace(life, mistakes=(replace(mistake, without=()),)), "")
+        titles = re.findall(r"^## (.+)$", whole.VALID + whole.INVALID, flags=re.M)
+        assert set(mistake.without) <= set(titles)
+
+
 def test_what_one_call_ends_can_be_ended_twice() -> None:
     ended = {role.kind for call in driver().entry_points for role in call.roles if role.verb is Verb.DESTROYS}
     judged = {kind for rule in model_rules() if issubclass(rule, DestroyTwice) for kind in rule.kinds or ()}

@@ -14,5 +14,11 @@ HEADINGS = {"checks": "What it checks", "why": "Why it is wrong", "instead": "Us
 
 
 def sections(rule: type[Rule]) -> dict[str, str]:
-    """The headings of the rule's page, and what its docstring says below each."""
-    return {HEADINGS[name]: text for name, text in paragraphs(rule.__doc__ or "")}
+    """The headings of the rule's page, and what its docstring says below each. ValueError if it says something else."""
+    try:
+        texts = dict(paragraphs(rule.__doc__ or ""))
+    except ValueError as error:
+        raise ValueError(f"{rule.name}, docstring: {error}") from None
+    if unknown := ", ".join(texts.keys() - HEADINGS.keys()):
+        raise ValueError(f"{rule.name}, docstring: `{unknown}` is none of {', '.join(HEADINGS)}")
+    return {HEADINGS[name]: text for name, text in texts.items()}
