@@ -111,10 +111,12 @@ def _path(finding: CheckFinding) -> Iterator[tuple[Frame, str, str]]:
 
 
 def _rows(finding: CheckFinding) -> list[tuple[Frame, str, str]]:
-    """The path with the finding's place in it: the last step on its line, or a row at the end if there is none."""
+    """The path with the finding's place in it: the step that is there, else the last on its line, else a row at the end."""
     site, style = place(finding), STYLES[finding.severity]
     rows = list(_path(finding))
-    index = next((i for i in range(len(rows) - 1, -1, -1) if _same_line(rows[i][0], site)), len(rows))
+    on_line = [i for i, (frame, _, _) in enumerate(rows) if _same_line(frame, site)]
+    there = [i for i in on_line if rows[i][0].column == site.column]
+    index = (there or on_line or [len(rows)])[-1]
     rows[index : index + 1] = [(site, rows[index][1] if index < len(rows) else "", style)]
     return rows
 

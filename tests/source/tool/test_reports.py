@@ -295,3 +295,14 @@ def test_the_checked_in_schema_is_that_of_the_types() -> None:
     tool = runpy.run_path(str(Path(__file__).parents[3] / "tools/generate_schema.py"))
     kind, version = tool["SCHEMAS"][report.SCHEMA_FILE]
     assert tool["schema"](kind, version) == report.SCHEMA_FILE.read_text()
+
+
+def test_each_call_of_a_line_has_its_own_mark(project: Project, check: Check) -> None:
+    project.write({"a.cu": "void f(cudaStream_t s) { cudaStreamQuery(s); cudaStreamDestroy(s); }\n"})
+    lines = check("a.cu").out.splitlines()
+    marks = {line.split(": ")[1]: line.index("^") for line in lines if "1: " in line or "2: " in line}
+    text = next(line for line in lines if line.startswith("1 | "))
+    assert marks == {
+        f"the status of {call} is thrown away here": text.index(call)
+        for call in ("cudaStreamQuery", "cudaStreamDestroy")
+    }
