@@ -61,13 +61,15 @@ class ObjectReport(msgspec.Struct, frozen=True, kw_only=True):
     destroyed: Site | None = None
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a claim is believed: measured on hardware, written in a document, or established in a public thread."""
 
     kind: Literal["measured", "documented", "reported"]
     text: str
     source: str
     """Measured: "<GPU>, driver <version>, <date>, <fact id>". Documented: document, section. Reported: the thread's address."""
+    succeeds: bool = False
+    """It shows that a call can break the rule and return success."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

@@ -201,6 +201,13 @@ def test_evidence_is_told_that_names_the_call(report: Report, api: str, text: st
     assert "cuMemcpy3D" not in found
 
 
+@pytest.mark.parametrize(("status", "shown"), [(0, True), (1, False)])
+def test_evidence_of_success_is_not_shown_of_a_call_that_failed(report: Report, status: int, shown: bool) -> None:
+    evidence = Evidence(kind="measured", text="cudaMemcpy: no error", source="NVIDIA H200", succeeds=True)
+    found = rendered(changed(report, api="cudaMemcpy", status=status, signal=None, evidence=(evidence,)))
+    assert ("cudaMemcpy: no error" in found) == shown
+
+
 def many(report: Report, *rules: tuple[str, str, int]) -> Report:
     """Each rule, with its severity, at so many places."""
     (finding,) = report.findings

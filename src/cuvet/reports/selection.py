@@ -25,9 +25,11 @@ def select(findings: Sequence[Finding]) -> list[Finding]:
 
 def fitting(finding: Finding) -> list[Evidence]:
     """Of the evidence that names the call at hand, by its name in the runtime or the driver, the surest: the first of them, since
-    others lean on what stands before them. Else nothing."""
+    others lean on what stands before them. Else nothing. Of a call that failed, nothing that shows that it can succeed."""
     name = re.sub(r"^cu(?:da)?(?=[A-Z])", "", finding.api)
     prefix = "cu(?:da)?" if name != finding.api else ""
     named = re.compile(rf"\b{prefix}{re.escape(name)}(?:_v\d+)?\b")
     fit = [each for each in finding.evidence if named.search(each.text) or named.search(each.source)]
+    if finding.status or finding.signal:
+        fit = [each for each in fit if not each.succeeds]
     return sorted(fit, key=lambda each: _SUREST_FIRST.index(each.kind))[:1]

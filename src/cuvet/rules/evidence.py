@@ -18,6 +18,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cuvet.fields import bracketed, fields
 from cuvet.findings import Evidence
 from cuvet.knowledge.facts import of_facts, of_recordings
@@ -50,12 +52,16 @@ def evidence(name: str, value: str) -> Evidence:
     kind = _KIND.fullmatch(name)
     if kind is None:
         raise ValueError(f"`{name}` is none of {', '.join(KINDS)}")
-    if kind[1] == "recorded":
+    return msgspec.structs.replace(_evidence(kind[1], value), succeeds="succeed" in name)
+
+
+def _evidence(kind: str, value: str) -> Evidence:
+    if kind == "recorded":
         return recorded(value)
     text, source = bracketed(value)
-    if kind[1] == "measured":
+    if kind == "measured":
         return measured(text, *source.split(", "))
-    return documented(text, source) if kind[1] == "documented" else reported(text, source)
+    return documented(text, source) if kind == "documented" else reported(text, source)
 
 
 def measured(text: str, *facts: str) -> Evidence:
