@@ -776,7 +776,7 @@ static void graph_edges() {
     fclose(file);
     remove(path);
     CHECK(strstr(text, "digraph dot {") == text && strstr(text, "EMPTY") && strstr(text, "_node_0\" -> \"graph_"));
-    CHECK(cuGraphDebugDotPrint(graph, "/nonexistent/edges.dot", 0) == CUDA_ERROR_OPERATING_SYSTEM);
+    CHECK(cuGraphDebugDotPrint(graph, "/dev/null/edges.dot", 0) == CUDA_ERROR_OPERATING_SYSTEM);
     CHECK(cuGraphDebugDotPrint(graph, nullptr, 0) == CUDA_ERROR_INVALID_VALUE);
 }
 
