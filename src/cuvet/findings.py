@@ -6,7 +6,6 @@ generated from these types (``make generate``) into ``reports/report.schema.json
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
 import msgspec
@@ -145,13 +144,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """In how many processes it occurred, with the same message and stack; ``site`` is in the first."""
     consequences: tuple[Finding, ...] = ()
     """Findings that there would not be without this one: calls that failed because this one did, as they came."""
-
-
-def with_consequences(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Each finding, and after it what is told below it."""
-    for finding in findings:
-        yield finding
-        yield from finding.consequences
 
 
 class MachineCause(msgspec.Struct, frozen=True, kw_only=True):

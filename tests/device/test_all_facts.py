@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cuvet.findings import Finding, Report, with_consequences
+from cuvet.findings import Finding, Report
 
+from ..consequences import with_consequences
 from ..corpus.expected import CHANCE, EXPECTED
 from ..corpus.facts import Fact, all_facts, calls_printed, compile_programs, source
 from .support import NVCC, SHARED_RUNTIME, TIMEOUT_S

@@ -29,7 +29,7 @@ from pathlib import Path
 import msgspec
 
 from cuvet.catalog import libraries
-from cuvet.findings import Finding, Report, with_consequences
+from cuvet.findings import Finding, Report
 from cuvet.rules import model_rules
 from cuvet.rules.examples import Example, invalid, runnable, valid
 from cuvet.rules.programs import opened
@@ -38,6 +38,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "known.jsonl"
 sys.path.insert(0, str(HERE.parent.parent))
 
+from tests.consequences import with_consequences  # noqa: E402
 from tests.corpus import cudnn  # noqa: E402
 from tests.corpus.expected import CHANCE, EXPECTED, NOT_SEEN  # noqa: E402
 from tests.corpus.facts import Fact, all_facts, calls_printed, compile_programs, source  # noqa: E402

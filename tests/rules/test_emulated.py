@@ -11,11 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cuvet.findings import Finding, Report, Site, with_consequences
+from cuvet.findings import Finding, Report, Site
 from cuvet.rules import model_rules
 from cuvet.rules.examples import Example, invalid, runnable, valid
 from cuvet.rules.lifecycle import DestroyTwice, ParentGone, UseAfterDestroy
 
+from ..consequences import with_consequences
 from .simulated import expected
 
 BATCHES = 4
