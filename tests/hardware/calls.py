@@ -58,7 +58,7 @@ class Traced(programs.Driver):
 
 
 def play(example: Example) -> Ends | None:
-    """None: it did not end."""
+    """None: it did not end, or calls ran at the same time."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -70,6 +70,8 @@ def play(example: Example) -> Ends | None:
         return None
     died = -os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else 0
     calls = [line.split() for line in text.splitlines()]
+    if any(len(words) != 2 for words in calls[:-1]) or (calls and len(calls[-1]) > 2):
+        return None
     statuses = [(words[0], int(words[1]) if len(words) > 1 else died) for words in calls]
     return Ends(len(calls), {number: call for number, call in enumerate(statuses, 1) if call[1]})
 
@@ -108,8 +110,8 @@ def main() -> int:
     possible = {name: example for name, example in rows.items() if example.devices <= len(gpus)}
     known = {name: ends for name, ends in read().items() if name in rows}
     with get_context("fork").Pool(JOBS) as pool:
-        played = zip(possible, pool.map(play, possible.values()), strict=True)
-    known.update({name: ends for name, ends in played if ends is not None})
+        played = zip(possible, pool.imap(play, possible.values()), strict=True)
+        known.update({name: ends for name, ends in played if ends is not None})
     FILE.write_text(text_of(f"{gpus[0].replace(',', ', driver')}, {datetime.date.today().isoformat()}", known))
     print(f"{FILE}: {len(known)} of {len(rows)} programs")
     return 0

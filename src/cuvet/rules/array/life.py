@@ -69,10 +69,11 @@ LIFE = Life(
             "CV464",
             """
             why: The number names no array. A pointer from `cuMemAlloc` is not an array either.
+            recorded: cuArray3DGetDescriptor of memory from cuMemAlloc: SIGSEGV in the driver, no error code
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
               are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
             """,
-            outcomes=(400, 1),
+            outcomes=(400, 1, CRASH),
         ),
         Mistake(
             USED_AFTER_CONTEXT,

@@ -66,10 +66,12 @@ LIFE = Life(
             "CV624",
             """
             why: The number names no library. A module (`CUmodule`) is not a library.
+            recorded: cuLibraryGetKernel of a module: SIGSEGV in the driver, no error code
+            measured: a number from nowhere: SIGSEGV in the driver, no error code (library_from_nowhere)
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
               are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
             """,
-            outcomes=(400, 1),
+            outcomes=(400, 1, CRASH),
         ),
     ),
 )

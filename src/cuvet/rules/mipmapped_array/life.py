@@ -73,10 +73,11 @@ LIFE = Life(
             "CV474",
             """
             why: The number names no mipmapped array. An ordinary array is not a mipmapped one.
+            recorded: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver, no error code
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
               are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
             """,
-            outcomes=(400, 1),
+            outcomes=(400, 1, CRASH),
         ),
         Mistake(
             USED_AFTER_CONTEXT,
