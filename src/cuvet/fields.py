@@ -5,6 +5,23 @@ The evidence of rules and the causes of errors are written so: prose needs no qu
 
 import re
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cuvet import CuvetError
+
+
+class TextError(CuvetError, ValueError):
+    """A mistake in a text of cuvet's own, in one line: file, section, what is wrong or what to write."""
+
+
+@contextmanager
+def mistakes_in(place: str) -> Iterator[None]:
+    """Makes a ``TextError`` of each ValueError, which says at which place of the sources the mistake is."""
+    try:
+        yield
+    except ValueError as error:
+        raise TextError(f"{place}: {error}") from None
 
 
 def fields(text: str) -> list[tuple[str, str]]:

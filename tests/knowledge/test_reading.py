@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cuvet.fields import TextError
 from cuvet.findings import Evidence
 from cuvet.knowledge import reading
 from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs, Tell
 from cuvet.knowledge.reading import causes_in, meanings_of
+from cuvet.knowledge.search import match, written
 
 OWN = """
 ## driver-gone: The driver: it is gone
@@ -86,7 +88,7 @@ def test_a_cause_of_a_rule_has_signs_only(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_says_where_it_is(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^machine.txt") as raised:
+    with pytest.raises(TextError, match=rf"^knowledge/{tmp_path.name}/machine.txt") as raised:
         read(text, tmp_path)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -125,3 +127,14 @@ documented: it was new ({VERSION_8})
     assert found["OWN_FULL"].beliefs == ("It is empty: it is full.",)
     assert [(one.text, one.source) for one in found["OWN_OLD"].evidence] == [("it was new", "The Older Manual")]
     assert found["OWN_ERROR"] == Meaning(text="", same_as="CUDA_ERROR_UNKNOWN")
+
+
+def test_a_cause_of_a_rule_that_does_not_exist_is_a_mistake() -> None:
+    with pytest.raises(TextError, match=r"^knowledge/causes, event-lost: no rule has this name"):
+        written(RuleCause(id="event-lost", signs=Signs(errors={})))
+
+
+def test_an_expression_that_cannot_be_read_is_a_mistake() -> None:
+    cause = RuleCause(id="event-lost", signs=Signs(errors={}, words=("(lost",)))
+    with pytest.raises(TextError, match=r"^knowledge/causes, event-lost, words: `\(lost`: missing \)"):
+        match(cause, (), (), "it is lost")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cuvet.fields import TextError
 from cuvet.findings import Evidence
 from cuvet.knowledge.facts import of_recordings
 from cuvet.rules.evidence import evidence_of, succeeding
@@ -11,7 +12,7 @@ from cuvet.rules.rule import Rule
 
 
 def rule(text: str) -> type[Rule]:
-    return type("Written", (Rule,), {"name": "noun-wrong", "evidence": text})
+    return type("Written", (Rule,), {"__module__": "cuvet.rules.noun.wrong", "evidence": text})
 
 
 def test_each_kind_has_its_source() -> None:
@@ -55,8 +56,14 @@ def test_the_kind_says_which_calls_succeed(kind: str, calls: set[str]) -> None:
         ("measured: it fails", "`it fails` does not end in its source"),
         ("measured: it fails (no_such_fact)", "there is no fact no_such_fact"),
         ("measured it fails", "`measured it fails` is no field"),
+        ("documented, * succeeds: it may (CUDA)", r"`documented, \* succeeds` is none of .*`KIND, NAME succeeds`"),
     ],
 )
 def test_a_mistake_names_the_rule(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^noun-wrong, evidence: {message}"):
+    with pytest.raises(TextError, match=f"^rules/noun/wrong.py, noun-wrong, evidence: {message}"):
         evidence_of(rule(text))
+
+
+def test_what_succeeds_is_not_passed_over_where_it_cannot_be_read() -> None:
+    with pytest.raises(TextError, match=r"^rules/noun/wrong.py, noun-wrong, evidence: `documented, \* succeeds`"):
+        succeeding(rule("documented, * succeeds: it may (CUDA)"))

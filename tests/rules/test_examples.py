@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from cuvet.fields import TextError
 from cuvet.rules.examples import Example, Source, invalid, valid
 from cuvet.rules.rule import Rule
 
 
 def rule(text: str) -> type[Rule]:
-    return type("Written", (Rule,), {"name": "noun-wrong", "VALID": text, "INVALID": ""})
+    return type("Written", (Rule,), {"__module__": "cuvet.rules.noun.wrong", "VALID": text, "INVALID": ""})
 
 
 def test_a_program_stands_below_its_title() -> None:
@@ -49,6 +50,6 @@ def test_there_may_be_none() -> None:
     ],
 )
 def test_a_mistake_says_in_which_rule_and_example_it_is(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^noun-wrong, VALID.*{message}") as raised:
+    with pytest.raises(TextError, match=f"^rules/noun/wrong.py, noun-wrong, VALID.*{message}") as raised:
         valid(rule(text))
     assert "\n" not in str(raised.value)

@@ -5,21 +5,24 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import cuvet.knowledge
 import cuvet.rules
+from cuvet import CuvetError
 from cuvet.catalog import driver, libraries
-from cuvet.fields import fields
+from cuvet.fields import TextError, fields
 from cuvet.knowledge.facts import of_recordings
 from cuvet.rules import all_rules, model_rules, rule_called, rule_names
 from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import invalid, runnable, valid
 from cuvet.rules.headings import sections
-from cuvet.rules.rule import Rule
+from cuvet.rules.rule import Rule, SourceRule
 
 from ..every import of_every
 from .simulated import expected
@@ -30,6 +33,8 @@ FACTS = {
     for file in (Path(cuvet.knowledge.__path__[0]) / "facts").glob("*.jsonl")
     for line in file.read_text().splitlines()
 }
+
+WHOLE = {"code": "CV999", "summary": "", "help": "", "evidence": "", "VALID": "", "INVALID": ""}
 
 every_rule = of_every(all_rules(), lambda rule: rule.name)
 every_model_rule = of_every(model_rules(), lambda rule: rule.name)
@@ -121,10 +126,47 @@ def test_what_is_accused_of_success_is_shown_to_succeed(rule: type[Rule]) -> Non
 @pytest.mark.parametrize(
     ("docstring", "message"),
     [
-        ("checks: a\nbecause: b\n", "`because` is none of checks, why, instead, limits"),
+        ("checks: a\nbecause: b\n", "it has the fields checks, because; write checks, why, instead, limits"),
+        ("checks: a\nwhy: b\n", "it has the fields checks, why; write checks, why, instead, limits"),
+        ("", "it has the fields none; write checks, why, instead, limits"),
         ("checks a\n", "`checks a` is no field"),
     ],
 )
 def test_a_mistake_in_a_docstring_names_the_rule(docstring: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^noun-wrong, docstring: {message}"):
-        sections(type("Written", (Rule,), {"name": "noun-wrong", "__doc__": docstring}))
+    with pytest.raises(TextError, match=f"^rules/noun/wrong.py, noun-wrong, docstring: {message}"):
+        sections(type("Written", (Rule,), {"__module__": "cuvet.rules.noun.wrong", "__doc__": docstring}))
+
+
+def written(monkeypatch: pytest.MonkeyPatch, name: str, *rules: dict[str, str]) -> Path:
+    """The file of a rule whose module has classes with these attributes."""
+    module = ModuleType(f"cuvet.rules.noun.{name}")
+    for number, attributes in enumerate(rules):
+        setattr(module, f"R{number}", type(f"R{number}", (SourceRule,), {"__module__": module.__name__, **attributes}))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return Path(f"noun/{name}.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "message"),
+    [
+        ("none", [], "rules/noun/none.py: it has 0 rules; a file has one"),
+        ("two", [WHOLE, WHOLE], "rules/noun/two.py: it has 2 rules; a file has one"),
+        (
+            "silent",
+            [{name: text for name, text in WHOLE.items() if name != "summary"}],
+            "rules/noun/silent.py, noun-silent, class: it has no `summary`; a rule has code, summary, help, evidence, VALID, INVALID",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_of_a_rule_is_one_line(
+    name: str, rules: list[dict[str, str]], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CuvetError) as raised:
+        cuvet.rules._imported([written(monkeypatch, name, *rules)])
+    assert str(raised.value) == message
+
+
+def test_a_code_that_two_rules_have_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [written(monkeypatch, name, WHOLE) for name in ("one", "other")]
+    with pytest.raises(CuvetError, match=r"^rules/noun/one.py, noun-one, code: CV999 is the code of noun-other too"):
+        cuvet.rules._imported(files)

@@ -12,6 +12,7 @@ import pytest
 import cuvet.rules
 from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.fields import TextError
 from cuvet.rules import model_rules
 from cuvet.rules.examples import invalid, runnable
 from cuvet.rules.families import DESTROYED_TWICE, MISTAKEN, NEVER_CREATED
@@ -96,6 +97,15 @@ def test_examples_of_no_rule_are_a_mistake(examples: str, message: str) -> None:
     row = next(life for life, _ in ROWS if life.name == "stream")
     with pytest.raises(ValueError, match=f"^examples of no rule about the life of a stream: {message}"):
         rules_of(row, examples)
+
+
+@pytest.mark.parametrize("part", ["texts", "valid", "invalid"])
+def test_a_word_that_no_row_has_is_a_mistake(part: str) -> None:
+    (row,) = (life for life, _ in ROWS if life.name == "pool")
+    family = replace(DESTROYED_TWICE, **{part: "## one\n{nuon}\n" if part != "texts" else "summary: {nuon} is lost"})
+    (rule,) = rules_of(replace(row, mistakes=(replace(row.mistakes[0], family=family),)), "")
+    with pytest.raises(TextError, match=r"^rules/families.py, pool-destroy-twice: no row has the word \{nuon\}; "):
+        assert rule.summary + rule.VALID + rule.INVALID
 
 
 def test_programs_are_in_the_words_of_the_row() -> None:

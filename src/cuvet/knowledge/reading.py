@@ -39,7 +39,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from cuvet.fields import fields
+from cuvet.fields import TextError, fields
 from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs, Tell
 from cuvet.rules.evidence import KINDS, documented, evidence
@@ -58,13 +58,13 @@ T = TypeVar("T")
 
 
 def causes_in(file: Path) -> tuple[Cause | RuleCause, ...]:
-    """The causes of a file, in order. ValueError if it cannot be read: file, cause, and what is wrong."""
+    """The causes of a file, in order. TextError if it cannot be read: file, cause, and what is wrong."""
     return tuple(_sections(file, _cause))
 
 
 @cache
 def meanings_of(api: str) -> dict[str, Meaning]:
-    """Enumerator of an API to its meaning; empty if no text has them. ValueError if it cannot be read."""
+    """Enumerator of an API to its meaning; empty if no text has them. TextError if it cannot be read."""
     file = FOLDER / "meanings" / f"{api}.txt"
     return dict(_sections(file, _meaning)) if file.exists() else {}
 
@@ -72,16 +72,16 @@ def meanings_of(api: str) -> dict[str, Meaning]:
 def _sections(file: Path, read: Callable[[str, str, list[Field], dict[str, str]], T]) -> Iterator[T]:
     """What ``read`` makes of each section: of its name, its text, its fields, and the names before the first."""
     head, *parts = re.split(r"^## +", file.read_text(encoding="utf-8"), flags=re.M)
-    place = file.name
+    place = where = f"{FOLDER.name}/{file.parent.name}/{file.name}"
     try:
         names = {"KNOWN_RELEASES": _listed(_bad_releases()), **dict(fields(re.sub(r"^# .*\n", "", head, flags=re.M)))}
         for part in parts:
             first, *rest = re.split(r"\n+(?=\S)", part, maxsplit=1)
             name, _, text = " ".join(first.split()).partition(": ")
-            place = f"{file.name}, {name}"
+            place = f"{where}, {name}"
             yield read(name, text, [(name, _filled(value, names)) for name, value in fields("".join(rest))], names)
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise TextError(f"{place}: {error}") from None
 
 
 def _filled(value: str, names: dict[str, str]) -> str:

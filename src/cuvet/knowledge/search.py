@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cuvet.fields import TextError
 from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
 from cuvet.knowledge.errors import Error
 from cuvet.knowledge.reading import FOLDER, causes_in
@@ -57,7 +58,7 @@ def cause_named(id: str) -> Cause | RuleCause | None:
 
 
 def written(cause: Cause | RuleCause) -> Cause:
-    """The cause with its text; that of a ``RuleCause`` is its rule's, whose module alone is imported. KeyError if there is no such rule.
+    """The cause with its text; that of a ``RuleCause`` is its rule's, whose module alone is imported. TextError if there is no such rule.
 
     How to tell: what the cause says, then what ``cuvet run`` prints, unless the cause says that."""
     if isinstance(cause, Cause):
@@ -65,7 +66,9 @@ def written(cause: Cause | RuleCause) -> Cause:
 
     rule = rule_called(cause.id)
     if rule is None:
-        raise KeyError(cause.id)
+        raise TextError(
+            f"knowledge/causes, {cause.id}: no rule has this name; correct it, or write a title: `## {cause.id}: title`"
+        )
     return Cause(
         id=cause.id,
         title=rule.summary,
@@ -114,7 +117,7 @@ def match(cause: Cause | RuleCause, errors: Sequence[Error], calls: Sequence[str
     weight, name = max(((signs.errors[name], name) for name in seen), default=(0, ""))
     cores = {_core(call) for call in calls}
     called = [call for call in signs.calls if _core(call) in cores]
-    words = _words(signs, text.lower())[:MOST_WORDS]
+    words = _words(cause, text.lower())[:MOST_WORDS]
     if not (weight or words or (called and not errors)):
         return Match(cause, 0, ())
     foreign = bool(errors and signs.errors and not weight)
@@ -122,13 +125,18 @@ def match(cause: Cause | RuleCause, errors: Sequence[Error], calls: Sequence[str
     return Match(cause, score, (*([name] if weight else []), *called[:1], *words))
 
 
-def _words(signs: Signs, lower: str) -> list[str]:
-    """What the expressions match in the text, which is in lower case."""
+def _words(cause: Cause | RuleCause, lower: str) -> list[str]:
+    """What its expressions match in the text, which is in lower case. TextError if one cannot be read."""
     found = []
-    for word in signs.words:
+    for word in cause.signs.words:
         if not _SPECIAL.search(word):
             found += [word] if word.lower() in lower else []
-        elif match := re.search(word, lower, re.I):
+            continue
+        try:
+            match = re.search(word, lower, re.I)
+        except re.error as error:
+            raise TextError(f"knowledge/causes, {cause.id}, words: `{word}`: {error}") from None
+        if match:
             found.append(match[0])
     return found
 

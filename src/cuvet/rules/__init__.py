@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from cuvet.fields import TextError
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Rule")
 
 _LIFE = "life"
+_WRITTEN = ("code", "summary", "help", "evidence", "VALID", "INVALID")
+"""What the class of a rule has."""
 
 
 @cache
@@ -46,7 +51,11 @@ def rules_that_are(sort: type[R]) -> tuple[type[R], ...]:
 
 
 def _imported(files: Iterable[Path]) -> tuple[type[Rule], ...]:
-    return tuple(sorted((rule for path in files for rule in _rules_in(path)), key=lambda rule: rule.code))
+    rules = sorted((rule for path in files for rule in _rules_in(path)), key=lambda rule: rule.code)
+    for rule, other in pairwise(rules):
+        if rule.code == other.code:
+            raise TextError(f"{rule.where('code')}: {rule.code} is the code of {other.name} too; take a free number")
+    return tuple(rules)
 
 
 def rule_called(word: str) -> type[Rule] | None:
@@ -90,7 +99,7 @@ def _rules_in(path: Path) -> tuple[type[Rule], ...]:
     module = import_module(f"cuvet.rules.{path.parent.name}.{path.stem}")
     if path.stem == _LIFE:
         return rules_of(module.LIFE, module.EXAMPLES)
-    (rule,) = (
+    rules = tuple(
         value
         for value in vars(module).values()
         if isinstance(value, type)
@@ -98,4 +107,8 @@ def _rules_in(path: Path) -> tuple[type[Rule], ...]:
         and value.__module__ == module.__name__
         and not isabstract(value)
     )
-    return (rule,)
+    if len(rules) != 1:
+        raise TextError(f"rules/{path.parent.name}/{path.name}: it has {len(rules)} rules; a file has one")
+    if missing := [name for name in _WRITTEN if not hasattr(rules[0], name)]:
+        raise TextError(f"{rules[0].where('class')}: it has no `{missing[0]}`; a rule has {', '.join(_WRITTEN)}")
+    return rules

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cuvet.fields import bracketed, fields
+from cuvet.fields import bracketed, fields, mistakes_in
 from cuvet.findings import Evidence
 from cuvet.knowledge.facts import of_facts, of_recordings
 
@@ -33,26 +33,32 @@ _KIND = re.compile(rf"({'|'.join(KINDS)})(?:, (?:(\w+(?: and \w+)*) )?succeeds?)
 
 @cache
 def evidence_of(rule: type[Rule]) -> tuple[Evidence, ...]:
-    """What is known about the rule. ValueError if its text cannot be read."""
-    try:
+    """What is known about the rule. TextError if its text cannot be read."""
+    with mistakes_in(rule.where("evidence")):
         return tuple(evidence(name, value) for name, value in fields(rule.evidence))
-    except ValueError as error:
-        raise ValueError(f"{rule.name}, evidence: {error}") from None
 
 
 @cache
 def succeeding(rule: type[Rule]) -> frozenset[str]:
-    """The entry points whose calls are shown to return success although they break the rule; ``*`` stands for all."""
-    shown = (_KIND.fullmatch(name) for name, _ in fields(rule.evidence) if "succeed" in name)
-    return frozenset(call for kind in shown if kind for call in (kind[2] or "*").split(" and "))
+    """The entry points whose calls are shown to return success although they break the rule; ``*`` stands for all. TextError
+    if its text cannot be read."""
+    with mistakes_in(rule.where("evidence")):
+        shown = [_kind(name) for name, _ in fields(rule.evidence) if "succeed" in name]
+    return frozenset(call for kind in shown for call in (kind[2] or "*").split(" and "))
 
 
 def evidence(name: str, value: str) -> Evidence:
     """Of a field. ValueError if it is no evidence, or if no fact has one of the ids."""
+    return msgspec.structs.replace(_evidence(_kind(name)[1], value), succeeds="succeed" in name)
+
+
+def _kind(name: str) -> re.Match[str]:
+    """The kind of evidence that a field is, and the calls that succeed. ValueError if it is none."""
     kind = _KIND.fullmatch(name)
     if kind is None:
-        raise ValueError(f"`{name}` is none of {', '.join(KINDS)}")
-    return msgspec.structs.replace(_evidence(kind[1], value), succeeds="succeed" in name)
+        calls = "for calls that succeed: `KIND, succeeds`, `KIND, NAME succeeds`, `KIND, NAME and NAME succeed`"
+        raise ValueError(f"`{name}` is none of {', '.join(KINDS)} ({calls})")
+    return kind
 
 
 def _evidence(kind: str, value: str) -> Evidence:

@@ -30,6 +30,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from cuvet.fields import mistakes_in
+
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
 
@@ -61,14 +63,16 @@ class Source(Example):
 
 @cache
 def valid(rule: type[Rule]) -> tuple[Example, ...]:
-    """The programs that the rule allows. ValueError if their text cannot be read."""
-    return tuple(_read(rule.VALID, f"{rule.name}, VALID"))
+    """The programs that the rule allows. TextError if their text cannot be read."""
+    with mistakes_in(rule.where("VALID")):
+        return tuple(_read(rule.VALID))
 
 
 @cache
 def invalid(rule: type[Rule]) -> tuple[Example, ...]:
-    """The programs that break the rule. ValueError if their text cannot be read."""
-    return tuple(_read(rule.INVALID, f"{rule.name}, INVALID"))
+    """The programs that break the rule. TextError if their text cannot be read."""
+    with mistakes_in(rule.where("INVALID")):
+        return tuple(_read(rule.INVALID))
 
 
 def sources(examples: tuple[Example, ...]) -> tuple[Source, ...]:
@@ -80,16 +84,13 @@ def runnable(examples: tuple[Example, ...]) -> tuple[Example, ...]:
     return tuple(example for example in examples if not isinstance(example, Source))
 
 
-def _read(text: str, where: str) -> Iterator[Example]:
-    """``where`` begins the message of an error."""
+def _read(text: str) -> Iterator[Example]:
     before, *parts = _TITLE.split(text)
     if before.strip():
-        raise ValueError(f"{where}: text before the first `## title`: {before.strip().splitlines()[0]}")
+        raise ValueError(f"text before the first `## title`: {before.strip().splitlines()[0]}")
     for title, flags, below in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        try:
+        with mistakes_in(f"example `{title}`"):
             yield _example(title, flags, below)
-        except ValueError as error:
-            raise ValueError(f"{where}, example `{title}`: {error}") from None
 
 
 def _example(title: str, flags: str | None, below: str) -> Example:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuvet.fields import paragraphs
+from cuvet.fields import mistakes_in, paragraphs
 
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
@@ -14,11 +14,9 @@ HEADINGS = {"checks": "What it checks", "why": "Why it is wrong", "instead": "Us
 
 
 def sections(rule: type[Rule]) -> dict[str, str]:
-    """The headings of the rule's page, and what its docstring says below each. ValueError if it says something else."""
-    try:
+    """The headings of the rule's page, and what its docstring says below each. TextError if it says something else."""
+    with mistakes_in(rule.where("docstring")):
         texts = dict(paragraphs(rule.__doc__ or ""))
-    except ValueError as error:
-        raise ValueError(f"{rule.name}, docstring: {error}") from None
-    if unknown := ", ".join(texts.keys() - HEADINGS.keys()):
-        raise ValueError(f"{rule.name}, docstring: `{unknown}` is none of {', '.join(HEADINGS)}")
+        if texts.keys() != HEADINGS.keys():
+            raise ValueError(f"it has the fields {', '.join(texts) or 'none'}; write {', '.join(HEADINGS)}")
     return {HEADINGS[name]: text for name, text in texts.items()}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from cuvet.fields import fields
+from cuvet.fields import TextError, fields, mistakes_in
 from cuvet.rules.families import Family
 from cuvet.rules.headings import HEADINGS
 from cuvet.rules.lifecycle import LifeRule, a
@@ -147,7 +147,9 @@ def _rule(life: Life, mistake: Mistake, own: dict[str, str]) -> type[LifeRule]:
 
 def _texts(mistake: Mistake, words: Mapping[str, str]) -> list[tuple[str, str]]:
     """The fields of the family in the words of the row, then those of the mistake."""
-    return fields(mistake.family.texts.format(**words)) + fields(mistake.texts)
+    with mistakes_in(f"rules/{words['name'].replace('-', '_')}/life.py, {words['rule']}"):
+        own = fields(mistake.texts)
+    return fields(_filled(mistake.family.texts, words)) + own
 
 
 def _page(mistake: Mistake, words: Mapping[str, str]) -> str:
@@ -157,7 +159,7 @@ def _page(mistake: Mistake, words: Mapping[str, str]) -> str:
 
 def _evidence(mistake: Mistake, words: Mapping[str, str]) -> str:
     """What is known about the mistake with this kind of object, then what is known of all."""
-    known = [*fields(mistake.texts), *fields(mistake.family.texts.format(**words))]
+    known = [*fields(mistake.texts), *fields(_filled(mistake.family.texts, words))]
     return "\n".join(f"{name}: {value}" for name, value in known if name not in _OTHERS)
 
 
@@ -193,7 +195,7 @@ def _words(life: Life, mistake: Mistake) -> dict[str, str]:
     words |= _cpp(life.cpp) if life.cpp else {}
     words |= _python(life.python) if life.python else {}
     words |= _csharp(life.csharp, variable) if life.csharp else {}
-    return words | {"rule": mistake.family.name.format(**words)}
+    return _BLANK | words | {"rule": mistake.family.name.format(**words)}
 
 
 def _cpp(spelled: Spelled) -> dict[str, str]:
@@ -232,6 +234,21 @@ def _csharp(spelled: Spelled, variable: str) -> dict[str, str]:
     }
 
 
+_NONE = Spelled(make="", end="")
+_BLANK = dict.fromkeys((*_cpp(_NONE), *_python(_NONE), *_csharp(_NONE, "")), "")
+"""The words of a row that has no program in these languages."""
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    """The text in the words of a row. TextError if a row has no such word."""
+    if unknown := [word for word in _WORD.findall(text) if word not in words]:
+        place = f"rules/families.py, {words['rule']}"
+        raise TextError(
+            f"{place}: no row has the word {{{unknown[0]}}}; correct it, or add it to rules/lives.py, _words"
+        )
+    return _WORD.sub(lambda word: words[word[1]], text)
+
+
 def _programs(text: str, words: Mapping[str, str], mistake: Mistake) -> str:
     """The programs of a family in the words of a row."""
     if not mistake.programs:
@@ -244,8 +261,7 @@ def _programs(text: str, words: Mapping[str, str], mistake: Mistake) -> str:
 
 def _program(text: str, words: Mapping[str, str]) -> str:
     """One of them, "" if there is nothing for one of its words."""
-    lines = (line for line in text.split("\n") if not _WORD.fullmatch(line) or words[line[1:-1]])
+    lines = (line for line in text.split("\n") if not _WORD.fullmatch(line) or words.get(line[1:-1]) != "")
     rest = "\n".join(lines)
-    if not all(words.get(word) for word in _WORD.findall(rest)):
-        return ""
-    return _WORD.sub(lambda word: words[word[1]], rest)
+    filled = _filled(rest, words)
+    return filled if all(words[word] for word in _WORD.findall(rest)) else ""

@@ -129,6 +129,11 @@ class Rule(ABC):
             cls.name = "-".join(place).replace("_", "-")
 
     @classmethod
+    def where(cls, part: str) -> str:
+        """Where a part of the rule is written: its file below ``src/cuvet``, its name, the part."""
+        return f"{cls.__module__.partition('.')[2].replace('.', '/')}.py, {cls.name}, {part}"
+
+    @classmethod
     def can_succeed(cls, name: str) -> bool:
         """Whether a call of that entry point is shown to return success although it breaks the rule."""
         return not succeeding(cls).isdisjoint((name, "*"))
