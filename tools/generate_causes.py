@@ -121,7 +121,7 @@ def _page(cause: Cause) -> str:
     parts += ["\n".join(f"* `{tell.command}`: {tell.shows}" for tell in cause.tell), "## Fix", cause.fix]
     parts += ["## What is known", "\n".join(f"* {one.kind}: {one.text} ({one.source})" for one in cause.evidence)]
     if cause.beliefs:
-        parts += ["## What is not so", "\n".join(f"* {belief}" for belief in cause.beliefs)]
+        parts += ["## Wrong beliefs", "\n".join(f"* {belief}" for belief in cause.beliefs)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -104,7 +104,7 @@ def test_a_cause_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "driver-nouveau"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("The GPU is driven by nouveau")
-    assert "= tell: cuvet doctor → error[driver-nouveau]" in out
+    assert "= how to tell: cuvet doctor → error[driver-nouveau]" in out
     assert "= fix: " in out and "= documented: " in out
 
 
@@ -132,10 +132,15 @@ def test_of_a_number_with_several_meanings_the_first_is_explained_and_the_others
 def test_of_several_causes_the_evidence_is_told_in_short(capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", "CUDA_ERROR_NO_DEVICE"])
     several = capsys.readouterr().out
-    assert "= documented" not in several and "= known: CUDA Programming Guide" in several
+    assert "= documented" not in several and "= sources: CUDA Programming Guide" in several
     main(["explain", "device-none-visible"])
     alone = capsys.readouterr().out
-    assert alone.count("= documented: ") == 2 and "= known" not in alone
+    assert alone.count("= documented: ") == 2 and "= sources" not in alone
+
+
+def test_what_people_wrongly_believe_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "CUDA_ERROR_INVALID_HANDLE"])
+    assert "= wrong belief: The handle was destroyed: destroyed streams" in capsys.readouterr().out
 
 
 def test_lines_end_before_a_wide_terminal_does(

@@ -19,7 +19,7 @@ from cuvet.reports.terminal import STYLES, show
 SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
 _MOST_SIGHTINGS = 5
 _MOST_LINE = 160
-_LABELS = {"tell": "cyan", "fix": "bold green", "not so": "magenta"}
+_LABELS = {"how to tell": "cyan", "fix": "bold green", "wrong belief": "magenta"}
 _WIDTH = 100
 """Lines are no longer than this, in characters, where the terminal is wider."""
 
@@ -93,8 +93,8 @@ def _error(error: ErrorText, output: Console, alone: bool) -> None:
         _paragraph(error.meaning, output)
     if alone:
         for belief in error.beliefs:
-            _labelled("not so", belief, output)
-        _labelled("known", _sources(error.evidence), output)
+            _labelled("wrong belief", belief, output)
+        _labelled("sources", _sources(error.evidence), output)
     output.print()
 
 
@@ -118,7 +118,7 @@ def _cause(cause: CauseText, number: str, output: Console, *, alone: bool, sever
     title = Text(f"{number}{printable(cause.title[:1].upper() + cause.title[1:])}", style="bold")
     show(output, title.append(f" ({cause.id})", style="not bold"))
     for step in cause.tell:
-        _labelled("tell", f"{step.command} → {step.shows}", output)
+        _labelled("how to tell", f"{step.command} → {step.shows}", output)
     _labelled("fix", cause.fix, output)
     error = f"({cause.signs[0]}) " if several and cause.signs else ""
     _labelled("why", error + cause.why.replace("`", ""), output)
@@ -126,13 +126,13 @@ def _cause(cause: CauseText, number: str, output: Console, *, alone: bool, sever
         for label, text in _known(cause.evidence, cause.beliefs):
             _labelled(label, text, output)
     else:
-        _labelled("known", _sources(cause.evidence), output)
+        _labelled("sources", _sources(cause.evidence), output)
     output.print()
 
 
 def _known(evidence: Iterable[Evidence], beliefs: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Label and text of what people wrongly hold for true, and of what is known."""
-    yield from (("not so", belief) for belief in beliefs)
+    yield from (("wrong belief", belief) for belief in beliefs)
     yield from ((one.kind, f"{one.text} ({one.source})") for one in evidence)
 
 

@@ -16,7 +16,7 @@ def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...]
     parts += ["## How to tell\n\n" + "\n".join(f"* `{one.command}`: {one.shows}" for one in tell)] if tell else []
     parts += ["## What is known\n\n" + "\n".join(map(_evidence, known))] if known else []
     parts += [_successes(rule)] if succeeding(rule) else []
-    parts += ["## What is not so\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
+    parts += ["## Wrong beliefs\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
     parts += _examples("Wrong", invalid(rule)) + _examples("Right", valid(rule))
     return "\n\n".join(parts) + "\n"
 
