@@ -145,15 +145,6 @@ cu.cuEventDestroy(event)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 
-## C++: destroyed while a stream waits for it [cuda]
-void fork(cudaStream_t from, cudaStream_t to) {
-    cudaEvent_t ready;
-    cudaEventCreateWithFlags(&ready, cudaEventDisableTiming);
-    cudaEventRecord(ready, from);
-    cudaStreamWaitEvent(to, ready, 0);
-    cudaEventDestroy(ready);
-}
-
 ## Python: destroyed after the question [python]
 from cuda.bindings import driver
 
@@ -199,17 +190,6 @@ float timed(int n) {
 }
 
 # event-destroy-twice: right
-
-## C++: one event for each round [cuda]
-void rounds(cudaStream_t stream, int count) {
-    for (int i = 0; i < count; ++i) {
-        cudaEvent_t done;
-        cudaEventCreate(&done);
-        cudaEventRecord(done, stream);
-        cudaEventSynchronize(done);
-        cudaEventDestroy(done);
-    }
-}
 
 ## C++: elements of an array [cuda]
 void record(cudaStream_t stream) {

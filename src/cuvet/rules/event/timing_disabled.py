@@ -71,25 +71,6 @@ float timed(cudaStream_t stream, unsigned flags) {
     return milliseconds;
 }
 
-## C++: two conditions that may be one [cuda]
-float timed(bool timing, int flags) {
-    cudaEvent_t start, stop;
-    float milliseconds = 0;
-    if (timing) {
-        cudaEventCreate(&start);
-        cudaEventCreate(&stop);
-    } else {
-        cudaEventCreateWithFlags(&start, cudaEventDisableTiming);
-        cudaEventCreateWithFlags(&stop, cudaEventDisableTiming);
-    }
-    record(start, stop);
-    if (flags & 1)
-        cudaEventElapsedTime(&milliseconds, start, stop);
-    cudaEventDestroy(start);
-    cudaEventDestroy(stop);
-    return milliseconds;
-}
-
 ## Python: events with timing [python]
 from cupy.cuda import runtime
 

@@ -106,14 +106,6 @@ void update(cudaGraphExec_t *launchable, cudaGraph_t graph, cudaStream_t stream)
     cudaGraphLaunch(*launchable, stream);
 }
 
-## C++: destroyed while it runs [cuda]
-void run(cudaGraph_t graph, cudaStream_t stream) {
-    cudaGraphExec_t launchable;
-    cudaGraphInstantiate(&launchable, graph, 0);
-    cudaGraphLaunch(launchable, stream);
-    cudaGraphExecDestroy(launchable);
-}
-
 ## C#: destroyed after the launch [c#]
 using static ManagedCuda.DriverAPINativeMethods;
 
@@ -124,17 +116,6 @@ class Recorder {
         Check(GraphManagment.cuGraphLaunch(launchable, stream));
         Check(GraphManagment.cuGraphExecDestroy(launchable));
     }
-}
-
-# graph-exec-destroy-twice: right
-
-## C++: destroyed if it was made [cuda]
-void run(cudaGraph_t graph, cudaStream_t stream) {
-    cudaGraphExec_t launchable = nullptr;
-    if (cudaGraphInstantiate(&launchable, graph, 0) == cudaSuccess)
-        cudaGraphLaunch(launchable, stream);
-    if (launchable)
-        cudaGraphExecDestroy(launchable);
 }
 
 # graph-exec-never-created: right

@@ -68,25 +68,6 @@ void contract(cutensorHandle_t handle, cutensorOperationDescriptor_t operation, 
     cutensorContract(handle, plan, &one, a, b, &zero, c, c, nullptr, 0, 0);
     cutensorDestroyPlan(plan);
 }
-
-## C++: destroyed after the last use [c++]
-void transform(cufftComplex *values, int n) {
-    cufftHandle plan;
-    cufftPlan1d(&plan, n, CUFFT_C2C, 1);
-    cufftExecC2C(plan, values, values, CUFFT_FORWARD);
-    cudaDeviceSynchronize();
-    cufftDestroy(plan);
-}
-
-## C++: a plan for each size [c++]
-void transform(cufftComplex *values, const int *sizes, int count) {
-    for (int i = 0; i < count; ++i) {
-        cufftHandle plan;
-        cufftPlan1d(&plan, sizes[i], CUFFT_C2C, 1);
-        cufftExecC2C(plan, values, values, CUFFT_FORWARD);
-        cufftDestroy(plan);
-    }
-}
 """
     INVALID = """
 ## cuDNN handle

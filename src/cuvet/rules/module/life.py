@@ -105,18 +105,6 @@ cu.launch(cu.cuModuleGetFunction(second, "trivial"), 0, 0)
 cu.cuCtxSynchronize()
 cu.cuModuleUnload(second)
 
-## C++: loaded again [c++]
-void run(const char *path, const char *other, void **parameters) {
-    CUmodule module;
-    CUfunction kernel;
-    cuModuleLoad(&module, path);
-    cuModuleUnload(module);
-    cuModuleLoad(&module, other);
-    cuModuleGetFunction(&kernel, module, "kernel");
-    launch(kernel, parameters);
-    cuModuleUnload(module);
-}
-
 ## Python: unloaded in finally [python]
 from cuda.bindings import driver
 
@@ -163,17 +151,5 @@ class Worker {
         Work(library);
         Check(cuModuleUnload(library));  // error: [module-never-created]
     }
-}
-
-# module-use-after-context-destroy: right
-
-## C++: left to its context [c++]
-void run(CUdevice device, const char *path) {
-    CUcontext context;
-    CUmodule module;
-    cuCtxCreate(&context, nullptr, 0, device);
-    cuModuleLoad(&module, path);
-    work(module);
-    cuCtxDestroy(context);
 }
 """

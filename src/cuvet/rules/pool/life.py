@@ -92,16 +92,6 @@ cu.cuMemPoolDestroy(pool)
 cu.cuMemFreeAsync(memory, 0)
 cu.cuCtxSynchronize()
 
-## C++: destroyed after the last allocation [cuda]
-void run(const cudaMemPoolProps *properties, size_t bytes, cudaStream_t stream) {
-    cudaMemPool_t pool;
-    void *values;
-    cudaMemPoolCreate(&pool, properties);
-    cudaMallocFromPoolAsync(&values, bytes, pool, stream);
-    cudaMemPoolDestroy(pool);
-    cudaFreeAsync(values, stream);
-}
-
 # pool-never-created: right
 
 ## C++: a pool behind a pointer to void [c++]

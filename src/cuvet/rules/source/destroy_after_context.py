@@ -51,28 +51,6 @@ void release(CUdevice device) {
     CHECK(cuCtxDestroy(own));
     CHECK(cuEventDestroy(started));
 }
-
-## one of several, each with its context [cuda]
-static CUcontext contexts[8];
-static CUmodule modules[8];
-void release(int n) {
-    for (int i = 0; i < n; ++i) {
-        CHECK(cuModuleUnload(modules[i]));
-        CHECK(cuCtxDestroy(contexts[i]));
-    }
-}
-
-## one or the other [cuda]
-static CUcontext context;
-static CUevent started;
-int release(bool all) {
-    if (all) {
-        CHECK(cuCtxDestroy(context));
-        return 0;
-    }
-    CHECK(cuEventDestroy(started));
-    return 0;
-}
 """
     INVALID = """
 ## the context first [cuda]

@@ -34,18 +34,6 @@ int main() {
     return 0;
 }
 
-## a child without CUDA [cuda]
-int main() {
-    CHECK(cudaSetDevice(0));
-    pid_t child = fork();
-    if (child == 0) {
-        execl("worker", "worker", nullptr);
-        _exit(1);
-    }
-    CHECK(cudaDeviceSynchronize());
-    return 0;
-}
-
 ## Python: started anew [python]
 import multiprocessing
 from cupy.cuda import runtime

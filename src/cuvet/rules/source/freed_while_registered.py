@@ -30,16 +30,6 @@ void send(int n) {
     free(buffer);
 }
 
-## another buffer [cuda]
-void send(int n) {
-    char *buffer = (char *)malloc(n);
-    char *other = (char *)malloc(n);
-    cudaHostRegister(buffer, n, cudaHostRegisterDefault);
-    free(other);
-    cudaHostUnregister(buffer);
-    free(buffer);
-}
-
 ## unmapped after it [cuda]
 void send(int file, size_t n) {
     void *buffer = mmap(nullptr, n, PROT_READ, MAP_SHARED, file, 0);

@@ -46,19 +46,6 @@ void forget() { buffer = NULL; }
 static float *buffer;
 void start() { CHECK(cudaMalloc(&buffer, 1024)); }
 void stop() { CHECK(cudaFree(buffer)); }
-
-## a member of an object that goes with it [cuda]
-class Cache {
-  public:
-    Cache(const Cache &) = delete;
-    ~Cache() { if (buffer_) cudaFree(buffer_); }
-    float *get() {
-        if (!buffer_) CHECK(cudaMalloc(&buffer_, 1024));
-        return buffer_;
-    }
-  private:
-    float *buffer_ = nullptr;
-};
 """
     INVALID = """
 ## memory [cuda]

@@ -56,14 +56,6 @@ void sum(const float *host, int n) {
     cudaFree(values);
 }
 
-## given to the caller [cuda]
-float *upload(const float *host, int n) {
-    float *values;
-    cudaMalloc(&values, n * sizeof(float));
-    cudaMemcpy(values, host, n * sizeof(float), cudaMemcpyHostToDevice);
-    return values;
-}
-
 ## given to an owner [cuda]
 void record(std::vector<cudaEvent_t> &events, cudaStream_t stream) {
     cudaEvent_t event;

@@ -33,16 +33,6 @@ bool sum(int n, bool quick) {
     return true;
 }
 
-## made and freed under one condition [cuda]
-void sum(int n, bool scratch) {
-    float *values = nullptr;
-    if (scratch)
-        cudaMalloc(&values, n * sizeof(float));
-    add<<<1, n>>>(values);
-    if (scratch)
-        cudaFree(values);
-}
-
 ## one way out [cuda]
 int sum(int n) {
     float *values = nullptr;

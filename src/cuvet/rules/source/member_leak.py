@@ -25,23 +25,6 @@ class SourceMemberLeak(SourceRule):
       (https://github.com/lattice/quda/commit/43ef3df1c06e479936c4d545f2d775d93664248e)
     """
     VALID = """
-## both ended [cuda]
-class Worker {
-  public:
-    Worker() {
-        cudaStreamCreate(&stream_);
-        cudaMalloc(&buffer_, 1024);
-    }
-    Worker(const Worker &) = delete;
-    ~Worker() {
-        cudaFree(buffer_);
-        cudaStreamDestroy(stream_);
-    }
-  private:
-    cudaStream_t stream_;
-    float *buffer_;
-};
-
 ## ended by a function that is not seen [cuda]
 class Worker {
   public:

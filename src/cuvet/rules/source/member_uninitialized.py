@@ -24,20 +24,6 @@ class SourceMemberUninitialized(SourceRule):
       (https://github.com/NVIDIA/stdexec/commit/795d23ac21af80923ee8a16942a39a15c476ea02)
     """
     VALID = """
-## NULL in the other constructor [cuda]
-class Timer {
-  public:
-    Timer() { cudaEventCreate(&event_); }
-    explicit Timer(bool) : event_(nullptr) {}
-    Timer(const Timer &) = delete;
-    ~Timer() {
-        if (event_)
-            cudaEventDestroy(event_);
-    }
-  private:
-    cudaEvent_t event_;
-};
-
 ## a flag tells [cuda]
 class Timer {
   public:

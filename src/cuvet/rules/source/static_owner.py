@@ -30,19 +30,6 @@ class SourceStaticOwner(SourceRule):
       (https://github.com/rapidsai/cudf/commit/8e1345faef8db194828feacd8f6446b358fc07ae)
     """
     VALID = """
-## in main [cuda]
-struct Stream {
-    Stream() { CHECK(cudaStreamCreate(&handle)); }
-    Stream(const Stream &) = delete;
-    ~Stream() { cudaStreamDestroy(handle); }
-    cudaStream_t handle;
-};
-int main() {
-    Stream stream;
-    work<<<1, 1, 0, stream.handle>>>();
-    return cudaGetLastError() != cudaSuccess;
-}
-
 ## never destroyed [cuda]
 struct Stream {
     Stream() { CHECK(cudaStreamCreate(&handle)); }

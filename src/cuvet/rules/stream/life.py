@@ -116,15 +116,6 @@ cu.cuStreamDestroy(stream)
 cu.cuCtxSynchronize()
 cu.cuMemFree(memory)
 
-## C++: destroyed while work is pending [cuda]
-void scale(float *values, int n) {
-    cudaStream_t stream;
-    cudaStreamCreate(&stream);
-    multiply<<<(n + 255) / 256, 256, 0, stream>>>(values, n);
-    cudaStreamDestroy(stream);
-    cudaDeviceSynchronize();
-}
-
 ## C++: destroyed and made again [cuda]
 void rounds(float *values, int n, int count) {
     cudaStream_t stream;
@@ -200,21 +191,6 @@ def wait(work):
 
 # stream-destroy-twice: right
 
-## C++: forgotten where it is destroyed [cuda]
-void process(int batches) {
-    cudaStream_t stream;
-    cudaStreamCreate(&stream);
-    for (int i = 0; i < batches; ++i) {
-        if (!next(i, stream)) {
-            cudaStreamDestroy(stream);
-            stream = nullptr;
-            break;
-        }
-    }
-    if (stream)
-        cudaStreamDestroy(stream);
-}
-
 ## Python: in finally alone [python]
 from cupy.cuda import runtime
 
@@ -284,17 +260,6 @@ void wait() {
     cudaStreamDestroy(stream);
 }
 
-## C++: handles of two kinds, one after the other [c++]
-void wait() {
-    void *handle;
-    cudaEventCreate((cudaEvent_t *)&handle);
-    cudaEventSynchronize((cudaEvent_t)handle);
-    cudaEventDestroy((cudaEvent_t)handle);
-    cudaStreamCreate((cudaStream_t *)&handle);
-    cudaStreamSynchronize((cudaStream_t)handle);
-    cudaStreamDestroy((cudaStream_t)handle);
-}
-
 ## Python: arguments in order [python]
 from cupy.cuda import runtime
 
@@ -335,17 +300,6 @@ class Worker {
         Check(cudaStreamSynchronize(done));  // error: [stream-never-created]
         Check(cudaEventDestroy(done));
     }
-}
-
-# stream-use-after-context-destroy: right
-
-## C++: of another context [c++]
-void compute(CUdevice device, CUstream stream) {
-    CUcontext context;
-    cuCtxCreate(&context, nullptr, 0, device);
-    run(context);
-    cuCtxDestroy(context);
-    cuStreamSynchronize(stream);
 }
 
 # stream-use-after-context-destroy: wrong
