@@ -23,8 +23,8 @@ NULL_HANDLE = Family(
     base=NullHandle,
     name="{name}-null-handle",
     texts="""
-    summary: {null} is given where {a} is wanted
-    help: look at the status of the call that should have made the {noun}, and skip the call when there is none
+    summary: a call gets {null} instead of {a}
+    help: check that the call that returns the {noun} succeeded, and make this call only then
     checks: A call that needs {a} is given {null}{fails}.
     instead: Look at the status of the call that should have made the {noun}; initialise handles to {null} and
       test them before the call.
@@ -54,8 +54,8 @@ NEVER_CREATED = Family(
     base=NeverCreated,
     name="{name}-never-created",
     texts="""
-    summary: {a} is named that was never created
-    help: initialise the variable, and look at the status of the call that should have made the {noun}
+    summary: a call uses {a} that was never created
+    help: initialise the variable, and check the status of the call that creates the {noun}
     checks: A call that needs {a} is given a number that no call handed out as one, and the call fails or
       crashes.
     instead: Initialise the variable to NULL, look at the status of the call that should have made the {noun},
@@ -88,7 +88,7 @@ MISTAKEN = replace(
     NEVER_CREATED,
     texts=NEVER_CREATED.texts
     + """
-    summary: the handle of something else is given where {a} is wanted
+    summary: a call gets the handle of something else instead of {a}
     checks: A call that needs {a} is given the handle of something else, and the call fails or crashes.
     limits: A number that is no handle at all is not reported: {noun}s may be made in ways that cannot be seen.
     """,

@@ -24,7 +24,7 @@ class LibraryHandleNeverCreated(CallRule):
 
     code = "CV973"
     severity = "warning"
-    summary = "a library is given a handle that it never made"
+    summary = "a call of a library uses a handle that was never created"
     help = "make the handle before its first use, and set the variable to NULL until then"
     kinds = _KINDS
     verbs = _USES

@@ -23,7 +23,7 @@ class LibraryHandleNotMade(CallRule):
     """
 
     code = "CV965"
-    summary = "a library's handle was not made, and it is used all the same"
+    summary = "a library's handle is used although its creation failed"
     help = "check the status of the call that makes the handle; make it once for each device, and keep it"
     kinds = NEEDED_BY_LIBRARIES
     verbs = _USES

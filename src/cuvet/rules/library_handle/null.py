@@ -23,7 +23,7 @@ class LibraryHandleNull(CallRule):
     """
 
     code = "CV963"
-    summary = "a call of a library is given no handle"
+    summary = "a call of a library gets NULL instead of a handle"
     help = "make the handle before its first use"
     kinds = NEEDED_BY_LIBRARIES
     verbs = _USES
