@@ -9,7 +9,7 @@ import pytest
 from cuvet.fields import TextError
 from cuvet.findings import Evidence
 from cuvet.knowledge import reading
-from cuvet.knowledge.cause import Cause, Meaning, RuleCause, Signs, Tell
+from cuvet.knowledge.cause import Cause, RuleCause, Signs, Tell
 from cuvet.knowledge.reading import causes_in, meanings_of
 from cuvet.knowledge.search import match, written
 
@@ -112,13 +112,11 @@ belief: It is empty: it is full.
 
 ## OWN_OLD: It is old.
 documented: it was new ({VERSION_8})
-
-## OWN_ERROR: see CUDA_ERROR_UNKNOWN
 """)
     monkeypatch.setattr(reading, "FOLDER", tmp_path)
     monkeypatch.setattr(reading, "_bad_releases", lambda: iter(()))
     found = meanings_of.__wrapped__("own")
-    assert list(found) == ["OWN_LOST", "OWN_FULL", "OWN_OLD", "OWN_ERROR"]
+    assert list(found) == ["OWN_LOST", "OWN_FULL", "OWN_OLD"]
     assert found["OWN_LOST"].text == "It is lost: gone for ever."
     assert [(one.text, one.source) for one in found["OWN_LOST"].evidence] == [
         ("the enumerator's description", "The Manual")
@@ -126,7 +124,6 @@ documented: it was new ({VERSION_8})
     assert [one.text for one in found["OWN_FULL"].evidence] == ["it overflows", "always"]
     assert found["OWN_FULL"].beliefs == ("It is empty: it is full.",)
     assert [(one.text, one.source) for one in found["OWN_OLD"].evidence] == [("it was new", "The Older Manual")]
-    assert found["OWN_ERROR"] == Meaning(text="", same_as="CUDA_ERROR_UNKNOWN")
 
 
 def test_a_cause_of_a_rule_that_does_not_exist_is_a_mistake() -> None:

@@ -67,5 +67,3 @@ class Meaning:
     text: str
     evidence: tuple[Evidence, ...] = ()
     beliefs: tuple[str, ...] = ()
-    same_as: str | None = None
-    """The enumerator of another API whose text and causes it shares: runtime names point to the driver's where they are one error."""

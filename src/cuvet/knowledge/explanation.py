@@ -97,11 +97,8 @@ def meaning(error: Error) -> Meaning | None:
     """What the error means, under the first of its names that has a text."""
     for name in error.names:
         for api in error.apis:
-            found = meanings_of(api).get(name)
-            if found is None:
-                continue
-            other = named(found.same_as) if found.same_as else None
-            return meaning(other) if other and other != error else found
+            if found := meanings_of(api).get(name):
+                return found
     return None
 
 

@@ -17,15 +17,13 @@ text of its own::
     belief: The event was destroyed: using a destroyed event crashes, it does not return 400.
     cases: event_stream_device_mismatch
 
-A meaning begins with ``## ENUMERATOR: text``; ``says`` is what the reference says of it, which the file names before the first. Or it is
-that of another error::
+A meaning begins with ``## ENUMERATOR: text``; ``says`` is what the reference says of it, which the file names before the first. A name of
+the runtime has the meaning of the driver's name for the same error::
 
     reference: cuSOLVER, cusolverStatus_t
 
     ## CUSOLVER_STATUS_ALLOC_FAILED: An allocation inside cuSOLVER failed: there is too little memory left.
     says: usually a cudaMalloc that failed; free memory before the call
-
-    ## cudaErrorUnknown: see CUDA_ERROR_UNKNOWN
 
 ``tell``, ``belief`` and the kinds of evidence (``cuvet.rules.evidence``) may stand several times. What the fields mean stands in
 ``cuvet.knowledge.cause``. Before the first section a field gives a value a name, in capitals, for which ``{NAME}`` stands below; lines
@@ -118,8 +116,6 @@ def _cause(id: str, title: str, found: list[Field], names: dict[str, str]) -> Ca
 
 def _meaning(name: str, text: str, found: list[Field], names: dict[str, str]) -> tuple[str, Meaning]:
     """Without a word of a document, the text is what the reference describes."""
-    if not found and text.startswith("see "):
-        return name, Meaning(text="", same_as=text.removeprefix("see "))
     _allow(found, _MEANING)
     evidence = _evidence(found)
     says = _values(found, "says") or (() if any(one.kind == "documented" for one in evidence) else (_DESCRIBED,))
