@@ -1,21 +1,6 @@
 """Arrays, texture and surface objects and references, tensor maps."""
 
-from cuvet.catalog.authored.words import (
-    ARRAY,
-    MEMORY,
-    MIPMAPPED_ARRAY,
-    MODULE,
-    SURFACE_OBJECT,
-    SURFACE_REFERENCE,
-    TEXTURE_OBJECT,
-    TEXTURE_REFERENCE,
-    Reasons,
-    Roles,
-    creates,
-    destroys,
-    returns,
-    uses,
-)
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.roles import Role
 
 _ARRAY, _MIPMAPPED_ARRAY, _LINEAR, _PITCH2D = range(4)
@@ -37,13 +22,10 @@ def _resource(parameter: str) -> tuple[Role, ...]:
 _REFERENCE = uses(TEXTURE_REFERENCE, "hTexRef")
 
 ROLES: Roles = {
-    "cuArrayCreate": (creates(ARRAY, "pHandle"),),
-    "cuArray3DCreate": (creates(ARRAY, "pHandle"),),
+    **alike("cuArrayCreate cuArray3DCreate", creates(ARRAY, "pHandle")),
     "cuArrayDestroy": (destroys(ARRAY, "hArray"),),
-    "cuArrayGetDescriptor": (uses(ARRAY, "hArray"),),
-    "cuArray3DGetDescriptor": (uses(ARRAY, "hArray"),),
-    "cuArrayGetMemoryRequirements": (uses(ARRAY, "array"),),
-    "cuArrayGetSparseProperties": (uses(ARRAY, "array"),),
+    **alike("cuArrayGetDescriptor cuArray3DGetDescriptor", uses(ARRAY, "hArray")),
+    **alike("cuArrayGetMemoryRequirements cuArrayGetSparseProperties", uses(ARRAY, "array")),
     "cuArrayGetPlane": (uses(ARRAY, "hArray"), returns(ARRAY, "pPlaneArray", parent="hArray")),
     "cuMipmappedArrayCreate": (creates(MIPMAPPED_ARRAY, "pHandle"),),
     "cuMipmappedArrayDestroy": (destroys(MIPMAPPED_ARRAY, "hMipmappedArray"),),
@@ -73,35 +55,24 @@ ROLES: Roles = {
     "cuTexRefSetMipmappedArray": (_REFERENCE, uses(MIPMAPPED_ARRAY, "hMipmappedArray", null=True)),
     "cuTexRefGetArray": (_REFERENCE, returns(ARRAY, "phArray")),
     "cuTexRefGetMipmappedArray": (_REFERENCE, returns(MIPMAPPED_ARRAY, "phMipmappedArray")),
-    "cuTexRefGetAddress": (_REFERENCE,),
-    "cuTexRefGetAddressMode": (_REFERENCE,),
-    "cuTexRefGetBorderColor": (_REFERENCE,),
-    "cuTexRefGetFilterMode": (_REFERENCE,),
-    "cuTexRefGetFlags": (_REFERENCE,),
-    "cuTexRefGetFormat": (_REFERENCE,),
-    "cuTexRefGetMaxAnisotropy": (_REFERENCE,),
-    "cuTexRefGetMipmapFilterMode": (_REFERENCE,),
-    "cuTexRefGetMipmapLevelBias": (_REFERENCE,),
-    "cuTexRefGetMipmapLevelClamp": (_REFERENCE,),
-    "cuTexRefSetAddressMode": (_REFERENCE,),
-    "cuTexRefSetBorderColor": (_REFERENCE,),
-    "cuTexRefSetFilterMode": (_REFERENCE,),
-    "cuTexRefSetFlags": (_REFERENCE,),
-    "cuTexRefSetFormat": (_REFERENCE,),
-    "cuTexRefSetMaxAnisotropy": (_REFERENCE,),
-    "cuTexRefSetMipmapFilterMode": (_REFERENCE,),
-    "cuTexRefSetMipmapLevelBias": (_REFERENCE,),
-    "cuTexRefSetMipmapLevelClamp": (_REFERENCE,),
+    **alike(
+        """
+        cuTexRefGetAddress cuTexRefGetAddressMode cuTexRefGetBorderColor cuTexRefGetFilterMode cuTexRefGetFlags
+        cuTexRefGetFormat cuTexRefGetMaxAnisotropy cuTexRefGetMipmapFilterMode cuTexRefGetMipmapLevelBias
+        cuTexRefGetMipmapLevelClamp cuTexRefSetAddressMode cuTexRefSetBorderColor cuTexRefSetFilterMode cuTexRefSetFlags
+        cuTexRefSetFormat cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode cuTexRefSetMipmapLevelBias
+        cuTexRefSetMipmapLevelClamp
+        """,
+        _REFERENCE,
+    ),
     "cuSurfRefSetArray": (uses(SURFACE_REFERENCE, "hSurfRef"), uses(ARRAY, "hArray")),
     "cuSurfRefGetArray": (uses(SURFACE_REFERENCE, "hSurfRef"), returns(ARRAY, "phArray")),
 }
 
-_TENSOR_MAP = "writes a description of memory that exists or will exist: names no object"
 
-NO_ROLE: Reasons = {
-    "cuTensorMapEncodeIm2col": _TENSOR_MAP,
-    "cuTensorMapEncodeIm2colWide": _TENSOR_MAP,
-    "cuTensorMapEncodeTiled": _TENSOR_MAP,
-    "cuTensorMapReplaceAddress": _TENSOR_MAP,
-    "cuTensorMapSetAllocationClass": _TENSOR_MAP,
+NO_ROLE: ByReason = {
+    "writes a description of memory that exists or will exist: names no object": """
+        cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide cuTensorMapEncodeTiled cuTensorMapReplaceAddress
+        cuTensorMapSetAllocationClass
+    """,
 }

@@ -1,34 +1,12 @@
 """Contexts, primary contexts and green contexts."""
 
-from cuvet.catalog.authored.words import (
-    CONTEXT,
-    GREEN_CONTEXT,
-    STREAM,
-    Reasons,
-    Roles,
-    blocks,
-    creates,
-    destroys,
-    in_current_context,
-    initialises,
-    pops,
-    pushes,
-    records,
-    releases,
-    resets,
-    retains,
-    returns,
-    sets_current,
-    uses,
-    waits,
-)
+from cuvet.catalog.authored.words import *
 
 ROLES: Roles = {
     "cuInit": (initialises(),),
     # Variant "current": the new context is pushed onto the calling thread's stack.
     "cuCtxCreate": (creates(CONTEXT, "pctx", variant="current"),),
-    "cuGLCtxCreate": (creates(CONTEXT, "pCtx", variant="current"),),
-    "cuVDPAUCtxCreate": (creates(CONTEXT, "pCtx", variant="current"),),
+    **alike("cuGLCtxCreate cuVDPAUCtxCreate", creates(CONTEXT, "pCtx", variant="current")),
     "cuCtxDestroy": (destroys(CONTEXT, "ctx"),),
     "cuCtxAttach": (returns(CONTEXT, "pctx"),),
     # Counts down; the context ends with the last of its users.
@@ -39,25 +17,19 @@ ROLES: Roles = {
     "cuCtxGetCurrent": (returns(CONTEXT, "pctx"),),
     # Null, and every symbol without the parameter, means the current context.
     "cuCtxSynchronize": (blocks(CONTEXT, "ctx", null=True),),
-    "cuCtxGetDevice": (uses(CONTEXT, "ctx", null=True),),
-    "cuCtxGetApiVersion": (uses(CONTEXT, "ctx", null=True),),
-    "cuCtxGetId": (uses(CONTEXT, "ctx", null=True),),
+    **alike("cuCtxGetDevice cuCtxGetApiVersion cuCtxGetId", uses(CONTEXT, "ctx", null=True)),
     "cuCtxGetDevResource": (uses(CONTEXT, "hCtx"),),
     "cuCtxRecordEvent": (uses(CONTEXT, "hCtx"), records("hEvent")),
     "cuCtxWaitEvent": (uses(CONTEXT, "hCtx"), waits("hEvent")),
-    "cuCtxEnablePeerAccess": (in_current_context(), uses(CONTEXT, "peerContext")),
-    "cuCtxDisablePeerAccess": (in_current_context(), uses(CONTEXT, "peerContext")),
-    "cuCtxGetFlags": (in_current_context(),),
-    "cuCtxSetFlags": (in_current_context(),),
-    "cuCtxGetLimit": (in_current_context(),),
-    "cuCtxSetLimit": (in_current_context(),),
-    "cuCtxGetCacheConfig": (in_current_context(),),
-    "cuCtxSetCacheConfig": (in_current_context(),),
-    "cuCtxGetSharedMemConfig": (in_current_context(),),
-    "cuCtxSetSharedMemConfig": (in_current_context(),),
-    "cuCtxGetStreamPriorityRange": (in_current_context(),),
-    "cuCtxGetExecAffinity": (in_current_context(),),
-    "cuCtxResetPersistingL2Cache": (in_current_context(),),
+    **alike("cuCtxEnablePeerAccess cuCtxDisablePeerAccess", in_current_context(), uses(CONTEXT, "peerContext")),
+    **alike(
+        """
+        cuCtxGetFlags cuCtxSetFlags cuCtxGetLimit cuCtxSetLimit cuCtxGetCacheConfig cuCtxSetCacheConfig
+        cuCtxGetSharedMemConfig cuCtxSetSharedMemConfig cuCtxGetStreamPriorityRange cuCtxGetExecAffinity
+        cuCtxResetPersistingL2Cache
+        """,
+        in_current_context(),
+    ),
     "cuDevicePrimaryCtxRetain": (retains("dev"), returns(CONTEXT, "pctx", variant="primary")),
     "cuDevicePrimaryCtxRelease": (releases("dev"),),
     "cuDevicePrimaryCtxReset": (resets("dev"),),
@@ -71,11 +43,10 @@ ROLES: Roles = {
     "cuGreenCtxGetId": (uses(GREEN_CONTEXT, "greenCtx"),),
 }
 
-NO_ROLE: Reasons = {
-    "cuDevicePrimaryCtxGetState": "asks about a device's primary context without taking hold of it",
-    "cuDevicePrimaryCtxSetFlags": "sets flags for the primary context that a device may have later",
-    "cuDeviceGetDevResource": "asks about a device's resources: names no object",
-    "cuDevResourceGenerateDesc": "describes resources in a descriptor that is never freed",
-    "cuDevSmResourceSplit": "calculates with descriptions of resources: names no object",
-    "cuDevSmResourceSplitByCount": "calculates with descriptions of resources: names no object",
+NO_ROLE: ByReason = {
+    "asks about a device's primary context without taking hold of it": "cuDevicePrimaryCtxGetState",
+    "sets flags for the primary context that a device may have later": "cuDevicePrimaryCtxSetFlags",
+    "asks about a device's resources: names no object": "cuDeviceGetDevResource",
+    "describes resources in a descriptor that is never freed": "cuDevResourceGenerateDesc",
+    "calculates with descriptions of resources: names no object": "cuDevSmResourceSplit cuDevSmResourceSplitByCount",
 }

@@ -1,17 +1,6 @@
 """Copies and sets."""
 
-from cuvet.catalog.authored.words import (
-    ARRAY,
-    CONTEXT,
-    HOST_MEMORY,
-    Reasons,
-    Roles,
-    in_current_context,
-    on,
-    reads,
-    uses,
-    writes,
-)
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.roles import Kind, Role
 
 _HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4
@@ -61,16 +50,12 @@ _TO_BE_AWAITED: Roles = {
     "cuMemcpyAtoD": (_to("dstDevice"), uses(ARRAY, "srcArray")),
     "cuMemcpyAtoA": (uses(ARRAY, "dstArray"), uses(ARRAY, "srcArray")),
     "cuMemcpyPeer": (_to("dstDevice"), uses(CONTEXT, "dstContext"), _from("srcDevice"), uses(CONTEXT, "srcContext")),
-    "cuMemcpy2D": _described("pCopy"),
-    "cuMemcpy2DUnaligned": _described("pCopy"),
-    "cuMemcpy3D": _described("pCopy"),
+    **alike("cuMemcpy2D cuMemcpy2DUnaligned cuMemcpy3D", *_described("pCopy")),
     "cuMemcpy3DPeer": (*_described("pCopy"), *_peers("pCopy")),
     "cuMemsetD8": (_set(1),),
     "cuMemsetD16": (_set(2),),
     "cuMemsetD32": (_set(4),),
-    "cuMemsetD2D8": (_PITCHED,),
-    "cuMemsetD2D16": (_PITCHED,),
-    "cuMemsetD2D32": (_PITCHED,),
+    **alike("cuMemsetD2D8 cuMemsetD2D16 cuMemsetD2D32", _PITCHED),
 }
 
 _ASYNCHRONOUS = """
@@ -92,10 +77,8 @@ ROLES: Roles = {
         reads("src", size="size", variant="unified"),
         on("hStream"),
     ),
-    "cuMemcpy3DBatchAsync": (on("hStream"),),
-    "cuMemcpy3DWithAttributesAsync": (on("hStream"),),
-    "cuFabricCpyBatchAsync": (on("hStream"),),
+    **alike("cuMemcpy3DBatchAsync cuMemcpy3DWithAttributesAsync cuFabricCpyBatchAsync", on("hStream")),
     "cuMemBatchDecompressAsync": (on("stream"),),
 }
 
-NO_ROLE: Reasons = {}
+NO_ROLE: ByReason = {}

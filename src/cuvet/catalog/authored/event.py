@@ -1,24 +1,11 @@
 """Events, and sharing them with other processes and interfaces."""
 
-from cuvet.catalog.authored.words import (
-    EVENT,
-    Reasons,
-    Roles,
-    blocks,
-    creates,
-    destroys,
-    on,
-    queries,
-    records,
-    uses,
-)
+from cuvet.catalog.authored.words import *
 
 ROLES: Roles = {
-    "cuEventCreate": (creates(EVENT, "phEvent"),),
-    "cuEventCreateFromEGLSync": (creates(EVENT, "phEvent"),),
+    **alike("cuEventCreate cuEventCreateFromEGLSync", creates(EVENT, "phEvent")),
     "cuEventDestroy": (destroys(EVENT, "hEvent"),),
-    "cuEventRecord": (records("hEvent"), on("hStream")),
-    "cuEventRecordWithFlags": (records("hEvent"), on("hStream")),
+    **alike("cuEventRecord cuEventRecordWithFlags", records("hEvent"), on("hStream")),
     "cuEventQuery": (queries(EVENT, "hEvent"),),
     "cuEventSynchronize": (blocks(EVENT, "hEvent"),),
     "cuEventElapsedTime": (uses(EVENT, "hStart"), uses(EVENT, "hEnd")),
@@ -26,4 +13,4 @@ ROLES: Roles = {
     "cuIpcOpenEventHandle": (creates(EVENT, "phEvent", variant="ipc"),),
 }
 
-NO_ROLE: Reasons = {}
+NO_ROLE: ByReason = {}

@@ -4,26 +4,7 @@ Nodes that a capture, a clone or a child graph makes are seen when a call hands 
 back inside a struct: a graph or node that was never seen created may well be valid.
 """
 
-from cuvet.catalog.authored.words import (
-    CONTEXT,
-    EVENT,
-    FUNCTION,
-    GRAPH,
-    GRAPH_EXEC,
-    GRAPH_NODE,
-    USER_OBJECT,
-    Reasons,
-    Roles,
-    allocates,
-    calls_back,
-    creates,
-    destroys,
-    in_current_context,
-    launches,
-    on,
-    returns,
-    uses,
-)
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.roles import Kind, Role
 
 _KERNEL_NODE, _GRAPH_NODE, _WAIT_NODE, _RECORD_NODE, _ALLOCATION_NODE = 0, 4, 6, 7, 10
@@ -62,8 +43,7 @@ ROLES: Roles = {
     "cuGraphCreate": (creates(GRAPH, "phGraph"),),
     "cuGraphClone": (uses(GRAPH, "originalGraph"), creates(GRAPH, "phGraphClone")),
     "cuGraphDestroy": (destroys(GRAPH, "hGraph"),),
-    "cuGraphDebugDotPrint": (uses(GRAPH, "hGraph"),),
-    "cuGraphGetId": (uses(GRAPH, "hGraph"),),
+    **alike("cuGraphDebugDotPrint cuGraphGetId", uses(GRAPH, "hGraph")),
     "cuGraphGetNodes": (uses(GRAPH, "hGraph"), returns(GRAPH_NODE, "nodes", count="numNodes", parent="hGraph")),
     "cuGraphGetRootNodes": (
         uses(GRAPH, "hGraph"),
@@ -74,19 +54,14 @@ ROLES: Roles = {
         returns(GRAPH_NODE, "from", count="numEdges", parent="hGraph"),
         returns(GRAPH_NODE, "to", count="numEdges", parent="hGraph"),
     ),
-    "cuGraphAddDependencies": (
-        uses(GRAPH, "hGraph"),
-        uses(GRAPH_NODE, "from", count="numDependencies"),
-        uses(GRAPH_NODE, "to", count="numDependencies"),
-    ),
-    "cuGraphRemoveDependencies": (
+    **alike(
+        "cuGraphAddDependencies cuGraphRemoveDependencies",
         uses(GRAPH, "hGraph"),
         uses(GRAPH_NODE, "from", count="numDependencies"),
         uses(GRAPH_NODE, "to", count="numDependencies"),
     ),
     "cuGraphConditionalHandleCreate": (uses(GRAPH, "hGraph"), _CONTEXT),
-    "cuGraphRetainUserObject": (uses(GRAPH, "graph"), uses(USER_OBJECT, "object")),
-    "cuGraphReleaseUserObject": (uses(GRAPH, "graph"), uses(USER_OBJECT, "object")),
+    **alike("cuGraphRetainUserObject cuGraphReleaseUserObject", uses(GRAPH, "graph"), uses(USER_OBJECT, "object")),
     # Adding nodes
     "cuGraphAddNode": _adds_node(
         *_PARAMETERS,
@@ -94,12 +69,10 @@ ROLES: Roles = {
     ),
     "cuGraphAddEmptyNode": _adds_node(),
     "cuGraphAddKernelNode": _adds_node(_FUNCTION),
-    "cuGraphAddMemcpyNode": _adds_node(_CONTEXT),
-    "cuGraphAddMemsetNode": _adds_node(_CONTEXT),
+    **alike("cuGraphAddMemcpyNode cuGraphAddMemsetNode", *_adds_node(_CONTEXT)),
     "cuGraphAddHostNode": _adds_node(_CALLBACK),
     "cuGraphAddChildGraphNode": _adds_node(uses(GRAPH, "childGraph")),
-    "cuGraphAddEventRecordNode": _adds_node(uses(EVENT, "event")),
-    "cuGraphAddEventWaitNode": _adds_node(uses(EVENT, "event")),
+    **alike("cuGraphAddEventRecordNode cuGraphAddEventWaitNode", *_adds_node(uses(EVENT, "event"))),
     "cuGraphAddExternalSemaphoresSignalNode": _adds_node(),
     "cuGraphAddExternalSemaphoresWaitNode": _adds_node(),
     "cuGraphAddBatchMemOpNode": _adds_node(_BATCH_CONTEXT),
@@ -122,21 +95,21 @@ ROLES: Roles = {
         _NODE,
         returns(GRAPH_NODE, "dependentNodes", count="numDependentNodes", parent="hNode"),
     ),
-    "cuGraphNodeGetLocalId": (_NODE,),
-    "cuGraphNodeGetParams": (_NODE,),
-    "cuGraphNodeGetToolsId": (_NODE,),
-    "cuGraphNodeGetType": (_NODE,),
+    **alike(
+        """
+        cuGraphNodeGetLocalId cuGraphNodeGetParams cuGraphNodeGetToolsId cuGraphNodeGetType
+        cuGraphKernelNodeGetAttribute cuGraphKernelNodeSetAttribute cuGraphKernelNodeGetParams
+        cuGraphMemcpyNodeGetParams cuGraphMemcpyNodeSetParams cuGraphMemsetNodeGetParams cuGraphMemsetNodeSetParams
+        cuGraphHostNodeGetParams cuGraphExternalSemaphoresSignalNodeGetParams
+        cuGraphExternalSemaphoresSignalNodeSetParams cuGraphExternalSemaphoresWaitNodeGetParams
+        cuGraphExternalSemaphoresWaitNodeSetParams cuGraphBatchMemOpNodeGetParams cuGraphMemAllocNodeGetParams
+        cuGraphMemFreeNodeGetParams
+        """,
+        _NODE,
+    ),
     "cuGraphNodeSetParams": (_NODE, *_PARAMETERS),
     "cuGraphKernelNodeCopyAttributes": (uses(GRAPH_NODE, "dst"), uses(GRAPH_NODE, "src")),
-    "cuGraphKernelNodeGetAttribute": (_NODE,),
-    "cuGraphKernelNodeSetAttribute": (_NODE,),
-    "cuGraphKernelNodeGetParams": (_NODE,),
     "cuGraphKernelNodeSetParams": (_NODE, _FUNCTION),
-    "cuGraphMemcpyNodeGetParams": (_NODE,),
-    "cuGraphMemcpyNodeSetParams": (_NODE,),
-    "cuGraphMemsetNodeGetParams": (_NODE,),
-    "cuGraphMemsetNodeSetParams": (_NODE,),
-    "cuGraphHostNodeGetParams": (_NODE,),
     "cuGraphHostNodeSetParams": (_NODE, _CALLBACK),
     # Variant "child": owned by the node.
     "cuGraphChildGraphNodeGetGraph": (_NODE, returns(GRAPH, "phGraph", parent="hNode", variant="child")),
@@ -144,14 +117,7 @@ ROLES: Roles = {
     "cuGraphEventRecordNodeSetEvent": (_NODE, uses(EVENT, "event")),
     "cuGraphEventWaitNodeGetEvent": (_NODE, returns(EVENT, "event_out")),
     "cuGraphEventWaitNodeSetEvent": (_NODE, uses(EVENT, "event")),
-    "cuGraphExternalSemaphoresSignalNodeGetParams": (_NODE,),
-    "cuGraphExternalSemaphoresSignalNodeSetParams": (_NODE,),
-    "cuGraphExternalSemaphoresWaitNodeGetParams": (_NODE,),
-    "cuGraphExternalSemaphoresWaitNodeSetParams": (_NODE,),
-    "cuGraphBatchMemOpNodeGetParams": (_NODE,),
     "cuGraphBatchMemOpNodeSetParams": (_NODE, _BATCH_CONTEXT),
-    "cuGraphMemAllocNodeGetParams": (_NODE,),
-    "cuGraphMemFreeNodeGetParams": (_NODE,),
     # Executable graphs, which outlive the graph that they were made from
     "cuGraphInstantiate": (in_current_context(), uses(GRAPH, "hGraph"), creates(GRAPH_EXEC, "phGraphExec")),
     "cuGraphInstantiateWithFlags": (in_current_context(), uses(GRAPH, "hGraph"), creates(GRAPH_EXEC, "phGraphExec")),
@@ -160,16 +126,13 @@ ROLES: Roles = {
     "cuGraphLaunch": (launches("hGraph", GRAPH_EXEC), on("hStream")),
     "cuGraphUpload": (uses(GRAPH_EXEC, "hGraph"), on("hStream")),
     "cuGraphExecUpdate": (_EXEC, uses(GRAPH, "hGraph")),
-    "cuGraphExecGetFlags": (_EXEC,),
-    "cuGraphExecGetId": (_EXEC,),
+    **alike("cuGraphExecGetFlags cuGraphExecGetId", _EXEC),
     "cuGraphExecNodeSetParams": (_EXEC, _NODE, *_PARAMETERS),
     "cuGraphExecKernelNodeSetParams": (_EXEC, _NODE, _FUNCTION),
-    "cuGraphExecMemcpyNodeSetParams": (_EXEC, _NODE, _CONTEXT),
-    "cuGraphExecMemsetNodeSetParams": (_EXEC, _NODE, _CONTEXT),
+    **alike("cuGraphExecMemcpyNodeSetParams cuGraphExecMemsetNodeSetParams", _EXEC, _NODE, _CONTEXT),
     "cuGraphExecHostNodeSetParams": (_EXEC, _NODE, _CALLBACK),
     "cuGraphExecChildGraphNodeSetParams": (_EXEC, _NODE, uses(GRAPH, "childGraph")),
-    "cuGraphExecEventRecordNodeSetEvent": (_EXEC, _NODE, uses(EVENT, "event")),
-    "cuGraphExecEventWaitNodeSetEvent": (_EXEC, _NODE, uses(EVENT, "event")),
+    **alike("cuGraphExecEventRecordNodeSetEvent cuGraphExecEventWaitNodeSetEvent", _EXEC, _NODE, uses(EVENT, "event")),
     "cuGraphExecExternalSemaphoresSignalNodeSetParams": (_EXEC, _NODE),
     "cuGraphExecExternalSemaphoresWaitNodeSetParams": (_EXEC, _NODE),
     "cuGraphExecBatchMemOpNodeSetParams": (_EXEC, _NODE, _BATCH_CONTEXT),
@@ -177,8 +140,7 @@ ROLES: Roles = {
     "cuGraphNodeSetEnabled": (_EXEC, _NODE),
     # User objects are counted; graphs hold some of the counts.
     "cuUserObjectCreate": (calls_back("destroy"), creates(USER_OBJECT, "object_out")),
-    "cuUserObjectRetain": (uses(USER_OBJECT, "object", variant="counted"),),
-    "cuUserObjectRelease": (uses(USER_OBJECT, "object", variant="counted"),),
+    **alike("cuUserObjectRetain cuUserObjectRelease", uses(USER_OBJECT, "object", variant="counted")),
 }
 
-NO_ROLE: Reasons = {}
+NO_ROLE: ByReason = {}

@@ -1,21 +1,6 @@
 """External memory and semaphores, graphics resources, OpenGL, EGL and VDPAU."""
 
-from cuvet.catalog.authored.words import (
-    ARRAY,
-    EXTERNAL_MEMORY,
-    EXTERNAL_SEMAPHORE,
-    GRAPHICS_RESOURCE,
-    MEMORY,
-    MIPMAPPED_ARRAY,
-    Reasons,
-    Roles,
-    allocates,
-    creates,
-    destroys,
-    on,
-    returns,
-    uses,
-)
+from cuvet.catalog.authored.words import *
 
 _RESOURCE = uses(GRAPHICS_RESOURCE, "resource")
 
@@ -58,20 +43,14 @@ ROLES: Roles = {
     "cuEGLStreamConsumerReleaseFrame": (uses(GRAPHICS_RESOURCE, "pCudaResource"),),
 }
 
-_GL = "names a buffer of OpenGL, no object of CUDA"
-_EGL = "names a connection to an EGL stream, no object of CUDA"
 
-NO_ROLE: Reasons = {
-    "cuGLInit": _GL,
-    "cuGLRegisterBufferObject": _GL,
-    "cuGLUnregisterBufferObject": _GL,
-    "cuGLSetBufferObjectMapFlags": _GL,
-    "cuGLUnmapBufferObject": _GL,
-    "cuEGLStreamConsumerConnect": _EGL,
-    "cuEGLStreamConsumerConnectWithFlags": _EGL,
-    "cuEGLStreamConsumerDisconnect": _EGL,
-    "cuEGLStreamProducerConnect": _EGL,
-    "cuEGLStreamProducerDisconnect": _EGL,
-    "cuEGLStreamProducerPresentFrame": _EGL,
-    "cuEGLStreamProducerReturnFrame": _EGL,
+NO_ROLE: ByReason = {
+    "names a buffer of OpenGL, no object of CUDA": """
+        cuGLInit cuGLRegisterBufferObject cuGLUnregisterBufferObject cuGLSetBufferObjectMapFlags cuGLUnmapBufferObject
+    """,
+    "names a connection to an EGL stream, no object of CUDA": """
+        cuEGLStreamConsumerConnect cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
+        cuEGLStreamProducerConnect cuEGLStreamProducerDisconnect cuEGLStreamProducerPresentFrame
+        cuEGLStreamProducerReturnFrame
+    """,
 }

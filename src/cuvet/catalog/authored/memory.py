@@ -1,27 +1,6 @@
 """Device and pinned host memory, memory pools, virtual memory management."""
 
-from cuvet.catalog.authored.words import (
-    ADDRESS_RANGE,
-    HOST_MEMORY,
-    MEMORY,
-    MEMORY_HANDLE,
-    MEMORY_POOL,
-    Reasons,
-    Roles,
-    allocates,
-    creates,
-    destroys,
-    frees,
-    in_current_context,
-    on,
-    registers,
-    returns,
-    unregisters,
-    uses,
-)
-
-_ANY_ADDRESS = "asks about an address, which may be any"
-_ASKS = "asks about properties or locations: names no object"
+from cuvet.catalog.authored.words import *
 
 ROLES: Roles = {
     "cuMemAlloc": (allocates("dptr", size="bytesize"),),
@@ -29,9 +8,8 @@ ROLES: Roles = {
     "cuMemAllocPitch": (allocates("dptr", variant="pitched"),),
     "cuMemAllocManaged": (allocates("dptr", size="bytesize", variant="managed"),),
     "cuMemFree": (frees("dptr"),),
-    "cuMemGetInfo": (in_current_context(),),
-    # Of the address any may be given.
-    "cuMemGetAddressRange": (in_current_context(),),
+    # cuMemGetAddressRange takes any address.
+    **alike("cuMemGetInfo cuMemGetAddressRange cuMemHostGetFlags", in_current_context()),
     "cuMemAdvise": (uses(MEMORY, "devPtr", size="count", variant="unified"),),
     "cuMemPrefetchAsync": (uses(MEMORY, "devPtr", size="count", variant="unified"), on("hStream")),
     "cuMemPrefetchBatchAsync": (uses(MEMORY, "dptrs", count="count", variant="unified"), on("hStream")),
@@ -48,13 +26,11 @@ ROLES: Roles = {
     "cuIpcCloseMemHandle": (frees("dptr", variant="ipc"),),
     "cuMemGetHandleForAddressRange": (uses(MEMORY, "dptr", size="size"),),
     # Pinned host memory
-    "cuMemAllocHost": (allocates("pp", size="bytesize", kind=HOST_MEMORY),),
-    "cuMemHostAlloc": (allocates("pp", size="bytesize", kind=HOST_MEMORY),),
+    **alike("cuMemAllocHost cuMemHostAlloc", allocates("pp", size="bytesize", kind=HOST_MEMORY)),
     "cuMemFreeHost": (frees("p", kind=HOST_MEMORY),),
     "cuMemHostRegister": (registers("p", size="bytesize"),),
     "cuMemHostUnregister": (unregisters("p"),),
     "cuMemHostGetDevicePointer": (in_current_context(), uses(HOST_MEMORY, "p")),
-    "cuMemHostGetFlags": (in_current_context(),),
     # Stream-ordered memory and its pools
     "cuMemAllocAsync": (on("hStream"), allocates("dptr", size="bytesize", variant="stream-ordered")),
     "cuMemAllocFromPoolAsync": (
@@ -102,23 +78,15 @@ ROLES: Roles = {
     "cuLogicalEndpointBindMem": (uses(MEMORY_HANDLE, "memHandle"),),
 }
 
-_ENDPOINT = "acts on a logical endpoint, a number that the program reserves: names no object"
 
-NO_ROLE: Reasons = {
-    "cuMemGetAccess": _ANY_ADDRESS,
-    "cuMemGetLocationInfo": _ANY_ADDRESS,
-    "cuPointerGetAttribute": _ANY_ADDRESS,
-    "cuPointerGetAttributes": _ANY_ADDRESS,
-    "cuMemGetAllocationGranularity": _ASKS,
-    "cuMulticastGetGranularity": _ASKS,
-    "cuLogicalEndpointAddDevice": _ENDPOINT,
-    "cuLogicalEndpointCreate": _ENDPOINT,
-    "cuLogicalEndpointDestroy": _ENDPOINT,
-    "cuLogicalEndpointExport": _ENDPOINT,
-    "cuLogicalEndpointGetLimits": _ENDPOINT,
-    "cuLogicalEndpointIdRelease": _ENDPOINT,
-    "cuLogicalEndpointIdReserve": _ENDPOINT,
-    "cuLogicalEndpointImport": _ENDPOINT,
-    "cuLogicalEndpointQuery": _ENDPOINT,
-    "cuLogicalEndpointUnbind": _ENDPOINT,
+NO_ROLE: ByReason = {
+    "asks about an address, which may be any": """
+        cuMemGetAccess cuMemGetLocationInfo cuPointerGetAttribute cuPointerGetAttributes
+    """,
+    "asks about properties or locations: names no object": "cuMemGetAllocationGranularity cuMulticastGetGranularity",
+    "acts on a logical endpoint, a number that the program reserves: names no object": """
+        cuLogicalEndpointAddDevice cuLogicalEndpointCreate cuLogicalEndpointDestroy cuLogicalEndpointExport
+        cuLogicalEndpointGetLimits cuLogicalEndpointIdRelease cuLogicalEndpointIdReserve cuLogicalEndpointImport
+        cuLogicalEndpointQuery cuLogicalEndpointUnbind
+    """,
 }

@@ -1,28 +1,10 @@
 """Modules, libraries, functions, kernels, linking and launching."""
 
-from cuvet.catalog.authored.words import (
-    CULIBRARY,
-    FUNCTION,
-    KERNEL,
-    LINKER,
-    MEMORY,
-    MODULE,
-    TEXTURE_REFERENCE,
-    Reasons,
-    Roles,
-    creates,
-    destroys,
-    launches,
-    loads,
-    on,
-    returns,
-    uses,
-)
+from cuvet.catalog.authored.words import *
 
 ROLES: Roles = {
     "cuModuleLoad": (loads("fname", variant="file"), creates(MODULE, "module")),
-    "cuModuleLoadData": (loads("image"), creates(MODULE, "module")),
-    "cuModuleLoadDataEx": (loads("image"), creates(MODULE, "module")),
+    **alike("cuModuleLoadData cuModuleLoadDataEx", loads("image"), creates(MODULE, "module")),
     "cuModuleLoadFatBinary": (loads("fatCubin"), creates(MODULE, "module")),
     "cuModuleUnload": (destroys(MODULE, "hmod"),),
     "cuModuleGetFunction": (uses(MODULE, "hmod"), returns(FUNCTION, "hfunc", parent="hmod")),
@@ -46,11 +28,8 @@ ROLES: Roles = {
         uses(CULIBRARY, "lib"),
         returns(KERNEL, "kernels", count="numKernels", parent="lib"),
     ),
-    "cuLibraryGetGlobal": (
-        uses(CULIBRARY, "library"),
-        returns(MEMORY, "dptr", size="bytes", parent="library", variant="global"),
-    ),
-    "cuLibraryGetManaged": (
+    **alike(
+        "cuLibraryGetGlobal cuLibraryGetManaged",
         uses(CULIBRARY, "library"),
         returns(MEMORY, "dptr", size="bytes", parent="library", variant="global"),
     ),
@@ -64,17 +43,16 @@ ROLES: Roles = {
     "cuKernelGetParamCount": (uses(KERNEL, "kernel"),),
     "cuKernelGetParamInfo": (uses(KERNEL, "kernel"),),
     "cuFuncGetModule": (uses(FUNCTION, "hfunc"), returns(MODULE, "hmod")),
-    "cuFuncGetAttribute": (uses(FUNCTION, "hfunc"),),
-    "cuFuncSetAttribute": (uses(FUNCTION, "hfunc"),),
-    "cuFuncSetCacheConfig": (uses(FUNCTION, "hfunc"),),
-    "cuFuncSetSharedMemConfig": (uses(FUNCTION, "hfunc"),),
-    "cuFuncGetName": (uses(FUNCTION, "hfunc"),),
+    **alike(
+        """
+        cuFuncGetAttribute cuFuncSetAttribute cuFuncSetCacheConfig cuFuncSetSharedMemConfig cuFuncGetName
+        cuFuncSetBlockShape cuFuncSetSharedSize cuParamSetSize cuParamSetf cuParamSeti cuParamSetv
+        """,
+        uses(FUNCTION, "hfunc"),
+    ),
     "cuFuncGetParamCount": (uses(FUNCTION, "func"),),
     "cuFuncGetParamInfo": (uses(FUNCTION, "func"),),
-    "cuFuncIsLoaded": (uses(FUNCTION, "function"),),
-    "cuFuncLoad": (uses(FUNCTION, "function"),),
-    "cuFuncSetBlockShape": (uses(FUNCTION, "hfunc"),),
-    "cuFuncSetSharedSize": (uses(FUNCTION, "hfunc"),),
+    **alike("cuFuncIsLoaded cuFuncLoad", uses(FUNCTION, "function")),
     "cuOccupancyAvailableDynamicSMemPerBlock": (uses(FUNCTION, "func"),),
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": (uses(FUNCTION, "func"),),
     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags": (uses(FUNCTION, "func"),),
@@ -83,17 +61,10 @@ ROLES: Roles = {
     "cuOccupancyMaxPotentialBlockSizeWithFlags": (uses(FUNCTION, "func"),),
     "cuOccupancyMaxPotentialClusterSize": (uses(FUNCTION, "func"),),
     # Launching
-    "cuLaunchKernel": (launches("f"), on("hStream")),
+    **alike("cuLaunchKernel cuLaunchCooperativeKernel cuLaunchGridAsync", launches("f"), on("hStream")),
     "cuLaunchKernelEx": (launches("f"), on("config", field="hStream")),
-    "cuLaunchCooperativeKernel": (launches("f"), on("hStream")),
-    "cuLaunch": (launches("f"),),
-    "cuLaunchGrid": (launches("f"),),
-    "cuLaunchGridAsync": (launches("f"), on("hStream")),
-    "cuParamSetSize": (uses(FUNCTION, "hfunc"),),
+    **alike("cuLaunch cuLaunchGrid", launches("f")),
     "cuParamSetTexRef": (uses(FUNCTION, "hfunc"), uses(TEXTURE_REFERENCE, "hTexRef")),
-    "cuParamSetf": (uses(FUNCTION, "hfunc"),),
-    "cuParamSeti": (uses(FUNCTION, "hfunc"),),
-    "cuParamSetv": (uses(FUNCTION, "hfunc"),),
     # Linking
     "cuLinkCreate": (creates(LINKER, "stateOut"),),
     "cuLinkAddData": (uses(LINKER, "state"), loads("data", size="size")),
@@ -102,7 +73,7 @@ ROLES: Roles = {
     "cuLinkDestroy": (destroys(LINKER, "state"),),
 }
 
-NO_ROLE: Reasons = {
-    "cuModuleGetLoadingMode": "asks about the driver: names no object",
-    "cuLaunchCooperativeKernelMultiDevice": "its functions and streams sit in an array of structs",
+NO_ROLE: ByReason = {
+    "asks about the driver: names no object": "cuModuleGetLoadingMode",
+    "its functions and streams sit in an array of structs": "cuLaunchCooperativeKernelMultiDevice",
 }

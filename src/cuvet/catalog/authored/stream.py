@@ -1,35 +1,12 @@
 """Streams, host functions and stream capture."""
 
-from cuvet.catalog.authored.words import (
-    CONTEXT,
-    GRAPH,
-    GRAPH_NODE,
-    GREEN_CONTEXT,
-    MEMORY,
-    STREAM,
-    Reasons,
-    Roles,
-    begins_capture,
-    blocks,
-    calls_back,
-    creates,
-    destroys,
-    ends_capture,
-    on,
-    queries,
-    reads,
-    returns,
-    uses,
-    waits,
-    writes,
-)
+from cuvet.catalog.authored.words import *
 
 _CAPTURE_ACTIVE = 1
 """CU_STREAM_CAPTURE_STATUS_ACTIVE"""
 
 ROLES: Roles = {
-    "cuStreamCreate": (creates(STREAM, "phStream"),),
-    "cuStreamCreateWithPriority": (creates(STREAM, "phStream"),),
+    **alike("cuStreamCreate cuStreamCreateWithPriority", creates(STREAM, "phStream")),
     "cuStreamDestroy": (destroys(STREAM, "hStream"),),
     "cuStreamSynchronize": (blocks(STREAM, "hStream", null=True),),
     "cuStreamQuery": (queries(STREAM, "hStream", null=True),),
@@ -37,13 +14,16 @@ ROLES: Roles = {
     "cuStreamAddCallback": (on("hStream"), calls_back("callback")),
     "cuLaunchHostFunc": (on("hStream"), calls_back("fn")),
     "cuStreamAttachMemAsync": (on("hStream"), uses(MEMORY, "dptr", size="length", variant="unified")),
-    "cuStreamWaitValue32": (on("stream"), reads("addr", variant="unified")),
-    "cuStreamWaitValue64": (on("stream"), reads("addr", variant="unified")),
-    "cuStreamWriteValue32": (on("stream"), writes("addr", variant="unified")),
-    "cuStreamWriteValue64": (on("stream"), writes("addr", variant="unified")),
+    **alike("cuStreamWaitValue32 cuStreamWaitValue64", on("stream"), reads("addr", variant="unified")),
+    **alike("cuStreamWriteValue32 cuStreamWriteValue64", on("stream"), writes("addr", variant="unified")),
     "cuStreamBatchMemOp": (on("stream"),),
-    "cuStreamGetAttribute": (uses(STREAM, "hStream", null=True),),
-    "cuStreamSetAttribute": (uses(STREAM, "hStream", null=True),),
+    **alike(
+        """
+        cuStreamGetAttribute cuStreamSetAttribute cuStreamGetDevice cuStreamGetDevResource cuStreamGetFlags
+        cuStreamGetId cuStreamGetPriority cuStreamIsCapturing
+        """,
+        uses(STREAM, "hStream", null=True),
+    ),
     "cuStreamCopyAttributes": (uses(STREAM, "dstStream", null=True), uses(STREAM, "srcStream", null=True)),
     "cuStreamGetCtx": (
         uses(STREAM, "hStream", null=True),
@@ -51,12 +31,6 @@ ROLES: Roles = {
         returns(GREEN_CONTEXT, "pGreenCtx"),
     ),
     "cuStreamGetGreenCtx": (uses(STREAM, "hStream", null=True), returns(GREEN_CONTEXT, "phCtx")),
-    "cuStreamGetDevice": (uses(STREAM, "hStream", null=True),),
-    "cuStreamGetDevResource": (uses(STREAM, "hStream", null=True),),
-    "cuStreamGetFlags": (uses(STREAM, "hStream", null=True),),
-    "cuStreamGetId": (uses(STREAM, "hStream", null=True),),
-    "cuStreamGetPriority": (uses(STREAM, "hStream", null=True),),
-    "cuStreamIsCapturing": (uses(STREAM, "hStream", null=True),),
     "cuStreamBeginCapture": (begins_capture("hStream"),),
     "cuStreamBeginCaptureToGraph": (
         begins_capture("hStream"),
@@ -86,6 +60,6 @@ ROLES: Roles = {
     ),
 }
 
-NO_ROLE: Reasons = {
-    "cuThreadExchangeStreamCaptureMode": "changes what the calling thread may do during a capture: names no object",
+NO_ROLE: ByReason = {
+    "changes what the calling thread may do during a capture: names no object": "cuThreadExchangeStreamCaptureMode",
 }

@@ -10,6 +10,19 @@ from cuvet.catalog.roles import Kind, Role, Verb
 
 Roles = dict[str, tuple[Role, ...]]
 Reasons = dict[str, str]
+ByReason = dict[str, str]
+"""Names of entry points, separated by blanks, by the reason why they have no role."""
+
+
+def by_name(table: ByReason) -> Reasons:
+    """The reason of each entry point."""
+    return {name: reason for reason, names in table.items() for name in names.split()}
+
+
+def alike(names: str, *roles: Role) -> Roles:
+    """Entry points with the same roles; their names are separated by blanks."""
+    return dict.fromkeys(names.split(), roles)
+
 
 CONTEXT = Kind.CONTEXT
 STREAM = Kind.STREAM

@@ -1,8 +1,8 @@
 """What the parameters of the libraries' entry points mean, one module per library.
 
 Most of it follows from types and names (``_derived``). Each module has ``HANDLES``, the types of its objects; ``ROLES`` of the entry
-points where more is to be said; ``NO_ROLE`` with the reason why others have none; ``UNTRACKED``, types of objects that are not
-followed, with the reason, which is also that of the calls that are about them; ``WORKSPACES``, names of parameters.
+points where more is to be said; ``NO_ROLE``, which lists others by the reason why they have none; ``UNTRACKED``, types of objects that
+are not followed, with the reason, which is also that of the calls that are about them; ``WORKSPACES``, names of parameters.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,20 +11,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from cuvet.catalog.apis import LIBRARIES
-from cuvet.catalog.authored.words import (
-    EVENT,
-    GRAPH,
-    MEMORY,
-    STREAM,
-    Reasons,
-    Roles,
-    creates,
-    destroys,
-    on,
-    returns,
-    sets_stream,
-    uses,
-)
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.catalog import Parameter
 from cuvet.catalog.roles import Kind, Role, Verb
 
@@ -36,7 +23,7 @@ class Authored(Protocol):
     WORKSPACES: frozenset[str]
     UNTRACKED: Reasons
     ROLES: Roles
-    NO_ROLE: Reasons
+    NO_ROLE: ByReason
 
 
 TABLES: dict[str, Authored] = {api: cast(Authored, import_module(f"{__name__}.{api}")) for api in LIBRARIES}
@@ -50,7 +37,7 @@ _uses = cache(uses)
 def roles_of(api: str, entry_points: Mapping[str, tuple[Parameter, ...]]) -> tuple[Roles, Reasons]:
     """Roles and reasons of a library's entry points, which map to their parameters."""
     table = TABLES[api]
-    roles, reasons = dict(table.ROLES), dict(table.NO_ROLE)
+    roles, reasons = dict(table.ROLES), by_name(table.NO_ROLE)
     for name, parameters in entry_points.items():
         if name in roles or name in reasons:
             continue

@@ -4,7 +4,7 @@ The legacy interface of ``cublas.h``, which has no handles, passes through unsee
 source code that includes ``cublas_v2.h`` is the symbol ``cublasSgemm_v2``.
 """
 
-from cuvet.catalog.authored.words import Reasons, Roles, sets_workspace, uses
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 HANDLES = {"cublasHandle_t": Kind.CUBLAS_HANDLE}
@@ -21,22 +21,13 @@ ROLES: Roles = {
     ),
 }
 
-_VERSION = "reports a version"
-_TEXT = "names an error"
-_COPY = "names no handle; it is seen as the copies that it makes"
-_BOARDS = "counts GPU boards"
 
-NO_ROLE: Reasons = {
-    "cublasGetCudartVersion": _VERSION,
-    "cublasGetMatrix": _COPY,
-    "cublasGetProperty": _VERSION,
-    "cublasGetStatusName": _TEXT,
-    "cublasGetStatusString": _TEXT,
-    "cublasGetVector": _COPY,
-    "cublasLoggerConfigure": "sets where cuBLAS logs",
-    "cublasSetMatrix": _COPY,
-    "cublasSetVector": _COPY,
-    "cublasXerbla": _TEXT,
-    "cublasXtGetNumBoards": _BOARDS,
-    "cublasXtMaxBoards": _BOARDS,
+NO_ROLE: ByReason = {
+    "reports a version": "cublasGetCudartVersion cublasGetProperty",
+    "names no handle; it is seen as the copies that it makes": """
+        cublasGetMatrix cublasGetVector cublasSetMatrix cublasSetVector
+    """,
+    "names an error": "cublasGetStatusName cublasGetStatusString cublasXerbla",
+    "sets where cuBLAS logs": "cublasLoggerConfigure",
+    "counts GPU boards": "cublasXtGetNumBoards cublasXtMaxBoards",
 }

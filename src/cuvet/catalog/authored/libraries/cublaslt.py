@@ -1,6 +1,6 @@
 """cuBLASLt: handles and descriptors."""
 
-from cuvet.catalog.authored.words import Reasons, Roles, registers
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 from cuvet.catalog.roles import Role
 
@@ -31,25 +31,16 @@ ROLES: Roles = {
     "cublasLtMatrixTransformDescInit_internal": _in_place("transformDesc"),
 }
 
-_VERSION = "reports a version"
-_TEXT = "names an error"
-_CACHE = "the size of a cache of heuristics"
-_ALGORITHM = "reads or sets a member of an algorithm, a struct of the program"
 
-NO_ROLE: Reasons = {
-    "cublasLtGetCudartVersion": _VERSION,
-    "cublasLtGetProperty": _VERSION,
-    "cublasLtGetStatusName": _TEXT,
-    "cublasLtGetStatusString": _TEXT,
-    "cublasLtGetVersion": _VERSION,
-    "cublasLtHeuristicsCacheGetCapacity": _CACHE,
-    "cublasLtHeuristicsCacheSetCapacity": _CACHE,
-    "cublasLtLoggerForceDisable": _LOG,
-    "cublasLtLoggerOpenFile": _LOG,
-    "cublasLtLoggerSetFile": _LOG,
-    "cublasLtLoggerSetLevel": _LOG,
-    "cublasLtLoggerSetMask": _LOG,
-    "cublasLtMatmulAlgoCapGetAttribute": _ALGORITHM,
-    "cublasLtMatmulAlgoConfigGetAttribute": _ALGORITHM,
-    "cublasLtMatmulAlgoConfigSetAttribute": _ALGORITHM,
+NO_ROLE: ByReason = {
+    "reports a version": "cublasLtGetCudartVersion cublasLtGetProperty cublasLtGetVersion",
+    "names an error": "cublasLtGetStatusName cublasLtGetStatusString",
+    "the size of a cache of heuristics": "cublasLtHeuristicsCacheGetCapacity cublasLtHeuristicsCacheSetCapacity",
+    _LOG: """
+        cublasLtLoggerForceDisable cublasLtLoggerOpenFile cublasLtLoggerSetFile cublasLtLoggerSetLevel
+        cublasLtLoggerSetMask
+    """,
+    "reads or sets a member of an algorithm, a struct of the program": """
+        cublasLtMatmulAlgoCapGetAttribute cublasLtMatmulAlgoConfigGetAttribute cublasLtMatmulAlgoConfigSetAttribute
+    """,
 }

@@ -1,6 +1,6 @@
 """cuDNN: handles, descriptors, descriptors of its backend."""
 
-from cuvet.catalog.authored.words import Reasons, Roles, sets_workspace, uses
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 _DESCRIPTORS = """
@@ -29,31 +29,17 @@ _KEEPS_STATES = (
 )
 
 ROLES: Roles = {
-    "cudnnSetDropoutDescriptor": _KEEPS_STATES,
-    "cudnnRestoreDropoutDescriptor": _KEEPS_STATES,
+    **alike("cudnnSetDropoutDescriptor cudnnRestoreDropoutDescriptor", *_KEEPS_STATES),
 }
 
-_VERSION = "reports a version"
-_CHECK = "compares versions of cuDNN's own libraries"
-_TEXT = "names an error"
 
-NO_ROLE: Reasons = {
-    "cudnnAdvInferVersionCheck": _CHECK,
-    "cudnnAdvTrainVersionCheck": _CHECK,
-    "cudnnAdvVersionCheck": _CHECK,
-    "cudnnCnnInferVersionCheck": _CHECK,
-    "cudnnCnnTrainVersionCheck": _CHECK,
-    "cudnnCnnVersionCheck": _CHECK,
-    "cudnnGetCudartVersion": _VERSION,
-    "cudnnGetErrorString": _TEXT,
-    "cudnnGetLastErrorString": _TEXT,
-    "cudnnGetMaxDeviceVersion": _VERSION,
-    "cudnnGetProperty": _VERSION,
-    "cudnnGetVersion": _VERSION,
-    "cudnnGraphVersionCheck": _CHECK,
-    "cudnnLongFFTCausalConv1dGetBufferSizes": "computes sizes from numbers",
-    "cudnnOpsInferVersionCheck": _CHECK,
-    "cudnnOpsTrainVersionCheck": _CHECK,
-    "cudnnOpsVersionCheck": _CHECK,
-    "cudnnSubquadraticOpsVersionCheck": _CHECK,
+NO_ROLE: ByReason = {
+    "compares versions of cuDNN's own libraries": """
+        cudnnAdvInferVersionCheck cudnnAdvTrainVersionCheck cudnnAdvVersionCheck cudnnCnnInferVersionCheck
+        cudnnCnnTrainVersionCheck cudnnCnnVersionCheck cudnnGraphVersionCheck cudnnOpsInferVersionCheck
+        cudnnOpsTrainVersionCheck cudnnOpsVersionCheck cudnnSubquadraticOpsVersionCheck
+    """,
+    "reports a version": "cudnnGetCudartVersion cudnnGetMaxDeviceVersion cudnnGetProperty cudnnGetVersion",
+    "names an error": "cudnnGetErrorString cudnnGetLastErrorString",
+    "computes sizes from numbers": "cudnnLongFFTCausalConv1dGetBufferSizes",
 }

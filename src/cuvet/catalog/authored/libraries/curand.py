@@ -1,6 +1,6 @@
 """cuRAND: generators and discrete distributions."""
 
-from cuvet.catalog.authored.words import Reasons, Roles, creates
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 HANDLES = {"curandGenerator_t": Kind.CURAND_GENERATOR, "curandDiscreteDistribution_t": Kind.CURAND_DISTRIBUTION}
@@ -9,14 +9,11 @@ UNTRACKED: Reasons = {}
 
 ROLES: Roles = {"curandCreateGeneratorHost": (creates(Kind.CURAND_GENERATOR, "generator", variant="host"),)}
 
-_TABLE = "hands out a table of constants"
-_VERSION = "reports a version"
 
-NO_ROLE: Reasons = {
-    "curandGetDirectionVectors32": _TABLE,
-    "curandGetDirectionVectors64": _TABLE,
-    "curandGetProperty": _VERSION,
-    "curandGetScrambleConstants32": _TABLE,
-    "curandGetScrambleConstants64": _TABLE,
-    "curandGetVersion": _VERSION,
+NO_ROLE: ByReason = {
+    "hands out a table of constants": """
+        curandGetDirectionVectors32 curandGetDirectionVectors64 curandGetScrambleConstants32
+        curandGetScrambleConstants64
+    """,
+    "reports a version": "curandGetProperty curandGetVersion",
 }

@@ -1,6 +1,6 @@
 """cuSOLVER: handles of cuSolverDN, cuSolverSP, cuSolverRF and cuSolverMg, their parameters and infos."""
 
-from cuvet.catalog.authored.words import Reasons, Roles, creates
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 _HANDLES = "cusolverDnHandle_t cusolverSpHandle_t cusolverRfHandle_t cusolverMgHandle_t".split()
@@ -19,6 +19,7 @@ UNTRACKED: Reasons = {}
 
 ROLES: Roles = {"cusolverMgCreate": (creates(Kind.CUSOLVER_HANDLE, "handle", variant="several devices"),)}
 
-_VERSION = "reports a version"
 
-NO_ROLE: Reasons = {"cusolverGetProperty": _VERSION, "cusolverGetVersion": _VERSION}
+NO_ROLE: ByReason = {
+    "reports a version": "cusolverGetProperty cusolverGetVersion",
+}

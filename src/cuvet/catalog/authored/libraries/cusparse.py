@@ -1,6 +1,6 @@
 """cuSPARSE: handles, and descriptors of vectors, matrices and algorithms."""
 
-from cuvet.catalog.authored.words import Reasons, Roles
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 _DESCRIPTORS = """
@@ -17,15 +17,12 @@ UNTRACKED: Reasons = {"cusparseLoggerCallback_t": _LOG}
 
 ROLES: Roles = {}
 
-_TEXT = "names an error"
 
-NO_ROLE: Reasons = {
-    "cusparseGetErrorName": _TEXT,
-    "cusparseGetErrorString": _TEXT,
-    "cusparseGetProperty": "reports a version",
-    "cusparseLoggerForceDisable": _LOG,
-    "cusparseLoggerOpenFile": _LOG,
-    "cusparseLoggerSetFile": _LOG,
-    "cusparseLoggerSetLevel": _LOG,
-    "cusparseLoggerSetMask": _LOG,
+NO_ROLE: ByReason = {
+    "names an error": "cusparseGetErrorName cusparseGetErrorString",
+    "reports a version": "cusparseGetProperty",
+    _LOG: """
+        cusparseLoggerForceDisable cusparseLoggerOpenFile cusparseLoggerSetFile cusparseLoggerSetLevel
+        cusparseLoggerSetMask
+    """,
 }

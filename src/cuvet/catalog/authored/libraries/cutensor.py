@@ -1,6 +1,6 @@
 """cuTENSOR 2: handles, descriptors of tensors and operations, preferences, plans."""
 
-from cuvet.catalog.authored.words import Reasons, Roles, creates, uses
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 _DESCRIPTORS = "TensorDescriptor BlockSparseTensorDescriptor OperationDescriptor PlanPreference".split()
@@ -22,15 +22,12 @@ ROLES: Roles = {
     ),
 }
 
-_VERSION = "reports a version"
 
-NO_ROLE: Reasons = {
-    "cutensorGetCudartVersion": _VERSION,
-    "cutensorGetErrorString": "names an error",
-    "cutensorGetVersion": _VERSION,
-    "cutensorLoggerForceDisable": _LOG,
-    "cutensorLoggerOpenFile": _LOG,
-    "cutensorLoggerSetFile": _LOG,
-    "cutensorLoggerSetLevel": _LOG,
-    "cutensorLoggerSetMask": _LOG,
+NO_ROLE: ByReason = {
+    "reports a version": "cutensorGetCudartVersion cutensorGetVersion",
+    "names an error": "cutensorGetErrorString",
+    _LOG: """
+        cutensorLoggerForceDisable cutensorLoggerOpenFile cutensorLoggerSetFile cutensorLoggerSetLevel
+        cutensorLoggerSetMask
+    """,
 }

@@ -1,6 +1,6 @@
 """nvJitLink: handles of links."""
 
-from cuvet.catalog.authored.words import Reasons, Roles, destroys
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 HANDLES = {"nvJitLinkHandle": Kind.NVJITLINK_HANDLE}
@@ -9,4 +9,6 @@ UNTRACKED: Reasons = {}
 
 ROLES: Roles = {"nvJitLinkDestroy": (destroys(Kind.NVJITLINK_HANDLE, "handle", field="*"),)}
 
-NO_ROLE: Reasons = {"nvJitLinkVersion": "reports a version"}
+NO_ROLE: ByReason = {
+    "reports a version": "nvJitLinkVersion",
+}

@@ -1,6 +1,6 @@
 """NVRTC: programs."""
 
-from cuvet.catalog.authored.words import Reasons, Roles, destroys
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.kinds import Kind
 
 HANDLES = {"nvrtcProgram": Kind.NVRTC_PROGRAM}
@@ -9,17 +9,13 @@ UNTRACKED: Reasons = {"int (*)(void *,void *)": "a function of the program, whic
 
 ROLES: Roles = {"nvrtcDestroyProgram": (destroys(Kind.NVRTC_PROGRAM, "prog", field="*"),)}
 
-_COMPILER = "tells or sets what the compiler is, for all programs"
-_HEADERS = "installs or removes headers that NVRTC brings along"
 
-NO_ROLE: Reasons = {
-    "nvrtcGetBundledHeadersInfo": _HEADERS,
-    "nvrtcGetErrorString": "names an error",
-    "nvrtcGetNumSupportedArchs": _COMPILER,
-    "nvrtcGetPCHHeapSize": _COMPILER,
-    "nvrtcGetSupportedArchs": _COMPILER,
-    "nvrtcInstallBundledHeaders": _HEADERS,
-    "nvrtcRemoveBundledHeaders": _HEADERS,
-    "nvrtcSetPCHHeapSize": _COMPILER,
-    "nvrtcVersion": _COMPILER,
+NO_ROLE: ByReason = {
+    "installs or removes headers that NVRTC brings along": """
+        nvrtcGetBundledHeadersInfo nvrtcInstallBundledHeaders nvrtcRemoveBundledHeaders
+    """,
+    "names an error": "nvrtcGetErrorString",
+    "tells or sets what the compiler is, for all programs": """
+        nvrtcGetNumSupportedArchs nvrtcGetPCHHeapSize nvrtcGetSupportedArchs nvrtcSetPCHHeapSize nvrtcVersion
+    """,
 }

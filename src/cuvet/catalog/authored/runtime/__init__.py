@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cuvet.catalog.authored.runtime import device, function, graph, memory
-from cuvet.catalog.authored.words import Reasons, Roles
+from cuvet.catalog.authored.words import Reasons, Roles, by_name
 from cuvet.catalog.roles import Role
 
 TABLES = (device, function, graph, memory)
@@ -20,7 +20,7 @@ def complete(
     """Roles and reasons of all entry points of the runtime. ``runtime`` and ``driver`` map entry points to their parameters'
     names; ``roles`` and ``reasons`` are the driver's."""
     own_roles = {name: found for table in TABLES for name, found in table.ROLES.items()}
-    own_reasons = {name: reason for table in TABLES for name, reason in table.NO_ROLE.items()}
+    own_reasons = {name: reason for table in TABLES for name, reason in by_name(table.NO_ROLE).items()}
     for name, parameters in runtime.items():
         same = name.replace("cuda", "cu", 1)
         if name in own_roles or name in own_reasons or len(driver.get(same, ())) != len(parameters):

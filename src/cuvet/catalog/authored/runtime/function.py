@@ -3,22 +3,7 @@
 The runtime names a function by the address of its host stub, which is no object that is created or destroyed.
 """
 
-from cuvet.catalog.authored.words import (
-    FUNCTION,
-    KERNEL,
-    Reasons,
-    Roles,
-    launches,
-    loads,
-    on,
-    returns,
-    uses,
-)
-
-_STUB = "names a function by the address of its host stub"
-_SYMBOL = "names a variable by the address of its host shadow"
-_FATBIN = "registers or forgets device code that the program was compiled with"
-_CONFIGURATION = "passes a launch's configuration on to the call that launches"
+from cuvet.catalog.authored.words import *
 
 ROLES: Roles = {
     "cudaLaunchKernel": (on("stream"),),
@@ -32,27 +17,19 @@ ROLES: Roles = {
     "__cudaRegisterFatBinary": (loads("fatCubin"),),
 }
 
-NO_ROLE: Reasons = {
-    "cudaFuncGetAttributes": _STUB,
-    "cudaFuncGetName": _STUB,
-    "cudaFuncGetParamCount": _STUB,
-    "cudaFuncGetParamInfo": _STUB,
-    "cudaFuncSetAttribute": _STUB,
-    "cudaFuncSetCacheConfig": _STUB,
-    "cudaFuncSetSharedMemConfig": _STUB,
-    "cudaOccupancyAvailableDynamicSMemPerBlock": _STUB,
-    "cudaOccupancyMaxActiveBlocksPerMultiprocessor": _STUB,
-    "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags": _STUB,
-    "cudaOccupancyMaxActiveClusters": _STUB,
-    "cudaOccupancyMaxPotentialClusterSize": _STUB,
-    "cudaGetSymbolAddress": _SYMBOL,
-    "cudaGetSymbolSize": _SYMBOL,
-    "__cudaRegisterFatBinaryEnd": _FATBIN,
-    "__cudaUnregisterFatBinary": _FATBIN,
-    "__cudaRegisterFunction": _FATBIN,
-    "__cudaRegisterVar": _FATBIN,
-    "__cudaRegisterManagedVar": _FATBIN,
-    "__cudaInitModule": _FATBIN,
-    "__cudaPushCallConfiguration": _CONFIGURATION,
-    "__cudaPopCallConfiguration": _CONFIGURATION,
+NO_ROLE: ByReason = {
+    "names a function by the address of its host stub": """
+        cudaFuncGetAttributes cudaFuncGetName cudaFuncGetParamCount cudaFuncGetParamInfo cudaFuncSetAttribute
+        cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig cudaOccupancyAvailableDynamicSMemPerBlock
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+        cudaOccupancyMaxActiveClusters cudaOccupancyMaxPotentialClusterSize
+    """,
+    "names a variable by the address of its host shadow": "cudaGetSymbolAddress cudaGetSymbolSize",
+    "registers or forgets device code that the program was compiled with": """
+        __cudaRegisterFatBinaryEnd __cudaUnregisterFatBinary __cudaRegisterFunction __cudaRegisterVar
+        __cudaRegisterManagedVar __cudaInitModule
+    """,
+    "passes a launch's configuration on to the call that launches": """
+        __cudaPushCallConfiguration __cudaPopCallConfiguration
+    """,
 }

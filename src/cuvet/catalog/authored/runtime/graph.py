@@ -1,17 +1,6 @@
 """Graphs of the runtime API, where they differ from the driver's."""
 
-from cuvet.catalog.authored.words import (
-    EVENT,
-    GRAPH,
-    GRAPH_EXEC,
-    GRAPH_NODE,
-    Reasons,
-    Roles,
-    allocates,
-    calls_back,
-    creates,
-    uses,
-)
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.roles import Kind, Role
 
 _NODE = uses(GRAPH_NODE, "node")
@@ -70,4 +59,4 @@ ROLES: Roles = {
     "cudaGraphConditionalHandleCreate": (uses(GRAPH, "graph"), uses(Kind.GREEN_CONTEXT, "ctx", null=True)),
 }
 
-NO_ROLE: Reasons = {}
+NO_ROLE: ByReason = {}

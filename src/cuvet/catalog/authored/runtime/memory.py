@@ -4,28 +4,7 @@ Where the driver has one entry point for host and one for device memory, the run
 finds out from the address: variant ``unified``.
 """
 
-from cuvet.catalog.authored.words import (
-    ARRAY,
-    HOST_MEMORY,
-    MEMORY,
-    MEMORY_POOL,
-    MIPMAPPED_ARRAY,
-    SURFACE_OBJECT,
-    TEXTURE_OBJECT,
-    Reasons,
-    Roles,
-    allocates,
-    creates,
-    destroys,
-    frees,
-    on,
-    reads,
-    registers,
-    returns,
-    unregisters,
-    uses,
-    writes,
-)
+from cuvet.catalog.authored.words import *
 from cuvet.catalog.roles import Role
 
 
@@ -75,11 +54,9 @@ ROLES: Roles = {
     "cudaGLMapBufferObject": (returns(MEMORY, "devPtr", variant="graphics"),),
     "cudaGLMapBufferObjectAsync": (on("stream"), returns(MEMORY, "devPtr", variant="graphics")),
     # Arrays, textures, surfaces
-    "cudaMallocArray": (creates(ARRAY, "array"),),
-    "cudaMalloc3DArray": (creates(ARRAY, "array"),),
+    **alike("cudaMallocArray cudaMalloc3DArray", creates(ARRAY, "array")),
     "cudaFreeArray": (destroys(ARRAY, "array", null=True),),
-    "cudaArrayGetInfo": (uses(ARRAY, "array"),),
-    "cudaGetChannelDesc": (uses(ARRAY, "array"),),
+    **alike("cudaArrayGetInfo cudaGetChannelDesc", uses(ARRAY, "array")),
     "cudaMallocMipmappedArray": (creates(MIPMAPPED_ARRAY, "mipmappedArray"),),
     "cudaFreeMipmappedArray": (destroys(MIPMAPPED_ARRAY, "mipmappedArray", null=True),),
     "cudaGetMipmappedArrayLevel": (
@@ -126,9 +103,8 @@ ROLES: Roles = {
     "cudaMemset3DAsync": (on("stream"),),
 }
 
-NO_ROLE: Reasons = {
-    "cudaCreateChannelDesc": "fills a struct: names no object",
-    "cudaHostGetFlags": "asks about an address, which may be any",
-    "cudaPointerGetAttributes": "asks about an address, which may be any",
-    "cudaMemset3D": "its address sits in a struct passed by value",
+NO_ROLE: ByReason = {
+    "fills a struct: names no object": "cudaCreateChannelDesc",
+    "asks about an address, which may be any": "cudaHostGetFlags cudaPointerGetAttributes",
+    "its address sits in a struct passed by value": "cudaMemset3D",
 }
