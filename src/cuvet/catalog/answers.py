@@ -9,16 +9,8 @@ EVERY = frozenset(range(1, 10_000))
 """Of entry points that programs call only to find something out: whatever the error, it is one of the answers."""
 
 REFUSALS = frozenset(
-    {
-        results.INVALID_VALUE,
-        results.INVALID_DEVICE,
-        results.INVALID_IMAGE,
-        results.NO_BINARY_FOR_GPU,
-        results.INVALID_PTX,
-        results.UNSUPPORTED_PTX_VERSION,
-        results.NOT_FOUND,
-        results.NOT_SUPPORTED,
-    }
+    {results.INVALID_VALUE, results.INVALID_DEVICE, results.INVALID_IMAGE, results.NO_BINARY_FOR_GPU}
+    | {results.INVALID_PTX, results.UNSUPPORTED_PTX_VERSION, results.NOT_FOUND, results.NOT_SUPPORTED}
 )
 """There is no such thing, not for this device, or it has no such property. Not: the handle, the context or the process is wrong."""
 

@@ -1,35 +1,17 @@
 """Which entry points are hot: they change no lifetime, so that a call of them with live handles need not be stored."""
 
-from cuvet.catalog.roles import Role, Verb
+from cuvet.catalog.roles import ENDS, MAKES, Role, Verb
 
-LIFETIME = frozenset(
-    {
-        Verb.CREATES,
-        Verb.RETURNS,
-        Verb.DESTROYS,
-        Verb.ALLOCATES,
-        Verb.FREES,
-        Verb.REGISTERS,
-        Verb.UNREGISTERS,
-        Verb.LOADS,
-        Verb.RETAINS,
-        Verb.RELEASES,
-        Verb.RESETS,
-        Verb.INITIALISES,
-        Verb.BEGINS_CAPTURE,
-        Verb.ENDS_CAPTURE,
-    }
+LIFETIME = (
+    MAKES
+    | ENDS
+    | {Verb.RETURNS, Verb.REGISTERS, Verb.LOADS, Verb.RETAINS, Verb.RELEASES, Verb.RESETS, Verb.INITIALISES}
+    | {Verb.BEGINS_CAPTURE, Verb.ENDS_CAPTURE}
 )
-
 _ASKING = frozenset(
-    {
-        "cuCtxGetCurrent",
-        "cuStreamGetCtx",
-        "cuStreamGetGreenCtx",
-        "cuStreamGetCaptureInfo",
-        "cudaStreamGetCaptureInfo",
-        "__cudaGetKernel",
-    }
+    """
+    cuCtxGetCurrent cuStreamGetCtx cuStreamGetGreenCtx cuStreamGetCaptureInfo cudaStreamGetCaptureInfo __cudaGetKernel
+    """.split()
 )
 """They hand out objects, but only such as the program has already."""
 
