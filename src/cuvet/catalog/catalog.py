@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -242,6 +243,30 @@ class Catalog:
                 offset, size, kind = self.field(outer[2], path[end + 1 :])
                 return outer[0] + offset, size, kind
         raise KeyError(f"{struct} has no member {path}")
+
+    def pack(
+        self, name: str, members: Mapping[str, int | bytes], version: str | None = None, data: bytes = b""
+    ) -> bytes:
+        """Bytes of the struct, with these members by dotted path (``__`` is a dot, too); the others are as in ``data``, or 0."""
+        layout = self.struct(name, version)
+        fields, content = layout.fields, bytearray(data.ljust(layout.bytes, b"\0"))
+        for path, value in members.items():
+            offset, size, _ = fields.get(path) or self.field(name, path.replace("__", "."))
+            written = value if isinstance(value, bytes) else (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+            content[offset : offset + size] = written[:size].ljust(size, b"\0")
+        return bytes(content)
+
+    def member(self, name: str, data: bytes, path: str) -> int:
+        """Unsigned member of a struct's bytes. IndexError if they do not reach so far."""
+        offset, size, _ = self.field(name, path)
+        if offset + size > len(data):
+            raise IndexError(path)
+        return int.from_bytes(data[offset : offset + size], "little")
+
+    def enumerator(self, enumeration: str, number: int, prefix: str = "") -> str:
+        """Name of the enumerator, without the prefix; empty if none has that number."""
+        names = (name for name, value in self.enumerations[enumeration].items() if value == number)
+        return next(names, "").removeprefix(prefix)
 
 
 def _entry_point(number: int, api: Api, row: EntryPointRow, roles: tuple[Role, ...], status_type: str) -> EntryPoint:

@@ -22,6 +22,7 @@ class _Facts(msgspec.Struct):
 FACTS = msgspec.json.decode((Path(__file__).parent / "facts.json").read_bytes(), type=_Facts)
 TOTAL_MEMORY = FACTS.total_memory_bytes
 COMPUTE_CAPABILITY = (FACTS.attributes["COMPUTE_CAPABILITY_MAJOR"], FACTS.attributes["COMPUTE_CAPABILITY_MINOR"])
+SM = 10 * COMPUTE_CAPABILITY[0] + COMPUTE_CAPABILITY[1]
 HIGHEST_PTX = tuple(int(part) for part in FACTS.highest_ptx_version.split("."))
 _PREFIX = "CU_DEVICE_ATTRIBUTE_"
 

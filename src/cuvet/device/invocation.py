@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -28,6 +28,12 @@ class Refused(Exception):
     def __init__(self, status: int) -> None:
         super().__init__(status)
         self.status = status
+
+
+def require(condition: object, otherwise: int = status.INVALID_VALUE) -> None:
+    """Refused with the status ``otherwise`` if the condition does not hold."""
+    if not condition:
+        raise Refused(otherwise)
 
 
 class BadAddress(Exception):
@@ -61,6 +67,16 @@ def write(address: int, data: bytes) -> Steps[None]:
 
 def write_word(address: int, value: int, size: int = 8) -> Steps[None]:
     yield from write(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+
+
+def words(data: bytes, size: int = 8) -> list[int]:
+    """The elements of an array of numbers of that many bytes."""
+    return [int.from_bytes(data[start : start + size], "little") for start in range(0, len(data), size)]
+
+
+def read_words(address: int, count: int, size: int = 8) -> Steps[list[int]]:
+    """An array of numbers in the program's memory."""
+    return words((yield from read(address, count * size)), size)
 
 
 def tell(process: ClientProcess, text: str) -> Steps[None]:
@@ -110,14 +126,15 @@ class Invocation:
 
     def member(self, parameter: str, path: str) -> int:
         """Unsigned member of the struct that the parameter points to (or that was passed by value). BadAddress if it is NULL."""
-        entry_point = self.entry_point
-        position = entry_point.index[parameter]
-        data = self.call.inputs.get(position)
-        described = entry_point.parameters[position]
-        offset, size, _ = driver().field(described.pointee or described.type, path)
-        if data is None or offset + size > len(data):
-            raise BadAddress(parameter)
-        return int.from_bytes(data[offset : offset + size], "little")
+        described = self.entry_point.parameters[self.entry_point.index[parameter]]
+        try:
+            return driver().member(described.pointee or described.type, self.given(parameter), path)
+        except IndexError:
+            raise BadAddress(parameter) from None
+
+    def given(self, parameter: str) -> bytes:
+        """What the pointer parameter points to, as far as it was read; nothing if it is NULL."""
+        return self.call.inputs.get(self.entry_point.index[parameter], b"")
 
     def known(self, things: Mapping[int, _Thing], parameter: str, unknown: int = status.INVALID_HANDLE) -> _Thing:
         """What the handle stands for. Refused with ``unknown`` if it stands for none of them."""
@@ -125,6 +142,21 @@ class Invocation:
         if found is None:
             raise Refused(unknown)
         return found
+
+    def get(self, noun: str, handle: int = 0, attribute: int = 0, usual: int = 0) -> int:
+        """What the program set, or the device remembers, of a noun's handle."""
+        return self.process.attributes.get((noun, handle, attribute), usual)
+
+    def set(self, noun: str, handle: int, value: int, attribute: int = 0) -> None:
+        """Remember it for ``get``."""
+        self.process.attributes[noun, handle, attribute] = value
+
+    def handle_of(self, noun: str, owner: int, kind: Kind) -> int:
+        """The one handle that belongs to the owner: a device's primary context. It is issued when it is asked for first."""
+        key = (noun, owner, 0)
+        if key not in self.process.attributes:
+            self.process.attributes[key] = self.process.handles.issue(kind)
+        return self.process.attributes[key]
 
     def text(self, parameter: str) -> bytes:
         """The string that the parameter points to. BadAddress if it is NULL."""
@@ -168,11 +200,40 @@ class Invocation:
             self.process.texts[text] = known
         return known
 
+    def not_emulated(self, what: str) -> Steps[None]:
+        """Tell the user so, and refuse the call."""
+        yield from tell(self.process, f"{what} is not emulated")
+        raise Refused(status.NOT_SUPPORTED)
+
     def wait(self, queue: int = 0) -> Steps[None]:
         """The host waits for the work and the host functions of a queue (0: of all queues)."""
         self.process.timeline.finish()
         yield Command(Op.DRAIN, (queue, 1))
 
 
+Handler = Callable[[Invocation], Steps[None] | None]
+"""Answers a call; Refused with its status if it fails."""
+
+
 def do_nothing(call: Invocation) -> None:
     """Answer a call after which only the model is different."""
+
+
+def do_if(*needed: str) -> Handler:
+    """What answers a call after which only the model is different, and that fails if one of these parameters is 0."""
+    return lambda call: require(all(call[parameter] for parameter in needed))
+
+
+def gives(**outputs: Callable[[Invocation], int]) -> Handler:
+    """What answers a call that writes these values through its parameters."""
+
+    def answer(call: Invocation) -> None:
+        for parameter, value in outputs.items():
+            call.give(parameter, value(call))
+
+    return answer
+
+
+def waits(call: Invocation) -> Steps[None]:
+    """Answer a call that waits for everything."""
+    yield from call.wait()

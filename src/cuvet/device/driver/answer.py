@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from types import ModuleType
 
 from cuvet.catalog import EntryPoint, Kind, Parameter, Verb
@@ -34,15 +34,23 @@ from cuvet.device.driver import (
     user_object,
     virtual_memory,
 )
-from cuvet.device.invocation import MOST_ARRAY, BadAddress, Invocation, Refused, read, read_string, tell
+from cuvet.device.invocation import (
+    MOST_ARRAY,
+    BadAddress,
+    Handler,
+    Invocation,
+    Refused,
+    read,
+    read_string,
+    tell,
+    write_word,
+)
 from cuvet.device.process import Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
 from cuvet.model import Call, Outcome
 from cuvet.model.ledger import BACKED
 from cuvet.rules.rule import CRASH
 from cuvet.sizes import binary_size
-
-Handler = Callable[[Invocation], int | Steps[int | None] | None]
 
 _MODULES: tuple[ModuleType, ...] = (
     array, context, device, event, function, graph, graph_condition, graph_memory, graph_node, green_context, host_memory, ipc, launch,
@@ -99,9 +107,8 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
     if model.initialised_before_fork and call.name not in _WORKS_IN_FORKED_CHILD:
         return status.NOT_INITIALIZED
     prediction = model.predict(call)
-    breaks = any(
-        CRASH in violation.outcomes for violation in prediction.violations
-    )  # of what is legal, some calls may crash too
+    # Some calls that are legal may crash, too.
+    breaks = any(CRASH in violation.outcomes for violation in prediction.violations)
     if breaks and CRASH in prediction.statuses and os.environ.get("CUVET_EMULATE_CRASHES") == "1":
         model.observe(call, Outcome(None, signal=signal.SIGSEGV))
         yield Command(Op.RAISE, (signal.SIGSEGV, _FAULT_ADDRESS))
@@ -115,12 +122,11 @@ def _carry_out(invocation: Invocation, handler: Handler) -> Steps[int]:
         yield from _say_full(invocation)
     if result != status.SUCCESS:
         model.observe(call, Outcome(result))
-    else:
-        model.observe(call, Outcome(result, invocation.outputs, handed_out=invocation.handed_out))
-        yield from _clean_up(invocation)
-        fault.keep(invocation)
-        result = fault.shown(invocation)
-    return result
+        return result
+    model.observe(call, Outcome(result, invocation.outputs, handed_out=invocation.handed_out))
+    yield from _clean_up(invocation)
+    fault.keep(invocation)
+    return fault.shown(invocation)
 
 
 def _touches_graph_memory(invocation: Invocation) -> bool:
@@ -144,36 +150,37 @@ def _say_full(invocation: Invocation) -> Steps[None]:
 
 
 def _perform(invocation: Invocation, handler: Handler) -> Steps[int]:
-    missing = any(not invocation.call.args[position] for position, _ in _new_objects(invocation.entry_point))
-    if missing:
+    made = _new_objects(invocation.entry_point)
+    if any(not invocation.call.args[position] for position, _ in made):
         return status.INVALID_VALUE
     try:
         done = handler(invocation)
-        result = ((yield from done) if isinstance(done, Generator) else done) or status.SUCCESS
+        if done is not None:
+            yield from done
     except Refused as refused:
         return refused.status
-    if result == status.SUCCESS:
-        for position, kind in _new_objects(invocation.entry_point):
-            if position not in invocation.outputs:
-                invocation.outputs[position] = invocation.process.handles.issue(kind)
-        yield from _write_outputs(invocation)
-    return result
+    for position, kind in made:
+        if position not in invocation.outputs:
+            invocation.outputs[position] = invocation.process.handles.issue(kind)
+    yield from _write_outputs(invocation)
+    return status.SUCCESS
 
 
-def _new_objects(entry_point: EntryPoint) -> Iterator[tuple[int, Kind]]:
-    for role in entry_point.roles:
-        if role.verb is Verb.CREATES and role.parameter and not role.count and not role.field:
-            yield entry_point.index[role.parameter], role.kind
+@cache
+def _new_objects(entry_point: EntryPoint) -> tuple[tuple[int, Kind], ...]:
+    """The parameters through which it gives new objects."""
+    return tuple(
+        (entry_point.index[role.parameter], role.kind)
+        for role in entry_point.roles
+        if role.verb is Verb.CREATES and role.parameter and not role.count and not role.field
+    )
 
 
 def _write_outputs(invocation: Invocation) -> Steps[None]:
     for position, value in invocation.outputs.items():
-        address = invocation.call.args[position]
-        size = invocation.entry_point.parameters[position].pointee_bytes or 8
-        if address:
-            written = yield Command(Op.WRITE, (address,), (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
-            if written.error:
-                raise BadAddress(hex(address))
+        if invocation.call.args[position]:
+            size = invocation.entry_point.parameters[position].pointee_bytes or 8
+            yield from write_word(invocation.call.args[position], value, size)
 
 
 def _clean_up(invocation: Invocation) -> Steps[None]:

@@ -4,12 +4,12 @@ from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
 from cuvet.device.driver.memory import free, reserve
-from cuvet.device.invocation import Invocation, Refused, do_nothing, write
+from cuvet.device.invocation import Invocation, do_nothing, require, write
 from cuvet.device.process import Array, Mipmap
 from cuvet.device.protocol import Steps
 
+_FLAT, _DEEP = "CUDA_ARRAY_DESCRIPTOR", "CUDA_ARRAY3D_DESCRIPTOR"
 _ELEMENT_BYTES = {
     "CU_AD_FORMAT_UNSIGNED_INT8": 1, "CU_AD_FORMAT_SIGNED_INT8": 1, "CU_AD_FORMAT_UNSIGNED_INT16": 2,
     "CU_AD_FORMAT_SIGNED_INT16": 2, "CU_AD_FORMAT_HALF": 2, "CU_AD_FORMAT_UNSIGNED_INT32": 4,
@@ -20,16 +20,12 @@ _ELEMENT_BYTES = {
 def _create(call: Invocation, descriptor: str, deep: bool) -> Steps[None]:
     element = _element(call, descriptor)
     width, height = call.member(descriptor, "Width"), call.member(descriptor, "Height")
-    if not element or not width:
-        raise Refused(status.INVALID_VALUE)
+    require(element and width)
     depth = call.member(descriptor, "Depth") if deep else 0
     row_bytes = width * element
     address = yield from reserve(call, row_bytes * max(height, 1) * max(depth, 1))
-    if not address:
-        raise Refused(status.OUT_OF_MEMORY)
-    data = call.call.inputs[call.entry_point.index[descriptor]]
     handle = call.issue("pHandle", Kind.ARRAY)
-    call.process.arrays[handle] = Array(address, data, row_bytes, height, depth)
+    call.process.arrays[handle] = Array(address, call.given(descriptor), row_bytes, height, depth)
 
 
 cuArrayCreate = partial(_create, descriptor="pAllocateArray", deep=False)
@@ -45,9 +41,8 @@ def _element(call: Invocation, descriptor: str) -> int:
 
 
 def cuArrayDestroy(call: Invocation) -> Steps[None]:
-    array = call.process.arrays.pop(call["hArray"], None)
-    if array is None:
-        raise Refused(status.INVALID_HANDLE)
+    array = call.known(call.process.arrays, "hArray")
+    del call.process.arrays[call["hArray"]]
     yield from free(call, array.address)
 
 
@@ -55,27 +50,22 @@ def _describe(call: Invocation, wanted: str) -> Steps[None]:
     """CUDA_ARRAY_DESCRIPTOR is CUDA_ARRAY3D_DESCRIPTOR without depth and flags."""
     array = call.known(call.process.arrays, "hArray")
     structs = catalog().structs
-    deep = structs["CUDA_ARRAY3D_DESCRIPTOR"]
-    given = deep if len(array.descriptor) == deep.bytes else structs["CUDA_ARRAY_DESCRIPTOR"]
-    data = bytearray(structs[wanted].bytes)
-    for name, (offset, size, _) in structs[wanted].fields.items():
-        if name in given.fields:
-            start = given.fields[name][0]
-            data[offset : offset + size] = array.descriptor[start : start + size]
-    yield from write(call["pArrayDescriptor"], bytes(data))
+    given = _DEEP if len(array.descriptor) == structs[_DEEP].bytes else _FLAT
+    names = structs[wanted].fields.keys() & structs[given].fields.keys()
+    members = {name: catalog().member(given, array.descriptor, name) for name in names}
+    yield from write(call["pArrayDescriptor"], catalog().pack(wanted, members))
 
 
-cuArrayGetDescriptor = partial(_describe, wanted="CUDA_ARRAY_DESCRIPTOR")
-cuArray3DGetDescriptor = partial(_describe, wanted="CUDA_ARRAY3D_DESCRIPTOR")
+cuArrayGetDescriptor = partial(_describe, wanted=_FLAT)
+cuArray3DGetDescriptor = partial(_describe, wanted=_DEEP)
 
 
 def cuMipmappedArrayCreate(call: Invocation) -> None:
     descriptor = "pMipmappedArrayDesc"
     element = _element(call, descriptor)
-    if not element or not call.member(descriptor, "Width"):
-        raise Refused(status.INVALID_VALUE)
-    data = call.call.inputs[call.entry_point.index[descriptor]]
-    call.process.mipmaps[call.issue("pHandle", Kind.MIPMAPPED_ARRAY)] = Mipmap(data, element)
+    require(element and call.member(descriptor, "Width"))
+    handle = call.issue("pHandle", Kind.MIPMAPPED_ARRAY)
+    call.process.mipmaps[handle] = Mipmap(call.given(descriptor), element)
 
 
 def cuMipmappedArrayDestroy(call: Invocation) -> Steps[None]:
@@ -88,48 +78,32 @@ def cuMipmappedArrayDestroy(call: Invocation) -> Steps[None]:
 
 def cuMipmappedArrayGetLevel(call: Invocation) -> Steps[None]:
     """Each level has half the extents of the one before. Its memory is there when it is first asked for."""
-    mipmap, level = call.process.mipmaps.get(call["hMipmappedArray"]), call["level"]
-    if mipmap is None:
-        raise Refused(status.INVALID_HANDLE)
+    mipmap, level = call.known(call.process.mipmaps, "hMipmappedArray"), call["level"]
     if level not in mipmap.levels:
-        data, extents = bytearray(mipmap.descriptor), dict[str, int]()
-        for name in ("Width", "Height", "Depth"):
-            offset, size, _ = catalog().structs["CUDA_ARRAY3D_DESCRIPTOR"].fields[name]
-            whole = int.from_bytes(data[offset : offset + size], "little")
-            extents[name] = max(whole >> level, min(whole, 1))
-            data[offset : offset + size] = extents[name].to_bytes(size, "little")
-        row_bytes = extents["Width"] * mipmap.element
-        address = yield from reserve(call, row_bytes * max(extents["Height"], 1) * max(extents["Depth"], 1))
-        if not address:
-            raise Refused(status.OUT_OF_MEMORY)
+        names = ("Width", "Height", "Depth")
+        whole = (catalog().member(_DEEP, mipmap.descriptor, name) for name in names)
+        width, height, depth = extents = [max(size >> level, min(size, 1)) for size in whole]
+        address = yield from reserve(call, width * mipmap.element * max(height, 1) * max(depth, 1))
         mipmap.levels[level] = handle = call.process.handles.issue(Kind.ARRAY)
-        call.process.arrays[handle] = Array(address, bytes(data), row_bytes, extents["Height"], extents["Depth"])
+        data = catalog().pack(_DEEP, dict(zip(names, extents, strict=True)), data=mipmap.descriptor)
+        call.process.arrays[handle] = Array(address, data, width * mipmap.element, height, depth)
     call.give("pLevelArray", mipmap.levels[level])
 
 
-def cuTexObjectCreate(call: Invocation) -> None:
-    call.member("pResDesc", "resType")
-    call.member("pTexDesc", "flags")
-    _remember_resource(call, "pTexObject", Kind.TEXTURE_OBJECT)
+def _remember_resource(call: Invocation, parameter: str, kind: Kind) -> None:
+    needed = ("pResDesc", "pTexDesc") if kind is Kind.TEXTURE_OBJECT else ("pResDesc",)
+    require(all(call.given(name) for name in needed))
+    call.process.resources[kind, call.issue(parameter, kind)] = call.given("pResDesc")
 
 
+cuTexObjectCreate = partial(_remember_resource, parameter="pTexObject", kind=Kind.TEXTURE_OBJECT)
+cuSurfObjectCreate = partial(_remember_resource, parameter="pSurfObject", kind=Kind.SURFACE_OBJECT)
 cuTexObjectDestroy = cuSurfObjectDestroy = do_nothing
 
 
-def cuSurfObjectCreate(call: Invocation) -> None:
-    call.member("pResDesc", "resType")
-    _remember_resource(call, "pSurfObject", Kind.SURFACE_OBJECT)
-
-
-def _remember_resource(call: Invocation, parameter: str, kind: Kind) -> None:
-    handle = call.issue(parameter, kind)
-    call.process.resources[kind, handle] = call.call.inputs[call.entry_point.index["pResDesc"]]
-
-
 def _tell_resource(call: Invocation, kind: Kind, parameter: str) -> Steps[None]:
-    resource = call.process.resources.get((kind, call[parameter]))
-    if resource is None:
-        raise Refused(status.INVALID_VALUE)
+    resource = call.process.resources.get((kind, call[parameter]), b"")
+    require(resource)
     yield from write(call["pResDesc"], resource)
 
 

@@ -4,124 +4,99 @@ from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.device import context_made
-from cuvet.device.invocation import Invocation, Refused, do_nothing
+from cuvet.device.invocation import Invocation, Refused, do_if, do_nothing, gives, require, waits
 from cuvet.device.protocol import Steps
 from cuvet.model import Context
 
 _API_VERSION = 3020
 _LIMITS = {
-    "CU_LIMIT_STACK_SIZE": 1024,
-    "CU_LIMIT_PRINTF_FIFO_SIZE": 7340032,
-    "CU_LIMIT_MALLOC_HEAP_SIZE": 8388608,
-    "CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH": 2,
-    "CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT": 2048,
-    "CU_LIMIT_MAX_L2_FETCH_GRANULARITY": 64,
-    "CU_LIMIT_PERSISTING_L2_CACHE_SIZE": 0,
+    "STACK_SIZE": 1024,
+    "PRINTF_FIFO_SIZE": 7340032,
+    "MALLOC_HEAP_SIZE": 8388608,
+    "DEV_RUNTIME_SYNC_DEPTH": 2,
+    "DEV_RUNTIME_PENDING_LAUNCH_COUNT": 2048,
+    "MAX_L2_FETCH_GRANULARITY": 64,
+    "PERSISTING_L2_CACHE_SIZE": 0,
 }
 
 
 def cuCtxCreate(call: Invocation) -> Steps[None]:
     yield from context_made(call)
-    handle = call.issue("pctx", Kind.CONTEXT)
-    call.process.attributes["context flags", handle, 0] = call["flags"]
+    call.set("context flags", call.issue("pctx", Kind.CONTEXT), call["flags"])
 
 
 def cuCtxDestroy(call: Invocation) -> Steps[None]:
-    if not call["ctx"]:
-        raise Refused(status.INVALID_VALUE)
+    require(call["ctx"])
     yield from call.wait()
 
 
 cuCtxSetCurrent = cuCtxSetSharedMemConfig = cuCtxResetPersistingL2Cache = do_nothing
 cuCtxEnablePeerAccess = cuCtxDisablePeerAccess = do_nothing
+cuCtxPushCurrent = do_if("ctx")
+cuCtxSynchronize = waits
 
 
-def cuCtxGetCurrent(call: Invocation) -> int:
-    call.give("pctx", call.model.current_handle(call.call))
-    return status.SUCCESS if call["pctx"] else status.INVALID_VALUE
+def _current(call: Invocation) -> int:
+    return call.model.current_handle(call.call)
 
 
-def cuCtxPushCurrent(call: Invocation) -> int:
-    return status.SUCCESS if call["ctx"] else status.INVALID_VALUE
+def cuCtxGetCurrent(call: Invocation) -> None:
+    require(call["pctx"])
+    call.give("pctx", _current(call))
 
 
-def cuCtxPopCurrent(call: Invocation) -> int:
-    handle = call.model.current_handle(call.call)
-    call.give("pctx", handle)
-    return status.SUCCESS if handle else status.INVALID_CONTEXT
+def cuCtxPopCurrent(call: Invocation) -> None:
+    require(_current(call), status.INVALID_CONTEXT)
+    call.give("pctx", _current(call))
 
 
-def _chosen(call: Invocation, parameter: str = "ctx") -> Context | None:
-    """The context that the call is about: the parameter's, or the current one if that is NULL."""
-    if not call[parameter]:
-        return call.model.current_context(call.call)
-    found = call.model.find(Kind.CONTEXT, call[parameter])
-    return found if isinstance(found, Context) else None
-
-
-def cuCtxGetDevice(call: Invocation) -> None:
-    context = _chosen(call)
-    if context is None:
+def _chosen(call: Invocation) -> Context:
+    """The context that the call is about: the parameter's, or the current one if that is NULL. Refused if there is none."""
+    found = call.model.find(Kind.CONTEXT, call["ctx"]) if call["ctx"] else call.model.current_context(call.call)
+    if not isinstance(found, Context):
         raise Refused(status.INVALID_CONTEXT)
-    call.give("device", context.device or 0)
+    return found
 
 
-def cuCtxGetApiVersion(call: Invocation) -> int:
+cuCtxGetDevice = gives(device=lambda call: _chosen(call).device or 0)
+cuCtxGetId = gives(ctxId=lambda call: _chosen(call).number)
+
+
+def cuCtxGetApiVersion(call: Invocation) -> None:
+    require(_chosen(call).alive, status.INVALID_CONTEXT)
     call.give("version", _API_VERSION)
-    context = _chosen(call)
-    return status.SUCCESS if context is not None and context.alive else status.INVALID_CONTEXT
 
 
-def cuCtxGetId(call: Invocation) -> None:
-    context = _chosen(call)
-    if context is None:
-        raise Refused(status.INVALID_CONTEXT)
-    call.give("ctxId", context.number)
-
-
-def cuCtxGetFlags(call: Invocation) -> int:
-    handle = call.model.current_handle(call.call)
-    call.give("flags", call.process.attributes.get(("context flags", handle, 0), 0))
-    return status.SUCCESS if handle else status.INVALID_CONTEXT
+def cuCtxGetFlags(call: Invocation) -> None:
+    require(_current(call), status.INVALID_CONTEXT)
+    call.give("flags", call.get("context flags", _current(call)))
 
 
 def cuCtxSetFlags(call: Invocation) -> None:
-    call.process.attributes["context flags", call.model.current_handle(call.call), 0] = call["flags"]
-
-
-def cuCtxSynchronize(call: Invocation) -> Steps[None]:
-    yield from call.wait()
+    call.set("context flags", _current(call), call["flags"])
 
 
 def cuCtxGetLimit(call: Invocation) -> None:
-    names = catalog().enumerations["CUlimit"]
-    usual = {names[name]: value for name, value in _LIMITS.items()}
-    if call["limit"] not in usual:
-        raise Refused(status.INVALID_VALUE)
-    key = ("limit", call.model.current_handle(call.call), call["limit"])
-    call.give("pvalue", call.process.attributes.get(key, usual[call["limit"]]))
+    usual = _LIMITS.get(catalog().enumerator("CUlimit", call["limit"], "CU_LIMIT_"))
+    require(usual is not None)
+    call.give("pvalue", call.get("limit", _current(call), call["limit"], usual or 0))
 
 
 def cuCtxSetLimit(call: Invocation) -> None:
-    if call["limit"] not in catalog().enumerations["CUlimit"].values():
-        raise Refused(status.INVALID_VALUE)
-    call.process.attributes["limit", call.model.current_handle(call.call), call["limit"]] = call["value"]
-
-
-def cuCtxGetCacheConfig(call: Invocation) -> None:
-    context = call.model.current_handle(call.call)
-    call.give("pconfig", call.process.attributes.get(("cache configuration", context, 0), 0))
+    require(catalog().enumerator("CUlimit", call["limit"]))
+    call.set("limit", _current(call), call["value"], call["limit"])
 
 
 def cuCtxSetCacheConfig(call: Invocation) -> None:
-    call.process.attributes["cache configuration", call.model.current_handle(call.call), 0] = call["config"]
+    call.set("cache configuration", _current(call), call["config"])
 
 
-def cuCtxGetSharedMemConfig(call: Invocation) -> None:
-    """Whatever was set (NVIDIA H200, driver 580.159, CUDA 13.0)."""
-    call.give("pConfig", catalog().enumerations["CUsharedconfig"]["CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE"])
-
-
-def cuCtxGetStreamPriorityRange(call: Invocation) -> None:
-    call.give("leastPriority", facts.FACTS.stream_priority_least)
-    call.give("greatestPriority", facts.FACTS.stream_priority_greatest)
+cuCtxGetCacheConfig = gives(pconfig=lambda call: call.get("cache configuration", _current(call)))
+cuCtxGetSharedMemConfig = gives(
+    pConfig=lambda _: catalog().enumerations["CUsharedconfig"]["CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE"]
+)
+"""Whatever was set (NVIDIA H200, driver 580.159, CUDA 13.0)."""
+cuCtxGetStreamPriorityRange = gives(
+    leastPriority=lambda _: facts.FACTS.stream_priority_least,
+    greatestPriority=lambda _: facts.FACTS.stream_priority_greatest,
+)

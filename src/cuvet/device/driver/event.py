@@ -6,42 +6,35 @@ from cuvet.catalog import Kind
 from cuvet.device import status
 from cuvet.device.driver.graph import captured, captured_graph, enqueue
 from cuvet.device.driver.graph_body import Node
-from cuvet.device.invocation import Invocation, Refused
+from cuvet.device.invocation import Invocation, do_nothing, require
 from cuvet.device.protocol import Steps
 from cuvet.model import Event
 
 _MILLISECONDS_PER_NS = 1e-6
 
 
-def cuEventCreate(call: Invocation) -> None:
-    call.issue("phEvent", Kind.EVENT)
+cuEventCreate = do_nothing
 
 
 def cuEventDestroy(call: Invocation) -> None:
     call.process.timeline.events.pop(call["hEvent"], None)
 
 
-def _record(call: Invocation) -> Steps[int]:
-    event, queue = call["hEvent"], call.queue(call["hStream"])
+def _record(call: Invocation) -> Steps[None]:
+    event, queue, timeline = call["hEvent"], call.queue(call["hStream"]), call.process.timeline
     capture = captured(call)
     if capture is not None:
         body = call.process.graphs[captured_graph(call, capture)]
         body.events[event] = body.tips.get(queue, [])
-        return status.SUCCESS
-
-    def run() -> Steps[int]:
-        call.process.timeline.record(event, queue)
-        return status.SUCCESS
-        yield
-
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_EVENT_RECORD", run)))
+    else:
+        yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_EVENT_RECORD", lambda: timeline.record(event, queue)))
 
 
 cuEventRecord = cuEventRecordWithFlags = _record
 
 
-def cuEventQuery(call: Invocation) -> int:
-    return status.NOT_READY if call.process.timeline.event_running(call["hEvent"]) else status.SUCCESS
+def cuEventQuery(call: Invocation) -> None:
+    require(not call.process.timeline.event_running(call["hEvent"]), status.NOT_READY)
 
 
 def cuEventSynchronize(call: Invocation) -> Steps[None]:
@@ -49,13 +42,11 @@ def cuEventSynchronize(call: Invocation) -> Steps[None]:
 
 
 def cuEventElapsedTime(call: Invocation) -> None:
-    timeline = call.process.timeline
+    running = call.process.timeline.event_running
+    require(not running(call["hStart"]) and not running(call["hEnd"]), status.NOT_READY)
     start, end = (call.model.find(Kind.EVENT, call[name]) for name in ("hStart", "hEnd"))
-    if timeline.event_running(call["hStart"]) or timeline.event_running(call["hEnd"]):
-        raise Refused(status.NOT_READY)
     elapsed = _recorded_ns(end) - _recorded_ns(start)
-    bits = struct.unpack("<I", struct.pack("<f", elapsed * _MILLISECONDS_PER_NS))[0]
-    call.give("pMilliseconds", bits)
+    call.give("pMilliseconds", struct.unpack("<I", struct.pack("<f", elapsed * _MILLISECONDS_PER_NS))[0])
 
 
 def _recorded_ns(event: object) -> int:

@@ -5,8 +5,8 @@ from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import facts, status
-from cuvet.device.invocation import Invocation, Refused, do_nothing
+from cuvet.device import facts
+from cuvet.device.invocation import Invocation, do_nothing, gives, require
 from cuvet.device.kernels import MOST_STEPS, Program, Way
 from cuvet.device.protocol import Steps
 from cuvet.image.cubin import DeviceCode, KernelInfo
@@ -18,7 +18,6 @@ class Code:
     variables', by name; ``module`` is a library's module, 0 if nobody asked for it."""
 
     contents: DeviceCode
-    library: bool
     program: Program | None = None
     handles: dict[str, int] = field(default_factory=dict)
     addresses: dict[str, int] = field(default_factory=dict)
@@ -70,49 +69,42 @@ def _attribute(kernel: Kernel, number: int) -> int | None:
         "LOCAL_SIZE_BYTES": info.local,
         "NUM_REGS": info.registers or _USUAL_REGISTERS,
         "PTX_VERSION": kernel.contents.arch,
-        "BINARY_VERSION": _sm(),
+        "BINARY_VERSION": facts.SM,
         "MAX_DYNAMIC_SHARED_SIZE_BYTES": dynamic_limit(kernel),
         "PREFERRED_SHARED_MEMORY_CARVEOUT": -1,
         "CLUSTER_SIZE_MUST_BE_SET": int(any(info.cluster)),
         **{f"REQUIRED_CLUSTER_{axis}": size for axis, size in zip(_AXES, info.cluster, strict=True)},
     }
-    for name, value in catalog().enumerations["CUfunction_attribute"].items():
-        if value == number <= _NEWEST:
-            return kernel.attributes.get(number, values.get(name.removeprefix(_ATTRIBUTE), 0))
-    return None
-
-
-def _sm() -> int:
-    major, minor = facts.COMPUTE_CAPABILITY
-    return 10 * major + minor
+    name = catalog().enumerator("CUfunction_attribute", number, _ATTRIBUTE)
+    return kernel.attributes.get(number, values.get(name, 0)) if name and number <= _NEWEST else None
 
 
 def _get_attribute(call: Invocation, parameter: str) -> None:
     kernel = call.known(call.process.kernels, parameter)
     value = _attribute(kernel, call["attrib"])
-    if value is None or not call["pi"]:
-        raise Refused(status.INVALID_VALUE)
-    call.give("pi", value)
+    require(value is not None and call["pi"])
+    call.give("pi", value or 0)
 
 
 cuFuncGetAttribute = partial(_get_attribute, parameter="hfunc")
 cuKernelGetAttribute = partial(_get_attribute, parameter="kernel")
 
 
-def _set_attribute(call: Invocation, parameter: str, value: int) -> int:
-    kernel = call.known(call.process.kernels, parameter)
-    names = {number: name for name, number in catalog().enumerations["CUfunction_attribute"].items()}
-    name = names.get(call["attrib"], "").removeprefix(_ATTRIBUTE)
+def _set_attribute(call: Invocation, parameter: str, new: str) -> None:
+    kernel, value = call.known(call.process.kernels, parameter), call.signed(new)
+    name = catalog().enumerator("CUfunction_attribute", call["attrib"], _ATTRIBUTE)
     if name == "NON_PORTABLE_CLUSTER_SIZE_ALLOWED":
         value = int(value != 0)
     least, most = _settable(kernel).get(name, (0, (1 << 31) - 1))
-    if call["attrib"] > _NEWEST or not least <= value <= most:
-        return status.INVALID_VALUE
+    require(call["attrib"] <= _NEWEST and least <= value <= most)
     if name == "MAX_DYNAMIC_SHARED_SIZE_BYTES":
         kernel.dynamic_shared = value
     else:
         kernel.attributes[call["attrib"]] = value
-    return status.SUCCESS
+
+
+cuFuncSetAttribute = partial(_set_attribute, parameter="hfunc", new="value")
+cuKernelSetAttribute = partial(_set_attribute, parameter="kernel", new="val")
 
 
 def _settable(kernel: Kernel) -> dict[str, tuple[int, int]]:
@@ -121,19 +113,11 @@ def _settable(kernel: Kernel) -> dict[str, tuple[int, int]]:
     return {"MAX_DYNAMIC_SHARED_SIZE_BYTES": (0, dynamic), "PREFERRED_SHARED_MEMORY_CARVEOUT": (-1, 100)}
 
 
-def cuFuncSetAttribute(call: Invocation) -> int:
-    return _set_attribute(call, "hfunc", call.signed("value"))
-
-
-def cuKernelSetAttribute(call: Invocation) -> int:
-    return _set_attribute(call, "kernel", call.signed("val"))
-
-
 cuFuncSetCacheConfig = cuFuncSetSharedMemConfig = cuKernelSetCacheConfig = cuFuncLoad = do_nothing
-
-
-def cuFuncIsLoaded(call: Invocation) -> None:
-    call.give("state", 1)
+cuFuncIsLoaded = gives(state=lambda _: 1)
+cuKernelGetLibrary = gives(pLib=lambda call: call.known(call.process.kernels, "kernel").owner)
+cuFuncGetParamCount = gives(paramCount=lambda call: len(call.known(call.process.kernels, "func").info.parameters))
+cuKernelGetParamCount = gives(paramCount=lambda call: len(call.known(call.process.kernels, "kernel").info.parameters))
 
 
 def cuKernelGetFunction(call: Invocation) -> None:
@@ -144,16 +128,9 @@ def cuKernelGetFunction(call: Invocation) -> None:
     call.give("pFunc", kernel.function)
 
 
-def cuKernelGetLibrary(call: Invocation) -> None:
-    kernel = call.known(call.process.kernels, "kernel")
-    call.give("pLib", kernel.owner)
-
-
 def cuFuncGetModule(call: Invocation) -> None:
-    if not call["hmod"]:
-        raise Refused(status.INVALID_VALUE)
-    kernel = call.known(call.process.kernels, "hfunc")
-    call.give("hmod", kernel.owner)
+    require(call["hmod"])
+    call.give("hmod", call.known(call.process.kernels, "hfunc").owner)
 
 
 def _name(call: Invocation) -> Steps[None]:
@@ -166,8 +143,7 @@ cuFuncGetName = cuKernelGetName = _name
 
 def _parameter_info(call: Invocation, owner: str) -> None:
     kernel = call.known(call.process.kernels, owner)
-    if call["paramIndex"] >= len(kernel.info.parameters):
-        raise Refused(status.INVALID_VALUE)
+    require(call["paramIndex"] < len(kernel.info.parameters))
     described = kernel.info.parameters[call["paramIndex"]]
     call.give("paramOffset", described.offset)
     call.give("paramSize", described.size)
@@ -175,15 +151,6 @@ def _parameter_info(call: Invocation, owner: str) -> None:
 
 cuFuncGetParamInfo = partial(_parameter_info, owner="func")
 cuKernelGetParamInfo = partial(_parameter_info, owner="kernel")
-
-
-def _parameter_count(call: Invocation, owner: str) -> None:
-    kernel = call.known(call.process.kernels, owner)
-    call.give("paramCount", len(kernel.info.parameters))
-
-
-cuFuncGetParamCount = partial(_parameter_count, owner="func")
-cuKernelGetParamCount = partial(_parameter_count, owner="kernel")
 
 
 def _blocks(threads: int) -> int:
@@ -194,8 +161,7 @@ def _blocks(threads: int) -> int:
 
 def _occupancy(call: Invocation) -> None:
     threads = call.signed("blockSize")
-    if threads < 1:
-        raise Refused(status.INVALID_VALUE)
+    require(threads > 0)
     call.give("numBlocks", _blocks(threads))
 
 

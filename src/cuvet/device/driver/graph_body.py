@@ -9,7 +9,7 @@ from cuvet.device.protocol import Steps
 
 ALLOC, FREE = "CU_GRAPH_NODE_TYPE_MEM_ALLOC", "CU_GRAPH_NODE_TYPE_MEM_FREE"
 MEMORY_NODES = {ALLOC, FREE}
-Action = Callable[[], Steps[int]]
+Action = Callable[[], Steps[None] | None]
 
 
 @dataclass(slots=True, eq=False)

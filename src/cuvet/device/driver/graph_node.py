@@ -6,11 +6,11 @@ from functools import partial
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.driver.graph import add_node, copy_of, struct_bytes
+from cuvet.device.driver.graph import add_node, body_of, copy_of
 from cuvet.device.driver.graph_body import GraphBody, Node
 from cuvet.device.driver.graph_condition import conditional_node
 from cuvet.device.driver.memory_copy import box_copy, fill
-from cuvet.device.invocation import Invocation, Refused, tell, write
+from cuvet.device.invocation import Invocation, Refused, require, write
 from cuvet.device.protocol import Steps
 
 _PREFIX = "CU_GRAPH_NODE_TYPE_"
@@ -52,18 +52,18 @@ def _child(call: Invocation, graph: int) -> Node:
 # Adding them.
 
 
-def _add(call: Invocation, node: Node | None) -> int:
-    if node is None:
-        return status.INVALID_VALUE
-    node.parameters = _described(call)
-    return add_node(call, node)
-
-
 Describe = Callable[[Invocation, str], Node | None]
 
 
-def _add_described(call: Invocation, describe: Describe) -> int:
-    return _add(call, describe(call, _struct(call)))
+def _add(call: Invocation, node: Node | None) -> None:
+    if node is None:
+        raise Refused(status.INVALID_VALUE)
+    node.parameters = _described(call)
+    add_node(call, node)
+
+
+def _add_described(call: Invocation, describe: Describe) -> None:
+    _add(call, describe(call, _struct(call)))
 
 
 cuGraphAddKernelNode = partial(_add_described, describe=_kernel)
@@ -81,7 +81,7 @@ def _struct(call: Invocation) -> str:
 def _described(call: Invocation) -> bytes:
     """The struct that describes the call's node: CUgraphNodeParams has it inside."""
     name = _struct(call)
-    data = struct_bytes(call, name)
+    data = call.given(name)
     if call.entry_point.parameters[call.entry_point.index[name]].pointee != "CUgraphNodeParams":
         return data
     _, prefix = _DESCRIBED.get(_kind(call), (None, ""))
@@ -93,24 +93,23 @@ def _described(call: Invocation) -> bytes:
 
 def _kind(call: Invocation) -> str:
     """``KERNEL``: the type of the node that CUgraphNodeParams describes."""
-    kinds = {number: name for name, number in catalog().enumerations["CUgraphNodeType"].items()}
-    return kinds.get(call.member("nodeParams", "type"), "").removeprefix(_PREFIX)
+    return catalog().enumerator("CUgraphNodeType", call.member("nodeParams", "type"), _PREFIX)
 
 
-def cuGraphAddEmptyNode(call: Invocation) -> int:
-    return add_node(call, Node(f"{_PREFIX}EMPTY"))
+def cuGraphAddEmptyNode(call: Invocation) -> None:
+    add_node(call, Node(f"{_PREFIX}EMPTY"))
 
 
-def cuGraphAddChildGraphNode(call: Invocation) -> int:
-    return add_node(call, _child(call, call["childGraph"]))
+def cuGraphAddChildGraphNode(call: Invocation) -> None:
+    add_node(call, _child(call, call["childGraph"]))
 
 
 def _event_node(kind: str, event: int) -> Node:
     return Node(f"{_PREFIX}{kind}", parameters=event.to_bytes(8, "little"))
 
 
-def _add_event(call: Invocation, kind: str) -> int:
-    return add_node(call, _event_node(kind, call["event"]))
+def _add_event(call: Invocation, kind: str) -> None:
+    add_node(call, _event_node(kind, call["event"]))
 
 
 cuGraphAddEventRecordNode = partial(_add_event, kind="EVENT_RECORD")
@@ -126,21 +125,21 @@ _EVENTS = {"WAIT_EVENT": "eventWait.event", "EVENT_RECORD": "eventRecord.event"}
 """Where CUgraphNodeParams holds the event of a node of that type."""
 
 
-def cuGraphAddNode(call: Invocation) -> Steps[int]:
+def cuGraphAddNode(call: Invocation) -> Steps[None]:
     kind = _kind(call)
     if kind in _DESCRIBED:
         describe, prefix = _DESCRIBED[kind]
-        return _add(call, describe(call, "nodeParams", prefix))
-    if kind == "GRAPH":
-        return _add(call, _child(call, call.member("nodeParams", "graph.graph")))
-    if kind == "CONDITIONAL":
-        return (yield from conditional_node(call))
-    if kind in _EVENTS:
-        return add_node(call, _event_node(kind, call.member("nodeParams", _EVENTS[kind])))
-    if kind == "EMPTY":
-        return cuGraphAddEmptyNode(call)
-    yield from tell(call.process, f"cuGraphAddNode of type {kind or 'unknown'} is not emulated")
-    return status.NOT_SUPPORTED
+        _add(call, describe(call, "nodeParams", prefix))
+    elif kind == "GRAPH":
+        _add(call, _child(call, call.member("nodeParams", "graph.graph")))
+    elif kind == "CONDITIONAL":
+        yield from conditional_node(call)
+    elif kind in _EVENTS:
+        add_node(call, _event_node(kind, call.member("nodeParams", _EVENTS[kind])))
+    elif kind == "EMPTY":
+        cuGraphAddEmptyNode(call)
+    else:
+        yield from call.not_emulated(f"cuGraphAddNode of type {kind or 'unknown'}")
 
 
 # Their parameters.
@@ -152,60 +151,51 @@ def _parameters(call: Invocation) -> Steps[None]:
     yield from write(call["nodeParams"], node.parameters[:room])
 
 
-cuGraphKernelNodeGetParams = _parameters
-cuGraphMemcpyNodeGetParams = _parameters
-cuGraphMemsetNodeGetParams = _parameters
-cuGraphHostNodeGetParams = _parameters
+cuGraphKernelNodeGetParams = cuGraphMemcpyNodeGetParams = _parameters
+cuGraphMemsetNodeGetParams = cuGraphHostNodeGetParams = _parameters
 
 
-def _named(call: Invocation) -> Node | None:
-    """The node ``hNode`` of the graph, or of the executable graph if the call names one."""
-    return _in_exec(call) if "hGraphExec" in call.entry_point.index else call.process.nodes.get(call["hNode"])
+def _named(call: Invocation, *types: str) -> Node:
+    """The node ``hNode`` of the graph, or of the executable graph if the call names one. Refused if it is none of these types."""
+    nodes = call.process.nodes
+    if "hGraphExec" in call.entry_point.index:
+        nodes = {node.handle: node for node in body_of(call, "hGraphExec").nodes}
+    node = call.known(nodes, "hNode", status.INVALID_VALUE)
+    require(node.type.removeprefix(_PREFIX) in types)
+    return node
 
 
-def _change(call: Invocation, changed: Node | None) -> int:
+def _change(call: Invocation, changed: Node | None) -> None:
     """Give the node the work of ``changed``."""
-    node = _named(call)
-    if node is None or changed is None or node.type != changed.type:
-        return status.INVALID_VALUE
+    if changed is None:
+        raise Refused(status.INVALID_VALUE)
+    node = _named(call, changed.type.removeprefix(_PREFIX))
     node.action, node.host = changed.action, changed.host
     node.parameters = _described(call)
-    return status.SUCCESS
 
 
-def _in_exec(call: Invocation) -> Node | None:
-    """The node of the executable graph that has the name of ``hNode``."""
-    body = call.process.graphs.get(call["hGraphExec"], GraphBody())
-    return next((found for found in body.nodes if found.handle == call["hNode"]), None)
-
-
-def _change_any(call: Invocation) -> int:
+def _change_any(call: Invocation) -> None:
     describe, prefix = _DESCRIBED.get(_kind(call), (None, ""))
-    return _change(call, describe(call, "nodeParams", prefix)) if describe else status.INVALID_VALUE
+    _change(call, describe(call, "nodeParams", prefix) if describe else None)
 
 
 cuGraphNodeSetParams = cuGraphExecNodeSetParams = _change_any
 
-_CAN_BE_DISABLED = {f"{_PREFIX}KERNEL", f"{_PREFIX}MEMCPY", f"{_PREFIX}MEMSET"}
+_CAN_BE_DISABLED = ("KERNEL", "MEMCPY", "MEMSET")
 """The documentation of cuGraphNodeSetEnabled names these."""
 
 
 def cuGraphNodeSetEnabled(call: Invocation) -> None:
-    node = _in_exec(call)
-    if node is None or node.type not in _CAN_BE_DISABLED:
-        raise Refused(status.INVALID_VALUE)
-    node.enabled = bool(call["isEnabled"] & 0xFFFFFFFF)
+    _named(call, *_CAN_BE_DISABLED).enabled = bool(call["isEnabled"] & 0xFFFFFFFF)
 
 
 def cuGraphNodeGetEnabled(call: Invocation) -> None:
-    node = _in_exec(call)
-    if node is None or node.type not in _CAN_BE_DISABLED or not call["isEnabled"]:
-        raise Refused(status.INVALID_VALUE)
-    call.give("isEnabled", int(node.enabled))
+    require(call["isEnabled"])
+    call.give("isEnabled", int(_named(call, *_CAN_BE_DISABLED).enabled))
 
 
-def _change_described(call: Invocation, describe: Describe) -> int:
-    return _change(call, describe(call, _struct(call)))
+def _change_described(call: Invocation, describe: Describe) -> None:
+    _change(call, describe(call, _struct(call)))
 
 
 cuGraphKernelNodeSetParams = cuGraphExecKernelNodeSetParams = partial(_change_described, describe=_kernel)
@@ -218,17 +208,12 @@ cuGraphHostNodeSetParams = cuGraphExecHostNodeSetParams = partial(_change_descri
 
 
 def _event_of(call: Invocation, kind: str) -> None:
-    node = _named(call)
-    if node is None or node.type != f"{_PREFIX}{kind}" or not call["event_out"]:
-        raise Refused(status.INVALID_VALUE)
-    call.give("event_out", int.from_bytes(node.parameters, "little"))
+    require(call["event_out"])
+    call.give("event_out", int.from_bytes(_named(call, kind).parameters, "little"))
 
 
 def _set_event(call: Invocation, kind: str) -> None:
-    node = _named(call)
-    if node is None or node.type != f"{_PREFIX}{kind}":
-        raise Refused(status.INVALID_VALUE)
-    node.parameters = call["event"].to_bytes(8, "little")
+    _named(call, kind).parameters = call["event"].to_bytes(8, "little")
 
 
 cuGraphEventRecordNodeGetEvent = partial(_event_of, kind="EVENT_RECORD")

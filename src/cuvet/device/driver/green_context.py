@@ -1,49 +1,41 @@
 """Green contexts: some of a device's multiprocessors. What kernels would run on them is of no account: none is run."""
 
+from collections.abc import Callable
+from functools import partial
+
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import facts, status
+from cuvet.device import facts
 from cuvet.device.driver.device import context_made
-from cuvet.device.driver.stream import created
-from cuvet.device.invocation import Invocation, Refused, read, tell, write, write_word
+from cuvet.device.driver.stream import cuStreamCreateWithPriority
+from cuvet.device.invocation import Invocation, gives, read, read_words, require, waits, write, write_word
 from cuvet.device.protocol import Steps
 
 _MULTIPROCESSORS = 1
 _ALIGNMENT = 8
 """Of the sizes of parts, and the smallest, on devices of compute capability 9.0 (CUDA Driver API, Green Contexts)."""
+_CONTEXT = "context of green context"
 _MEMBERS = {"type": _MULTIPROCESSORS, "sm.minSmPartitionSize": _ALIGNMENT, "sm.smCoscheduledAlignment": _ALIGNMENT}
 
 
-def cuDeviceGetDevResource(call: Invocation) -> Steps[int]:
-    return (yield from _give(call, facts.named("MULTIPROCESSOR_COUNT")))
-
-
-def cuGreenCtxGetDevResource(call: Invocation) -> Steps[int]:
-    return (yield from _give(call, call.process.attributes.get(("multiprocessors", call["hCtx"], 0), 0)))
-
-
-def _give(call: Invocation, multiprocessors: int) -> Steps[int]:
+def _give(call: Invocation, multiprocessors: Callable[[Invocation], int]) -> Steps[None]:
     if call["type"] != _MULTIPROCESSORS:
-        yield from tell(
-            call.process, f"{call.entry_point.name} of other resources than multiprocessors is not emulated"
-        )
-        return status.NOT_SUPPORTED
-    yield from write(call["resource"], _resource(multiprocessors))
-    return status.SUCCESS
+        yield from call.not_emulated(f"{call.entry_point.name} of other resources than multiprocessors")
+    yield from write(call["resource"], _resource(multiprocessors(call)))
+
+
+cuDeviceGetDevResource = partial(_give, multiprocessors=lambda _: facts.named("MULTIPROCESSOR_COUNT"))
+cuGreenCtxGetDevResource = partial(_give, multiprocessors=lambda call: call.get("multiprocessors", call["hCtx"]))
 
 
 def _resource(multiprocessors: int) -> bytes:
-    data = bytearray(catalog().struct("CUdevResource").bytes)
-    for path, value in (*_MEMBERS.items(), ("sm.smCount", multiprocessors)):
-        offset, size, _ = catalog().field("CUdevResource", path)
-        data[offset : offset + size] = value.to_bytes(size, "little")
-    return bytes(data)
+    return catalog().pack("CUdevResource", {**_MEMBERS, "sm.smCount": multiprocessors})
 
 
 def cuDevSmResourceSplitByCount(call: Invocation) -> Steps[None]:
     whole = call.member("input", "sm.smCount")
     size = max(1, -(-call["minCount"] // _ALIGNMENT)) * _ALIGNMENT
-    wanted = int.from_bytes((yield from read(call["nbGroups"], 4)), "little")
+    (wanted,) = yield from read_words(call["nbGroups"], 1, 4)
     groups = min(wanted, whole // size) if call["result"] else whole // size
     if call["result"]:
         yield from write(call["result"], _resource(size) * groups)
@@ -52,37 +44,24 @@ def cuDevSmResourceSplitByCount(call: Invocation) -> Steps[None]:
     yield from write_word(call["nbGroups"], groups, 4)
 
 
-def cuDevResourceGenerateDesc(call: Invocation) -> Steps[int]:
+def cuDevResourceGenerateDesc(call: Invocation) -> Steps[None]:
     """The description is the number of its multiprocessors."""
     struct = catalog().struct("CUdevResource").bytes
-    offset, size, _ = catalog().field("CUdevResource", "sm.smCount")
     data = yield from read(call["resources"], struct * call["nbResources"])
-    counts = [int.from_bytes(data[at : at + size], "little") for at in range(offset, len(data), struct)]
-    call.give("phDesc", sum(counts))
-    return status.SUCCESS if sum(counts) else status.INVALID_VALUE
+    each = (data[start : start + struct] for start in range(0, len(data), struct))
+    count = sum(catalog().member("CUdevResource", part, "sm.smCount") for part in each)
+    require(count)
+    call.give("phDesc", count)
 
 
 def cuGreenCtxCreate(call: Invocation) -> Steps[None]:
     yield from context_made(call)
-    if not call["desc"]:
-        raise Refused(status.INVALID_VALUE)
-    call.process.attributes["multiprocessors", call.issue("phCtx", Kind.GREEN_CONTEXT), 0] = call["desc"]
+    require(call["desc"])
+    call.set("multiprocessors", call.issue("phCtx", Kind.GREEN_CONTEXT), call["desc"])
 
 
 def cuGreenCtxDestroy(call: Invocation) -> None:
-    call.process.attributes.pop(("context of green context", call["hCtx"], 0), None)
-
-
-def cuCtxFromGreenCtx(call: Invocation) -> None:
-    key = ("context of green context", call["hCtx"], 0)
-    attributes = call.process.attributes
-    if key not in attributes:
-        attributes[key] = call.process.handles.issue(Kind.CONTEXT)
-    call.give("pContext", attributes[key])
-
-
-def cuGreenCtxStreamCreate(call: Invocation) -> int:
-    return created(call, call["flags"], call.signed("priority"))
+    call.process.attributes.pop((_CONTEXT, call["hCtx"], 0), None)
 
 
 def cuStreamGetGreenCtx(call: Invocation) -> None:
@@ -96,10 +75,7 @@ def cuGreenCtxGetId(call: Invocation) -> None:
     call.give("greenCtxId", green.number if green is not None else 0)
 
 
-def cuGreenCtxRecordEvent(call: Invocation) -> Steps[None]:
-    """What is in progress is done by then, which it may be."""
-    yield from call.wait()
-
-
-def cuGreenCtxWaitEvent(call: Invocation) -> Steps[None]:
-    yield from call.wait()
+cuCtxFromGreenCtx = gives(pContext=lambda call: call.handle_of(_CONTEXT, call["hCtx"], Kind.CONTEXT))
+cuGreenCtxStreamCreate = cuStreamCreateWithPriority
+cuGreenCtxRecordEvent = cuGreenCtxWaitEvent = waits
+"""What is in progress is done by then, which it may be."""

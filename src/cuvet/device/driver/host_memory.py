@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cuvet.device import status
 from cuvet.device.driver.memory import allocate, free
-from cuvet.device.invocation import Invocation, Refused, read
+from cuvet.device.invocation import Invocation, do_if, gives, read, require
 from cuvet.device.protocol import Steps
 from cuvet.rules.mappings import first_hole, mappings, touching
 from cuvet.rules.registrations import TOO_LARGE
@@ -14,38 +14,29 @@ _REGISTRATION_FLAGS = 0xF  # PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY
 _IO_MEMORY, _READ_ONLY = 4, 8
 
 
-def cuMemHostAlloc(call: Invocation) -> Steps[int]:
-    result = yield from allocate(call, "pp", call["bytesize"], pinned=True)
-    address = call.outputs.get(call.entry_point.index["pp"], 0)
-    call.process.attributes["host flags", address, 0] = call["Flags"] | _DEVICE_MAP
-    return result
+def _allocate(call: Invocation) -> Steps[None]:
+    address = yield from allocate(call, "pp", call["bytesize"], pinned=True)
+    flags = call["Flags"] if "Flags" in call.entry_point.index else 0
+    call.set("host flags", address, flags | _DEVICE_MAP)
 
 
-def cuMemAllocHost(call: Invocation) -> Steps[int]:
-    result = yield from allocate(call, "pp", call["bytesize"], pinned=True)
-    call.process.attributes["host flags", call.outputs.get(call.entry_point.index["pp"], 0), 0] = _DEVICE_MAP
-    return result
+cuMemHostAlloc = cuMemAllocHost = _allocate
 
 
-def cuMemFreeHost(call: Invocation) -> Steps[int]:
-    if not call["p"]:
-        return status.SUCCESS
-    call.process.timeline.finish()
-    return status.SUCCESS if (yield from free(call, call["p"])) else status.INVALID_VALUE
+def cuMemFreeHost(call: Invocation) -> Steps[None]:
+    if call["p"]:
+        call.process.timeline.finish()
+        require((yield from free(call, call["p"])))
 
 
 def cuMemHostRegister(call: Invocation) -> Steps[None]:
     address, size, flags = call["p"], call["bytesize"], call["Flags"]
-    if not address or not size or flags & ~_REGISTRATION_FLAGS or flags & _IO_MEMORY:
-        raise Refused(status.INVALID_VALUE)
-    if address + size > 1 << 64:
-        raise Refused(status.INVALID_VALUE)
-    if size >= TOO_LARGE:
-        raise Refused(status.OUT_OF_MEMORY)
-    if not _can_be_pinned(call.process.pid, address, size, bool(flags & _READ_ONLY)):
-        raise Refused(status.INVALID_VALUE)
+    require(address and size and not flags & ~_REGISTRATION_FLAGS and not flags & _IO_MEMORY)
+    require(address + size <= 1 << 64)
+    require(size < TOO_LARGE, status.OUT_OF_MEMORY)
+    require(_can_be_pinned(call.process.pid, address, size, bool(flags & _READ_ONLY)))
     yield from read(address + size - 1, 1)
-    call.process.attributes["host flags", address, 0] = (flags & ~_READ_ONLY) | _DEVICE_MAP
+    call.set("host flags", address, (flags & ~_READ_ONLY) | _DEVICE_MAP)
 
 
 def _can_be_pinned(pid: int, address: int, size: int, read_only: bool) -> bool:
@@ -63,14 +54,10 @@ def _can_be_pinned(pid: int, address: int, size: int, read_only: bool) -> bool:
     return all(each.readable and (read_only or (each.writable and not (each.shared and each.file))) for each in found)
 
 
-def cuMemHostUnregister(call: Invocation) -> int:
-    return status.SUCCESS if call["p"] else status.INVALID_VALUE
-
-
-def cuMemHostGetDevicePointer(call: Invocation) -> None:
-    call.give("pdptr", call["p"])
+cuMemHostUnregister = do_if("p")
+cuMemHostGetDevicePointer = gives(pdptr=lambda call: call["p"])
 
 
 def cuMemHostGetFlags(call: Invocation) -> None:
     memory = call.model.host_memory_at(call["p"])
-    call.give("pFlags", call.process.attributes.get(("host flags", memory.handle if memory else 0, 0), 0))
+    call.give("pFlags", call.get("host flags", memory.handle if memory else 0))

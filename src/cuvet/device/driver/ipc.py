@@ -3,23 +3,22 @@
 import struct
 
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, write
+from cuvet.device.invocation import Invocation, Refused, write
 from cuvet.device.protocol import Steps
 
 _HANDLE_BYTES = 64
 
 
-def _opaque(call: Invocation, word: int) -> Steps[int]:
+def _opaque(call: Invocation, word: int) -> Steps[None]:
     yield from write(call["pHandle"], struct.pack("<QQ", call.process.pid, word).ljust(_HANDLE_BYTES, b"\0"))
-    return status.SUCCESS
 
 
-def cuIpcGetMemHandle(call: Invocation) -> Steps[int]:
+def cuIpcGetMemHandle(call: Invocation) -> Steps[None]:
     memory = call.model.allocation_at(call["dptr"])
     if memory is None or not memory.alive:
-        return status.INVALID_VALUE
-    return (yield from _opaque(call, memory.handle))
+        raise Refused(status.INVALID_VALUE)
+    return _opaque(call, memory.handle)
 
 
-def cuIpcGetEventHandle(call: Invocation) -> Steps[int]:
-    return (yield from _opaque(call, call["event"]))
+def cuIpcGetEventHandle(call: Invocation) -> Steps[None]:
+    return _opaque(call, call["event"])

@@ -1,13 +1,12 @@
 """Kernel launches: checked and ordered; the kernel itself does not run, but a few of its threads are followed."""
 
-from dataclasses import dataclass
-
-from cuvet.device import facts, status
+from cuvet.device import facts
 from cuvet.device.driver.fault import of_launch
 from cuvet.device.driver.function import Kernel, dynamic_limit
 from cuvet.device.driver.graph import enqueue
 from cuvet.device.driver.graph_body import Node
-from cuvet.device.invocation import BadAddress, Invocation, read
+from cuvet.device.invocation import BadAddress, Invocation, read, read_words, require
+from cuvet.device.kernels import Dimensions
 from cuvet.device.protocol import Steps
 
 _BUFFER, _BUFFER_SIZE = 1, 2
@@ -17,65 +16,28 @@ _MOST_AT_ONCE = 4096
 """Bytes of the program's stack that are read to get all arguments in one step."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Configuration:
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared_bytes: int
+def _check(grid: Dimensions, block: Dimensions, shared_bytes: int, kernel: Kernel) -> None:
+    """Refused if a launch with this configuration does not fit the device (measured: launch_bad_config)."""
+    for what, sizes in (("GRID", grid), ("BLOCK", block)):
+        require(all(0 < size <= facts.named(f"MAX_{what}_DIM_{axis}") for axis, size in zip("XYZ", sizes, strict=True)))
+    require(block[0] * block[1] * block[2] <= facts.named("MAX_THREADS_PER_BLOCK"))
+    require(shared_bytes <= dynamic_limit(kernel))
 
 
-def refusal(grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int, kernel: Kernel | None) -> int:
-    """Status of a launch with this configuration: 0 if it fits the device (measured: launch_bad_config)."""
-    most_grid = [facts.named(f"MAX_GRID_DIM_{axis}") for axis in "XYZ"]
-    most_block = [facts.named(f"MAX_BLOCK_DIM_{axis}") for axis in "XYZ"]
-    threads = block[0] * block[1] * block[2]
-    if any(not 0 < size <= most for size, most in zip((*grid, *block), (*most_grid, *most_block), strict=True)):
-        return status.INVALID_VALUE
-    if threads > facts.named("MAX_THREADS_PER_BLOCK"):
-        return status.INVALID_VALUE
-    shared_limit = dynamic_limit(kernel) if kernel else facts.named("MAX_SHARED_MEMORY_PER_BLOCK")
-    return status.INVALID_VALUE if shared_bytes > shared_limit else status.SUCCESS
+def _launch(call: Invocation) -> Steps[None]:
+    def member(name: str) -> int:
+        return call.member("config", name) if "config" in call.entry_point.index else call[name] & 0xFFFFFFFF
 
-
-def cuLaunchKernel(call: Invocation) -> Steps[int]:
-    return (yield from _launch(call, _configuration(call)))
-
-
-def cuLaunchCooperativeKernel(call: Invocation) -> Steps[int]:
-    return (yield from _launch(call, _configuration(call)))
-
-
-def _configuration(call: Invocation) -> _Configuration:
-    grid, block = (
-        (call[f"{what}DimX"] & 0xFFFFFFFF, call[f"{what}DimY"] & 0xFFFFFFFF, call[f"{what}DimZ"] & 0xFFFFFFFF)
-        for what in ("grid", "block")
-    )
-    return _Configuration(grid, block, call["sharedMemBytes"] & 0xFFFFFFFF)
-
-
-def cuLaunchKernelEx(call: Invocation) -> Steps[int]:
-    grid, block = (tuple(call.member("config", f"{what}Dim{axis}") for axis in "XYZ") for what in ("grid", "block"))
-    shared = call.member("config", "sharedMemBytes")
-    configuration = _Configuration((grid[0], grid[1], grid[2]), (block[0], block[1], block[2]), shared)
-    return (yield from _launch(call, configuration, call.member("config", "hStream")))
-
-
-def _launch(call: Invocation, configuration: _Configuration, stream: int | None = None) -> Steps[int]:
+    grid, block = ((member(f"{what}DimX"), member(f"{what}DimY"), member(f"{what}DimZ")) for what in ("grid", "block"))
     kernel = call.known(call.process.kernels, "f")
-    refused = refusal(configuration.grid, configuration.block, configuration.shared_bytes, kernel)
-    if refused:
-        return refused
-    queue = call.queue(call["hStream"] if stream is None else stream)
+    _check(grid, block, member("sharedMemBytes"), kernel)
+    timeline = call.process.timeline
+    queue = call.queue(call["hStream"] if "hStream" in call.entry_point.index else member("hStream"))
+    call.fault = of_launch(call, kernel, grid, block, timeline.busy(queue))
+    yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_KERNEL", lambda: timeline.launch(queue)), queue)
 
-    waits = call.process.timeline.busy(queue)
-    call.fault = of_launch(call, kernel, configuration.grid, configuration.block, waits)
 
-    def run() -> Steps[int]:
-        call.process.timeline.launch(queue)
-        return status.SUCCESS
-        yield
-
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_KERNEL", run), queue))
+cuLaunchKernel = cuLaunchKernelEx = cuLaunchCooperativeKernel = _launch
 
 
 def arguments(call: Invocation) -> Steps[tuple[bytes, ...]]:
@@ -95,8 +57,7 @@ def arguments(call: Invocation) -> Steps[tuple[bytes, ...]]:
 
 def _pointed_at(address: int, sizes: list[int]) -> Steps[tuple[bytes, ...]]:
     """What an array of pointers points to. BadAddress if one points to nothing."""
-    data = yield from read(address, 8 * len(sizes))
-    slots = [int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8)]
+    slots = yield from read_words(address, len(sizes))
     start, end = min(slots), max(slot + size for slot, size in zip(slots, sizes, strict=True))
     if end - start <= _MOST_AT_ONCE:
         try:
@@ -112,10 +73,9 @@ def _pointed_at(address: int, sizes: list[int]) -> Steps[tuple[bytes, ...]]:
 
 def _buffer(address: int) -> Steps[bytes]:
     """The arguments in one buffer that CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE tell of."""
-    data = yield from read(address, 8 * 5)
-    words = [int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8)]
+    words = yield from read_words(address, 5)
     given = dict(zip(words[0:4:2], words[1:4:2], strict=True))
     if _BUFFER not in given or _BUFFER_SIZE not in given:
         raise BadAddress(hex(address))
-    size = yield from read(given[_BUFFER_SIZE], 8)
-    return (yield from read(given[_BUFFER], min(int.from_bytes(size, "little"), _MOST_BUFFER)))
+    (size,) = yield from read_words(given[_BUFFER_SIZE], 1)
+    return (yield from read(given[_BUFFER], min(size, _MOST_BUFFER)))

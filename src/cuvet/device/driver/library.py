@@ -5,7 +5,17 @@ from functools import partial
 from cuvet.catalog import Kind, Verb
 from cuvet.device import facts, status
 from cuvet.device.driver.function import Code, Kernel
-from cuvet.device.invocation import BadAddress, Invocation, Refused, path_of, read, read_string, write_word
+from cuvet.device.invocation import (
+    BadAddress,
+    Invocation,
+    Refused,
+    gives,
+    path_of,
+    read,
+    read_string,
+    require,
+    write_word,
+)
 from cuvet.device.kernels import Program
 from cuvet.device.protocol import Steps
 from cuvet.image import cubin, elf, fatbin, ptx
@@ -15,10 +25,6 @@ from cuvet.image.errors import ImageError
 
 _MOST_TEXT = 64 << 20
 _MOST_BYTES = 4 << 30
-
-
-class _NotLoaded(Exception):
-    """``args[0]`` is the status that loading returns."""
 
 
 # Loading. Statuses as measured: module_garbage, module_load_missing_file.
@@ -48,14 +54,14 @@ def _head(address: int, size: int) -> Steps[bytes]:
 
 
 def _decode(data: bytes) -> tuple[DeviceCode, Program | None]:
-    """The code for this device, and its PTX if that is there. _NotLoaded with the status that the driver returns for such bytes."""
+    """The code for this device, and its PTX if that is there. Refused with the status that the driver returns for such bytes."""
     try:
         if data.startswith(elf.MAGIC):
             return _runnable(cubin.parse(data)), None
         if data[:4] == fatbin.MAGIC.to_bytes(4, "little"):
             return _best(data)
     except ImageError as error:
-        raise _NotLoaded(status.INVALID_IMAGE) from error
+        raise Refused(status.INVALID_IMAGE) from error
     return _compile(_text(data))
 
 
@@ -66,7 +72,7 @@ def _text(data: bytes) -> str:
 def _runnable(code: DeviceCode) -> DeviceCode:
     major, minor = facts.COMPUTE_CAPABILITY
     if code.arch // 10 != major or code.arch % 10 > minor:
-        raise _NotLoaded(status.NO_BINARY_FOR_GPU)
+        raise Refused(status.NO_BINARY_FOR_GPU)
     return code
 
 
@@ -74,32 +80,27 @@ def _compile(text: str) -> tuple[DeviceCode, Program]:
     try:
         head = ptx.header(text)
     except ImageError as error:
-        raise _NotLoaded(status.INVALID_IMAGE) from error
+        raise Refused(status.INVALID_IMAGE) from error
     if head.version > facts.HIGHEST_PTX:
-        raise _NotLoaded(status.UNSUPPORTED_PTX_VERSION)
-    if head.arch not in ptx.KNOWN_TARGETS or head.arch > _sm():
-        raise _NotLoaded(status.INVALID_PTX)
+        raise Refused(status.UNSUPPORTED_PTX_VERSION)
+    if head.arch not in ptx.KNOWN_TARGETS or head.arch > facts.SM:
+        raise Refused(status.INVALID_PTX)
     try:
         return ptx.parse(text), Program(lambda: text)
     except ImageError as error:
-        raise _NotLoaded(status.INVALID_PTX) from error
-
-
-def _sm() -> int:
-    major, minor = facts.COMPUTE_CAPABILITY
-    return 10 * major + minor
+        raise Refused(status.INVALID_PTX) from error
 
 
 def _best(data: bytes) -> tuple[DeviceCode, Program | None]:
     """Of a fatbin: the cubin for this device, with the PTX for the same one, else the newest PTX that it can compile."""
-    usable = [entry for entry in fatbin.entries(data) if entry.sm <= _sm()]
+    usable = [entry for entry in fatbin.entries(data) if entry.sm <= facts.SM]
     texts = [entry for entry in usable if entry.kind == "ptx"]
-    cubins = [entry for entry in usable if entry.kind == "cubin" and entry.sm // 10 == _sm() // 10]
+    cubins = [entry for entry in usable if entry.kind == "cubin" and entry.sm // 10 == facts.SM // 10]
     if cubins:
         best = max(cubins, key=lambda entry: entry.sm)
         return _runnable(cubin.parse(best.data())), _source([entry for entry in texts if entry.arch == best.arch])
     if not texts:
-        raise _NotLoaded(status.NO_BINARY_FOR_GPU)
+        raise Refused(status.NO_BINARY_FOR_GPU)
     return _compile(_text(max(texts, key=lambda entry: entry.sm).data()))
 
 
@@ -116,32 +117,27 @@ def _intact(entry: Entry) -> bytes:
         return b""
 
 
-def _load(call: Invocation, kind: Kind, data: bytes) -> int:
-    try:
-        code, program = _decode(data)
-    except _NotLoaded as failed:
-        return int(failed.args[0])
+def _load(call: Invocation, kind: Kind, data: bytes) -> None:
+    code, program = _decode(data)
     role = next(role for role in call.entry_point.roles if role.verb is Verb.CREATES and role.kind is kind)
-    call.process.code[call.issue(role.parameter, kind)] = Code(code, kind is Kind.CULIBRARY, program)
-    return status.SUCCESS
+    call.process.code[call.issue(role.parameter, kind)] = Code(code, program)
 
 
-def _from_memory(call: Invocation, kind: Kind, image: str) -> Steps[int]:
-    if not call[image]:
-        return status.INVALID_VALUE
+def _from_memory(call: Invocation, kind: Kind, image: str) -> Steps[None]:
+    require(call[image])
     try:
         data = yield from _fetch(call[image])
     except (BadAddress, ImageError):
-        return status.INVALID_IMAGE
-    return _load(call, kind, data)
+        raise Refused(status.INVALID_IMAGE) from None
+    _load(call, kind, data)
 
 
-def _from_file(call: Invocation, kind: Kind, name: str) -> int:
+def _from_file(call: Invocation, kind: Kind, name: str) -> None:
     try:
         data = path_of(call, name).read_bytes()
     except OSError:
-        return status.FILE_NOT_FOUND
-    return _load(call, kind, data)
+        raise Refused(status.FILE_NOT_FOUND) from None
+    _load(call, kind, data)
 
 
 cuModuleLoadData = cuModuleLoadDataEx = partial(_from_memory, kind=Kind.MODULE, image="image")
@@ -153,28 +149,26 @@ cuModuleLoad = partial(_from_file, kind=Kind.MODULE, name="fname")
 cuLibraryLoadFromFile = partial(_from_file, kind=Kind.CULIBRARY, name="fileName")
 
 
-def cuModuleUnload(call: Invocation) -> int:
-    return _unload(call, call["hmod"])
+def _unload(call: Invocation, handle: str) -> None:
+    require(call.process.code.pop(call[handle], None), status.INVALID_HANDLE)
 
 
-def cuLibraryUnload(call: Invocation) -> int:
-    return _unload(call, call["library"])
-
-
-def _unload(call: Invocation, handle: int) -> int:
-    code = call.process.code.pop(handle, None)
-    return status.SUCCESS if code else status.INVALID_HANDLE
+cuModuleUnload = partial(_unload, handle="hmod")
+cuLibraryUnload = partial(_unload, handle="library")
 
 
 # What is in them.
 
 
-def _kernel(call: Invocation, owner: str, kind: Kind, name: str, output: str) -> int:
+def _kernel(call: Invocation, owner: str, kind: Kind, output: str) -> None:
+    name = call.text("name").decode("utf-8", "replace")
     code = call.known(call.process.code, owner)
-    if name not in code.contents.kernels:
-        return status.NOT_FOUND
+    require(name in code.contents.kernels, status.NOT_FOUND)
     call.give(output, _handle(call, code, call[owner], kind, name))
-    return status.SUCCESS
+
+
+cuModuleGetFunction = partial(_kernel, owner="hmod", kind=Kind.FUNCTION, output="hfunc")
+cuLibraryGetKernel = partial(_kernel, owner="library", kind=Kind.KERNEL, output="pKernel")
 
 
 def _handle(call: Invocation, code: Code, owner: int, kind: Kind, name: str) -> int:
@@ -184,14 +178,6 @@ def _handle(call: Invocation, code: Code, owner: int, kind: Kind, name: str) -> 
         kernel = Kernel(code.contents.kernels[name], owner, code.contents, program=code.program)
         call.process.kernels[handle] = kernel
     return handle
-
-
-def cuModuleGetFunction(call: Invocation) -> int:
-    return _kernel(call, "hmod", Kind.FUNCTION, call.text("name").decode("utf-8", "replace"), "hfunc")
-
-
-def cuLibraryGetKernel(call: Invocation) -> int:
-    return _kernel(call, "library", Kind.KERNEL, call.text("name").decode("utf-8", "replace"), "pKernel")
 
 
 def _global(call: Invocation, owner: str, host: bool = False) -> Steps[None]:
@@ -216,17 +202,12 @@ def cuLibraryGetModule(call: Invocation) -> None:
     code = call.known(call.process.code, "library")
     if not code.module:
         code.module = call.process.handles.issue(Kind.MODULE)
-        call.process.code[code.module] = Code(code.contents, False, code.program)
+        call.process.code[code.module] = Code(code.contents, code.program)
     call.give("pMod", code.module)
 
 
-def _count(call: Invocation, owner: str) -> None:
-    code = call.known(call.process.code, owner)
-    call.give("count", len(code.contents.kernels))
-
-
-cuModuleGetFunctionCount = partial(_count, owner="mod")
-cuLibraryGetKernelCount = partial(_count, owner="lib")
+cuModuleGetFunctionCount = gives(count=lambda call: len(call.known(call.process.code, "mod").contents.kernels))
+cuLibraryGetKernelCount = gives(count=lambda call: len(call.known(call.process.code, "lib").contents.kernels))
 
 
 def _enumerate(call: Invocation, owner: str, kind: Kind, array: str, count: str) -> Steps[None]:

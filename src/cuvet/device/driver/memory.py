@@ -1,8 +1,10 @@
 """Allocation of device memory."""
 
+from functools import partial
+
 from cuvet.catalog import Kind
 from cuvet.device import status
-from cuvet.device.invocation import Invocation
+from cuvet.device.invocation import Invocation, gives, require
 from cuvet.device.process import HOST, Pool
 from cuvet.device.protocol import Steps
 
@@ -10,28 +12,24 @@ _PITCH = 512
 
 
 def reserve(call: Invocation, size: int, *, host: bool = False, pinned: bool = False) -> Steps[int]:
-    """Address of new memory of the current device, which the host may touch too if ``host``; of the host's own if ``pinned``. 0 if
+    """Address of new memory of the current device, which the host may touch too if ``host``; of the host's own if ``pinned``. Refused if
     there is not that much left."""
     process = call.process
     heap = HOST if pinned else call.current_device()
-    if size > process.machine.left(heap):
-        return 0
+    require(size <= process.machine.left(heap), status.OUT_OF_MEMORY)
     arena = process.host_memory if host or pinned else process.device_memory
     address = yield from arena.allocate(size)
-    if address:
-        process.hold(address, size, heap)
+    require(address, status.OUT_OF_MEMORY)
+    process.hold(address, size, heap)
     return address
 
 
 def allocate(call: Invocation, parameter: str, size: int, *, host: bool = False, pinned: bool = False) -> Steps[int]:
     """Reserve memory and give its address through the parameter."""
-    if size == 0 or not call[parameter]:
-        return status.INVALID_VALUE
+    require(size and call[parameter])
     address = yield from reserve(call, size, host=host, pinned=pinned)
-    if not address:
-        return status.OUT_OF_MEMORY
     call.give(parameter, address)
-    return status.SUCCESS
+    return address
 
 
 def free(call: Invocation, address: int) -> Steps[bool]:
@@ -62,43 +60,38 @@ def free_ended(call: Invocation) -> Steps[None]:
             yield from free(call, array.address)
 
 
-def cuMemAlloc(call: Invocation) -> Steps[int]:
-    return (yield from allocate(call, "dptr", call["bytesize"]))
+def _allocate(call: Invocation, host: bool) -> Steps[None]:
+    yield from allocate(call, "dptr", call["bytesize"], host=host)
 
 
-def cuMemAllocPitch(call: Invocation) -> Steps[int]:
+cuMemAlloc = partial(_allocate, host=False)
+cuMemAllocManaged = partial(_allocate, host=True)
+
+
+def cuMemAllocPitch(call: Invocation) -> Steps[None]:
     pitch = -(-call["WidthInBytes"] // _PITCH) * _PITCH
     call.give("pPitch", pitch)
-    return (yield from allocate(call, "dptr", pitch * call["Height"]))
+    yield from allocate(call, "dptr", pitch * call["Height"])
 
 
-def cuMemAllocManaged(call: Invocation) -> Steps[int]:
-    return (yield from allocate(call, "dptr", call["bytesize"], host=True))
+def cuMemAllocFromPoolAsync(call: Invocation) -> Steps[None]:
+    return in_order(call, call["pool"])
 
 
-def cuMemAllocFromPoolAsync(call: Invocation) -> Steps[int]:
-    return (yield from in_order(call, call["pool"]))
-
-
-def in_order(call: Invocation, pool: int) -> Steps[int]:
+def in_order(call: Invocation, pool: int) -> Steps[None]:
     """Stream-ordered memory; of no bytes it is NULL (NVIDIA H200, driver 580.159, CUDA 13.0)."""
-    process = call.process
     if call["dptr"] and not call["bytesize"]:
         call.give("dptr", 0)
-        return status.SUCCESS
-    host = ("pool of host memory", pool, 0) in process.attributes
-    result = yield from allocate(call, "dptr", call["bytesize"], host=host)
-    if result == status.SUCCESS:
-        process.pools.setdefault(pool, Pool()).take(call.outputs[call.entry_point.index["dptr"]], call["bytesize"])
-    return result
+        return
+    address = yield from allocate(call, "dptr", call["bytesize"], host=bool(call.get("pool of host memory", pool)))
+    call.process.pools.setdefault(pool, Pool()).take(address, call["bytesize"])
 
 
-def cuMemFree(call: Invocation) -> Steps[int]:
-    if not call["dptr"]:
-        return status.SUCCESS
-    call.process.timeline.finish()
-    found = yield from free(call, call["dptr"])
-    return status.SUCCESS if found or _freed_on_stream(call) else status.INVALID_VALUE
+def cuMemFree(call: Invocation) -> Steps[None]:
+    if call["dptr"]:
+        call.process.timeline.finish()
+        found = yield from free(call, call["dptr"])
+        require(found or _freed_on_stream(call))
 
 
 def _freed_on_stream(call: Invocation) -> bool:
@@ -108,7 +101,6 @@ def _freed_on_stream(call: Invocation) -> bool:
     return last is not None and last.handle == call["dptr"] and last.freed_on is not None
 
 
-def cuMemGetInfo(call: Invocation) -> None:
-    machine = call.process.machine
-    call.give("free", machine.left(call.current_device()))
-    call.give("total", machine.memory)
+cuMemGetInfo = gives(
+    free=lambda call: call.process.machine.left(call.current_device()), total=lambda call: call.process.machine.memory
+)

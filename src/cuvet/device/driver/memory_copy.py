@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from functools import partial
 
-from cuvet.device import status
 from cuvet.device.driver.graph import enqueue
 from cuvet.device.driver.graph_body import Node
-from cuvet.device.invocation import BadAddress, Invocation, read
+from cuvet.device.invocation import BadAddress, Invocation, read_words, require
 from cuvet.device.protocol import Command, Op, Steps
 
 _HOST, _ARRAY = 1, 3  # CUmemorytype
@@ -21,51 +20,17 @@ class Box:
     slice_pitch: int = 0
 
 
-def _copy(call: Invocation, to: Box, source: Box, row_bytes: int, rows: int = 1, slices: int = 1) -> Steps[int]:
+def _copy(call: Invocation, to: Box, source: Box, row_bytes: int, rows: int = 1, slices: int = 1) -> Steps[None]:
     for number in range(slices):
         destination, origin = to.address + number * to.slice_pitch, source.address + number * source.slice_pitch
         done = yield Command(Op.COPY, (destination, origin, row_bytes, rows, to.pitch, source.pitch))
-        if done.error and not _pinned(call, destination) and not _pinned(call, origin):
-            return status.INVALID_VALUE
-    return status.SUCCESS
+        require(not done.error or _pinned(call, destination) or _pinned(call, origin))
 
 
 def _pinned(call: Invocation, address: int) -> bool:
     """Whether it is registered: the device keeps its pages even if the program unmapped them (measured: register_freed_then_copy)."""
     memory = call.model.host_memory_at(address)
     return memory is not None and memory.alive
-
-
-def _linear(call: Invocation, destination: str, source: str, size: str = "ByteCount") -> Steps[int]:
-    to, origin, count = Box(call[destination]), Box(call[source]), call[size]
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, origin, count))))
-
-
-cuMemcpy = cuMemcpyAsync = partial(_linear, destination="dst", source="src")
-cuMemcpyHtoD = cuMemcpyHtoDAsync = partial(_linear, destination="dstDevice", source="srcHost")
-cuMemcpyDtoH = cuMemcpyDtoHAsync = partial(_linear, destination="dstHost", source="srcDevice")
-cuMemcpyDtoD = cuMemcpyDtoDAsync = cuMemcpyPeer = cuMemcpyPeerAsync = partial(
-    _linear, destination="dstDevice", source="srcDevice"
-)
-
-
-def cuMemcpyBatchAsync(call: Invocation) -> Steps[int]:
-    arrays = []
-    for name in ("dsts", "srcs", "sizes"):
-        data = yield from read(call[name], 8 * call["count"])
-        arrays.append([int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8)])
-
-    def run() -> Steps[int]:
-        for to, source, size in zip(*arrays, strict=True):
-            result = yield from _copy(call, Box(to), Box(source), size)
-            if result:
-                return result
-        return status.SUCCESS
-
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY_BATCH", run)))
-
-
-# Arrays.
 
 
 def _in_array(call: Invocation, handle: int, x_bytes: int = 0, y: int = 0, z: int = 0) -> Box:
@@ -76,27 +41,41 @@ def _in_array(call: Invocation, handle: int, x_bytes: int = 0, y: int = 0, z: in
     return Box(array.address + z * slice_pitch + y * array.width_bytes + x_bytes, array.width_bytes, slice_pitch)
 
 
-def _array_end(call: Invocation, side: str) -> Box:
-    return _in_array(call, call[f"{side}Array"], call[f"{side}Offset"])
+def _end(call: Invocation, parameter: str) -> Box:
+    """Where the parameter says that a copy begins or ends: an address, or an array with its offset."""
+    if parameter.endswith("Array"):
+        return _in_array(call, call[parameter], call[parameter.replace("Array", "Offset")])
+    return Box(call[parameter])
 
 
-def _to_array(call: Invocation, source: str) -> Steps[int]:
-    """``source``: the parameter with an address, or "" for another array."""
-    to, count = _array_end(call, "dst"), call["ByteCount"]
-    origin = Box(call[source]) if source else _array_end(call, "src")
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, origin, count))))
+def _linear(call: Invocation, destination: str, source: str) -> Steps[None]:
+    to, origin, count = _end(call, destination), _end(call, source), call["ByteCount"]
+    return enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, origin, count)))
 
 
-def _from_array(call: Invocation, destination: str) -> Steps[int]:
-    to, source, count = Box(call[destination]), _array_end(call, "src"), call["ByteCount"]
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY", lambda: _copy(call, to, source, count))))
+cuMemcpy = cuMemcpyAsync = partial(_linear, destination="dst", source="src")
+cuMemcpyHtoD = cuMemcpyHtoDAsync = partial(_linear, destination="dstDevice", source="srcHost")
+cuMemcpyDtoH = cuMemcpyDtoHAsync = partial(_linear, destination="dstHost", source="srcDevice")
+cuMemcpyDtoD = cuMemcpyDtoDAsync = cuMemcpyPeer = cuMemcpyPeerAsync = partial(
+    _linear, destination="dstDevice", source="srcDevice"
+)
+cuMemcpyHtoA = cuMemcpyHtoAAsync = partial(_linear, destination="dstArray", source="srcHost")
+cuMemcpyDtoA = partial(_linear, destination="dstArray", source="srcDevice")
+cuMemcpyAtoA = partial(_linear, destination="dstArray", source="srcArray")
+cuMemcpyAtoH = cuMemcpyAtoHAsync = partial(_linear, destination="dstHost", source="srcArray")
+cuMemcpyAtoD = partial(_linear, destination="dstDevice", source="srcArray")
 
 
-cuMemcpyHtoA = cuMemcpyHtoAAsync = partial(_to_array, source="srcHost")
-cuMemcpyDtoA = partial(_to_array, source="srcDevice")
-cuMemcpyAtoA = partial(_to_array, source="")
-cuMemcpyAtoH = cuMemcpyAtoHAsync = partial(_from_array, destination="dstHost")
-cuMemcpyAtoD = partial(_from_array, destination="dstDevice")
+def cuMemcpyBatchAsync(call: Invocation) -> Steps[None]:
+    arrays = []
+    for name in ("dsts", "srcs", "sizes"):
+        arrays.append((yield from read_words(call[name], call["count"])))
+
+    def run() -> Steps[None]:
+        for to, source, size in zip(*arrays, strict=True):
+            yield from _copy(call, Box(to), Box(source), size)
+
+    yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMCPY_BATCH", run))
 
 
 # Boxes.
@@ -126,18 +105,19 @@ def box_copy(call: Invocation, parameter: str, deep: bool, prefix: str = "") -> 
 
 
 def _bad_pitch(call: Invocation, parameter: str) -> bool:
-    width, rows = call.member(parameter, "WidthInBytes"), call.member(parameter, "Height")
-    for side in ("src", "dst"):
-        pitch = call.member(parameter, f"{side}Pitch")
-        if call.member(parameter, f"{side}MemoryType") != _ARRAY and rows > 1 and pitch < width:
-            return True
-    return False
+    if call.member(parameter, "Height") < 2:
+        return False
+    pitches = [
+        call.member(parameter, f"{side}Pitch")
+        for side in ("src", "dst")
+        if call.member(parameter, f"{side}MemoryType") != _ARRAY
+    ]
+    return any(pitch < call.member(parameter, "WidthInBytes") for pitch in pitches)
 
 
-def _box(call: Invocation, deep: bool) -> Steps[int]:
-    if _bad_pitch(call, "pCopy"):
-        return status.INVALID_VALUE
-    return (yield from enqueue(call, box_copy(call, "pCopy", deep)))
+def _box(call: Invocation, deep: bool) -> Steps[None]:
+    require(not _bad_pitch(call, "pCopy"))
+    return enqueue(call, box_copy(call, "pCopy", deep))
 
 
 cuMemcpy2D = cuMemcpy2DUnaligned = cuMemcpy2DAsync = partial(_box, deep=False)
@@ -147,33 +127,22 @@ cuMemcpy3D = cuMemcpy3DAsync = cuMemcpy3DPeer = cuMemcpy3DPeerAsync = partial(_b
 # Sets.
 
 
-def fill(address: int, value: int, element: int, row_bytes: int, rows: int, pitch: int) -> Steps[int]:
+def fill(address: int, value: int, element: int, row_bytes: int, rows: int, pitch: int) -> Steps[None]:
     done = yield Command(Op.SET, (address, value, element, row_bytes, rows, pitch))
-    return status.INVALID_VALUE if done.error else status.SUCCESS
+    require(not done.error)
 
 
-def _memset(call: Invocation, value: str, element: int) -> Steps[int]:
-    address, number, size = call["dstDevice"], call[value], call["N"] * element
-    if address % element:
-        return status.INVALID_VALUE
-    node = Node("CU_GRAPH_NODE_TYPE_MEMSET", lambda: fill(address, number, element, size, 1, size))
-    return (yield from enqueue(call, node))
+def _memset(call: Invocation, value: str, element: int) -> Steps[None]:
+    address, number = call["dstDevice"], call[value]
+    if "N" in call.entry_point.index:
+        size, rows = call["N"] * element, 1
+        pitch = size
+    else:
+        size, rows, pitch = call["Width"] * element, call["Height"], call["dstPitch"]
+    require(address % element == 0 and pitch % element == 0 and (rows < 2 or pitch >= size))
+    return enqueue(call, Node("CU_GRAPH_NODE_TYPE_MEMSET", lambda: fill(address, number, element, size, rows, pitch)))
 
 
-def _memset_2d(call: Invocation, value: str, element: int) -> Steps[int]:
-    address, number, pitch = call["dstDevice"], call[value], call["dstPitch"]
-    size, rows = call["Width"] * element, call["Height"]
-    if address % element or pitch % element or (rows > 1 and pitch < size):
-        return status.INVALID_VALUE
-    node = Node("CU_GRAPH_NODE_TYPE_MEMSET", lambda: fill(address, number, element, size, rows, pitch))
-    return (yield from enqueue(call, node))
-
-
-cuMemsetD8 = cuMemsetD8Async = partial(_memset, value="uc", element=1)
-cuMemsetD16 = cuMemsetD16Async = partial(_memset, value="us", element=2)
-cuMemsetD32 = cuMemsetD32Async = partial(_memset, value="ui", element=4)
-
-
-cuMemsetD2D8 = cuMemsetD2D8Async = partial(_memset_2d, value="uc", element=1)
-cuMemsetD2D16 = cuMemsetD2D16Async = partial(_memset_2d, value="us", element=2)
-cuMemsetD2D32 = cuMemsetD2D32Async = partial(_memset_2d, value="ui", element=4)
+cuMemsetD8 = cuMemsetD8Async = cuMemsetD2D8 = cuMemsetD2D8Async = partial(_memset, value="uc", element=1)
+cuMemsetD16 = cuMemsetD16Async = cuMemsetD2D16 = cuMemsetD2D16Async = partial(_memset, value="us", element=2)
+cuMemsetD32 = cuMemsetD32Async = cuMemsetD2D32 = cuMemsetD2D32Async = partial(_memset, value="ui", element=4)

@@ -7,27 +7,22 @@ from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver.graph import captured_graph, enqueue, nodes_of
 from cuvet.device.driver.graph_body import Node
-from cuvet.device.invocation import Invocation, Refused, do_nothing, write
+from cuvet.device.invocation import Invocation, Refused, do_nothing, gives, require, write
 from cuvet.device.protocol import Callback, Command, Op, Steps
 from cuvet.model import Capture, Event, Stream
 
 _CAPTURE_NONE, _CAPTURE_ACTIVE, _CAPTURE_INVALIDATED = 0, 1, 2
 
 
-def cuStreamCreate(call: Invocation) -> int:
-    return created(call, call["Flags"], 0)
-
-
-def cuStreamCreateWithPriority(call: Invocation) -> int:
-    return created(call, call["flags"], call.signed("priority"))
-
-
-def created(call: Invocation, flags: int, priority: int) -> int:
+def _create(call: Invocation) -> None:
     handle = call.issue("phStream", Kind.STREAM)
+    priority = call.signed("priority") if "priority" in call.entry_point.index else 0
     allowed = max(facts.FACTS.stream_priority_greatest, min(facts.FACTS.stream_priority_least, priority))
-    call.process.attributes["stream flags", handle, 0] = flags
-    call.process.attributes["stream priority", handle, 0] = allowed
-    return status.SUCCESS
+    call.set("stream flags", handle, call["Flags" if "Flags" in call.entry_point.index else "flags"])
+    call.set("stream priority", handle, allowed)
+
+
+cuStreamCreate = cuStreamCreateWithPriority = _create
 
 
 def cuStreamDestroy(call: Invocation) -> None:
@@ -39,11 +34,11 @@ def cuStreamSynchronize(call: Invocation) -> Steps[None]:
     yield from call.wait(call.queue(call["hStream"]))
 
 
-def cuStreamQuery(call: Invocation) -> Steps[int]:
+def cuStreamQuery(call: Invocation) -> Steps[None]:
     queue = call.queue(call["hStream"])
     functions = yield Command(Op.DRAIN, (queue, 0))
     running = call.process.timeline.stream_running(queue)
-    return status.NOT_READY if running or functions.word else status.SUCCESS
+    require(not running and not functions.word, status.NOT_READY)
 
 
 def cuStreamWaitEvent(call: Invocation) -> None:
@@ -58,12 +53,8 @@ def cuStreamWaitEvent(call: Invocation) -> None:
         call.process.timeline.streams[queue] = work
 
 
-def cuStreamGetFlags(call: Invocation) -> None:
-    call.give("flags", call.process.attributes.get(("stream flags", call["hStream"], 0), 0))
-
-
-def cuStreamGetPriority(call: Invocation) -> None:
-    call.give("priority", call.process.attributes.get(("stream priority", call["hStream"], 0), 0))
+cuStreamGetFlags = gives(flags=lambda call: call.get("stream flags", call["hStream"]))
+cuStreamGetPriority = gives(priority=lambda call: call.get("stream priority", call["hStream"]))
 
 
 def _stream(call: Invocation) -> Stream | None:
@@ -97,15 +88,13 @@ def cuStreamGetAttribute(call: Invocation) -> Steps[None]:
     yield from write(call["value"], bytes(catalog().structs["CUstreamAttrValue"].bytes))
 
 
-def cuLaunchHostFunc(call: Invocation) -> Steps[int]:
-    if not call["fn"]:
-        return status.INVALID_VALUE
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_HOST", host=(call["fn"], call["userData"]))))
+def cuLaunchHostFunc(call: Invocation) -> Steps[None]:
+    require(call["fn"])
+    return enqueue(call, Node("CU_GRAPH_NODE_TYPE_HOST", host=(call["fn"], call["userData"])))
 
 
 def cuStreamAddCallback(call: Invocation) -> Steps[None]:
-    if not call["callback"]:
-        raise Refused(status.INVALID_VALUE)
+    require(call["callback"])
     stream = call["hStream"]
     callback = (Callback.STREAM_CALLBACK, call["callback"], call["userData"])
     yield Command(Op.CALL_HOST, (call.queue(stream), *callback, stream, status.SUCCESS))
@@ -115,7 +104,7 @@ def cuStreamBeginCaptureToGraph(call: Invocation) -> None:
     body = call.known(call.process.graphs, "hGraph", status.INVALID_VALUE)
     queue = call.queue(call["hStream"])
     call.process.capture_into[queue] = call["hGraph"]
-    body.tips[queue] = nodes_of(call, "dependencies", "numDependencies") or []
+    body.tips[queue] = nodes_of(call, "dependencies", "numDependencies")
 
 
 def cuStreamEndCapture(call: Invocation) -> None:
@@ -142,8 +131,7 @@ def _capture_status(call: Invocation) -> int:
 
 
 def cuStreamIsCapturing(call: Invocation) -> None:
-    if not call["captureStatus"]:
-        raise Refused(status.INVALID_VALUE)
+    require(call["captureStatus"])
     call.give("captureStatus", _capture_status(call))
 
 
@@ -168,21 +156,20 @@ def cuStreamGetCaptureInfo(call: Invocation) -> Steps[None]:
 
 def cuStreamUpdateCaptureDependencies(call: Invocation) -> None:
     capture = _capture(call)
-    named = nodes_of(call, "dependencies", "numDependencies")
-    if capture is None or named is None:
+    if capture is None:
         raise Refused(status.INVALID_VALUE)
+    named = nodes_of(call, "dependencies", "numDependencies")
     body, queue = call.process.graphs[captured_graph(call, capture)], call.queue(call["hStream"])
     body.tips[queue] = named if call["flags"] & 1 else body.tips.get(queue, []) + named
 
 
-def _write_value(call: Invocation, size: int) -> Steps[int]:
+def _write_value(call: Invocation, size: int) -> Steps[None]:
     address, value = call["addr"], call["value"]
 
-    def run() -> Steps[int]:
+    def run() -> Steps[None]:
         yield Command(Op.SET, (address, value, size, size, 1, 0))
-        return status.SUCCESS
 
-    return (yield from enqueue(call, Node("CU_GRAPH_NODE_TYPE_BATCH_MEM_OP", run), call.queue(call["stream"])))
+    return enqueue(call, Node("CU_GRAPH_NODE_TYPE_BATCH_MEM_OP", run), call.queue(call["stream"]))
 
 
 cuStreamWriteValue32 = partial(_write_value, size=4)

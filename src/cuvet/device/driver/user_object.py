@@ -1,11 +1,12 @@
 """User objects: what a graph's work uses, which a function of the program destroys when nobody refers to it any more."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.device import status
 from cuvet.device.driver.graph_body import GraphBody
-from cuvet.device.invocation import Invocation, Refused
+from cuvet.device.invocation import Invocation, require
 from cuvet.device.process import UserObject
 from cuvet.device.protocol import Callback, Command, Op, Steps
 
@@ -16,45 +17,40 @@ _DESTRUCTORS = 3
 
 
 def cuUserObjectCreate(call: Invocation) -> None:
-    if not call["destroy"] or not call.signed("initialRefcount") > 0:
-        raise Refused(status.INVALID_VALUE)
+    require(call["destroy"] and call.signed("initialRefcount") > 0)
     handle = call.issue("object_out", Kind.USER_OBJECT)
     call.process.user_objects[handle] = UserObject(call["destroy"], call["ptr"], call["initialRefcount"] & 0xFFFFFFFF)
 
 
-def cuUserObjectRetain(call: Invocation) -> Steps[int]:
-    return (yield from _refer(call, call["object"], call["count"] & 0xFFFFFFFF))
+def _count(call: Invocation, sign: int) -> Steps[None]:
+    return _refer(call, call["object"], sign * (call["count"] & 0xFFFFFFFF))
 
 
-def cuUserObjectRelease(call: Invocation) -> Steps[int]:
-    return (yield from _refer(call, call["object"], -(call["count"] & 0xFFFFFFFF)))
+cuUserObjectRetain = partial(_count, sign=1)
+cuUserObjectRelease = partial(_count, sign=-1)
 
 
-def cuGraphRetainUserObject(call: Invocation) -> Steps[int]:
-    body, count = call.process.graphs.get(call["graph"]), call["count"] & 0xFFFFFFFF
-    if body is None:
-        return status.INVALID_VALUE
-    body.user_objects[call["object"]] = body.user_objects.get(call["object"], 0) + count
-    return (yield from _refer(call, call["object"], 0 if call["flags"] & _MOVE else count))
+def _count_of_graph(call: Invocation, sign: int) -> Steps[None]:
+    held = call.known(call.process.graphs, "graph", status.INVALID_VALUE).user_objects
+    count = sign * (call["count"] & 0xFFFFFFFF)
+    held[call["object"]] = max(held.get(call["object"], 0) + count, 0)
+    moved = sign > 0 and call["flags"] & _MOVE
+    return _refer(call, call["object"], 0 if moved else count)
 
 
-def cuGraphReleaseUserObject(call: Invocation) -> Steps[int]:
-    body, count = call.process.graphs.get(call["graph"]), call["count"] & 0xFFFFFFFF
-    if body is None:
-        return status.INVALID_VALUE
-    body.user_objects[call["object"]] = max(body.user_objects.get(call["object"], 0) - count, 0)
-    return (yield from _refer(call, call["object"], -count))
+cuGraphRetainUserObject = partial(_count_of_graph, sign=1)
+cuGraphReleaseUserObject = partial(_count_of_graph, sign=-1)
 
 
-def _refer(call: Invocation, handle: int, change: int) -> Steps[int]:
+def _refer(call: Invocation, handle: int, change: int) -> Steps[None]:
+    """The model says whether there may be no such object."""
     found = call.process.user_objects.get(handle)
     if found is None:
-        return status.SUCCESS  # the model said that it may be so
+        return
     found.references += change
     if found.references <= 0:
         del call.process.user_objects[handle]
         yield Command(Op.CALL_HOST, (_DESTRUCTORS, Callback.HOST_FUNCTION, found.destroy, found.data))
-    return status.SUCCESS
 
 
 def shared(call: Invocation, body: GraphBody) -> GraphBody:

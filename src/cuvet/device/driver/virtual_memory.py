@@ -3,48 +3,43 @@
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
 from cuvet.device import status
-from cuvet.device.invocation import Invocation, Refused, write
+from cuvet.device.invocation import Invocation, do_if, gives, require, write_word
 from cuvet.device.process import HOST
 from cuvet.device.protocol import Steps
 
 GRANULARITY = 2 << 20
+_READ_WRITE = 3
 
 
-def cuMemGetAllocationGranularity(call: Invocation) -> None:
-    call.give("granularity", GRANULARITY)
+cuMemGetAllocationGranularity = gives(granularity=lambda _: GRANULARITY)
+cuMemSetAccess = do_if("ptr", "size")
 
 
 def cuMemAddressReserve(call: Invocation) -> Steps[None]:
-    size = call["size"]
-    if not size or size % GRANULARITY or call["flags"]:
-        raise Refused(status.INVALID_VALUE)
-    address = yield from call.process.device_memory.allocate(size)
-    if not address:
-        raise Refused(status.OUT_OF_MEMORY)
+    require(call["size"] and call["size"] % GRANULARITY == 0 and not call["flags"])
+    address = yield from call.process.device_memory.allocate(call["size"])
+    require(address, status.OUT_OF_MEMORY)
     call.give("ptr", address)
 
 
-def cuMemAddressFree(call: Invocation) -> Steps[int]:
-    freed = yield from call.process.device_memory.free(call["ptr"])
-    return status.SUCCESS if freed else status.INVALID_VALUE
+def cuMemAddressFree(call: Invocation) -> Steps[None]:
+    require((yield from call.process.device_memory.free(call["ptr"])))
 
 
 def cuMemCreate(call: Invocation) -> None:
     size = call["size"]
-    if not size or size % GRANULARITY or call["flags"]:
-        raise Refused(status.INVALID_VALUE)
+    require(size and size % GRANULARITY == 0 and not call["flags"])
     device = catalog().enumerations["CUmemLocationType"]["CU_MEM_LOCATION_TYPE_DEVICE"]
     heap = call.member("prop", "location.id") if call.member("prop", "location.type") == device else HOST
-    if size > call.process.machine.left(heap):
-        raise Refused(status.OUT_OF_MEMORY)
+    require(size <= call.process.machine.left(heap), status.OUT_OF_MEMORY)
     call.process.hold(call.issue("handle", Kind.MEMORY_HANDLE), size, heap)
 
 
-def cuMemRelease(call: Invocation) -> int:
+def cuMemRelease(call: Invocation) -> None:
+    require(call["handle"])
     handle = call.model.find(Kind.MEMORY_HANDLE, call["handle"])
     if handle is not None and handle.references <= 1:
         _give_back(call, call["handle"])
-    return status.SUCCESS if call["handle"] else status.INVALID_VALUE
 
 
 def _give_back(call: Invocation, handle: int) -> None:
@@ -56,28 +51,24 @@ def _give_back(call: Invocation, handle: int) -> None:
 
 def cuMemMap(call: Invocation) -> None:
     """The range has memory of its own since it was reserved: a handle mapped twice does not share it."""
-    if call["ptr"] % GRANULARITY or not call["size"] or call["size"] % GRANULARITY or call["offset"] or call["flags"]:
-        raise Refused(status.INVALID_VALUE)
-    call.process.attributes["mapping", call["ptr"], 0] = call["handle"]
+    require(call["ptr"] % GRANULARITY == 0 and call["size"] and call["size"] % GRANULARITY == 0)
+    require(not call["offset"] and not call["flags"])
+    call.set("mapping", call["ptr"], call["handle"])
 
 
-def cuMemUnmap(call: Invocation) -> int:
+def cuMemUnmap(call: Invocation) -> None:
     mapped = call.process.attributes.pop(("mapping", call["ptr"], 0), 0)
     handle = call.model.find(Kind.MEMORY_HANDLE, mapped)
     if handle is None or not handle.alive:
         _give_back(call, mapped)
-    return status.SUCCESS if mapped and call["size"] else status.INVALID_VALUE
+    require(mapped and call["size"])
 
 
-def cuMemRetainAllocationHandle(call: Invocation) -> int:
-    handle = call.process.attributes.get(("mapping", call["addr"], 0), 0)
+def cuMemRetainAllocationHandle(call: Invocation) -> None:
+    handle = call.get("mapping", call["addr"])
+    require(handle)
     call.give("handle", handle)
-    return status.SUCCESS if handle else status.INVALID_VALUE
-
-
-def cuMemSetAccess(call: Invocation) -> int:
-    return status.SUCCESS if call["ptr"] and call["size"] else status.INVALID_VALUE
 
 
 def cuMemGetAccess(call: Invocation) -> Steps[None]:
-    yield from write(call["flags"], (3).to_bytes(8, "little"))
+    yield from write_word(call["flags"], _READ_WRITE)
