@@ -194,6 +194,7 @@ def test_a_program_with_address_sanitizer_is_not_disturbed(cuvet, program) -> No
         (["--", "/no/such/program"], 127, "/no/such/program: command not found"),
         (["--", "no-such-program"], 127, "no-such-program: command not found"),
         (["--", __file__], 126, "not executable"),
+        (["--", "."], 126, ".: is a directory"),
         ([], 2, "no program to run"),
         (["--devices", "2", "--", "true"], 2, "--devices is for the emulated device"),
         (["--devices", "no", "--", "true"], 2, "not a number from 1 to 64"),

@@ -34,8 +34,7 @@ def find(name: str, search: str | None) -> Executable:
     """Raises CannotStart."""
     path = shutil.which(name, path=search)
     if path is None:
-        exists = os.sep in name and os.path.exists(name)
-        raise CannotStart(f"{name}: {'not executable' if exists else 'command not found'}", 126 if exists else 127)
+        raise _not_found(name, search)
     status = os.stat(path)
     if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and status.st_uid != os.getuid():
         return Executable(
@@ -45,6 +44,15 @@ def find(name: str, search: str | None) -> Executable:
     if interpreter is not None and not os.access(interpreter, os.X_OK):
         raise CannotStart(f"{name}: its first line names {interpreter}, which cannot be executed", 126)
     return _of_elf(path, interpreter or path)
+
+
+def _not_found(name: str, search: str | None) -> CannotStart:
+    """126 if there is a file or a directory of this name."""
+    places = [""] if os.sep in name else (search or os.defpath).split(os.pathsep)
+    there = [path for place in places if os.path.exists(path := os.path.join(place, name))]
+    if not there:
+        return CannotStart(f"{name}: command not found", 127)
+    return CannotStart(f"{name}: {'is a directory' if os.path.isdir(there[0]) else 'not executable'}", 126)
 
 
 def _interpreter(path: str) -> str | None:
