@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import re
@@ -56,9 +57,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def suggestion(word: str, known: Sequence[str] | dict[str, argparse.Action]) -> str:
-    """``; did you mean X?`` for the known word nearest to ``word``, or nothing."""
-    nearest = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {nearest[0]}?" if nearest else ""
+    """``; did you mean X?`` for the known word nearest to ``word``, or nothing. The dashes of options do not count as alike."""
+    bare = {each.lstrip("-"): each for each in known}
+    nearest = difflib.get_close_matches(word.lstrip("-"), bare, n=1)
+    return f"; did you mean {bare[nearest[0]]}?" if nearest else ""
 
 
 def load(name: str) -> Command:
@@ -110,6 +112,14 @@ def occupy_standard_streams() -> None:
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
+def _unable(error: OSError) -> str:
+    """What could not be done, in a line."""
+    if error.filename:
+        return f"{error.filename}: {error.strerror}"
+    gone = error.errno == errno.ENOENT  # getcwd(3) alone fails so without a name
+    return "the current directory was deleted: change to another one" if gone else f"cannot write: {error.strerror}"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of ``cuvet``. Returns the exit code."""
     occupy_standard_streams()
@@ -125,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
-        print(f"cuvet: {printable(str(error.filename or 'cannot write'))}: {error.strerror}", file=sys.stderr)
+        print(f"cuvet: {printable(_unable(error))}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNABLE
     except KeyboardInterrupt:

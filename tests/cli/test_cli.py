@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,7 @@ def test_version() -> None:
         ),
         (("rules", "--fromat", "json"), "cuvet: unknown option --fromat; did you mean --format? (see cuvet rules -h)"),
         (("rules", "--form", "json"), "cuvet: unknown option --form; did you mean --format? (see cuvet rules -h)"),
+        (("run", "--foo"), "cuvet: unknown option --foo (see cuvet run -h)"),
         (("rules", "extra"), "cuvet: unexpected argument extra (see cuvet rules -h)"),
         (("explain", "CV999999"), "cuvet: no error, cause or rule is called CV999999 (see cuvet rules)"),
         (
@@ -50,6 +52,17 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line:
     assert process.stdout == ""
     assert process.stderr.startswith(line)
     assert process.stderr.count("\n") == 1
+
+
+def test_a_deleted_directory_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cuvet", "check", "."]
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *command], cwd=gone, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "cuvet: the current directory was deleted: change to another one\n"
 
 
 @pytest.mark.parametrize("arguments", ["rules", "rules --format json", "explain CV201", "completion bash"])

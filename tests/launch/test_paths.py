@@ -60,6 +60,19 @@ def test_a_nested_run_drops_the_links_of_the_outer_one(cuvet, program) -> None:
     assert "no CUDA call" in done.stderr  # of the outer one
 
 
+@pytest.mark.parametrize(
+    ("style", "line"), [("terminal", "stream-use-after-destroy"), ("sarif", "was deleted; look again:")]
+)
+def test_a_directory_that_was_deleted(cuvet, program, style: str, line: str) -> None:
+    gone = cuvet.tmp_path / "gone"
+    gone.mkdir()
+    command = cuvet.command("run", *EMULATED, "--format", style, "--", program("stale"))
+    leave = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *command]
+    done = subprocess.run(leave, cwd=gone, env=cuvet.environment, capture_output=True, text=True, check=False)
+    assert "No such file" not in done.stderr
+    assert line in done.stderr
+
+
 def test_a_long_tmpdir(cuvet, runtime_program) -> None:
     long = cuvet.tmp_path / ("t" * 120)
     long.mkdir()

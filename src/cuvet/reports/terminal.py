@@ -258,7 +258,7 @@ def _short(file: str) -> str:
     """The path from the working directory, if the file is below it."""
     try:
         return str(Path(file).relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # not below it, or the working directory was deleted
         return file
 
 

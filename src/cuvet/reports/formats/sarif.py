@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote
 
+from cuvet import CuvetError
 from cuvet.findings import Finding, Frame, Report, Site, Tool
 from cuvet.reports import Document, unexplained
 from cuvet.reports.check import frame_of
@@ -39,7 +40,11 @@ def write(document: Document, out: TextIO, color: str) -> None:
     if isinstance(found, CheckReport):
         out.write(of_check(found))
     elif isinstance(found, Report):
-        out.write(of_run(found, Path.cwd()))
+        try:
+            root = Path.cwd()
+        except FileNotFoundError:
+            raise CuvetError("SARIF names files from the current directory, which was deleted") from None
+        out.write(of_run(found, root))
 
 
 def of_check(report: CheckReport) -> str:
