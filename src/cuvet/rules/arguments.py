@@ -33,13 +33,11 @@ class ArgumentRule(CallRule):
                 continue
             message = refused(call, takes)
             if message:
-                yield Violation(
-                    rule=cls,
-                    message=message,
+                yield cls.refused(
+                    message,
                     argument=call.entry_point.index[takes.parameter],
                     because=(f"CUDA Driver API, {call.name}: {takes.text}",) if takes.text else (),
                     outcomes=(takes.status,),
-                    only_if_failed=True,
                 )
 
 

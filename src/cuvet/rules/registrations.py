@@ -69,15 +69,13 @@ class RegistrationRule(CallRule):
         refusal = refused(call, model)
         if refusal is None or refusal.case is not cls.case:
             return
-        yield Violation(
-            rule=cls,
-            message=refusal.message,
-            objects=() if refusal.object is None else (refusal.object,),
+        yield cls.refused(
+            refusal.message,
+            refusal.object,
             argument=call.entry_point.index[refusal.parameter],
             because=refusal.because,
             outcomes=refusal.outcomes,
             undefined=refusal.undefined,
-            only_if_failed=True,
         )
 
 

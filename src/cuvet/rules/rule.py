@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from cuvet.catalog.results import INVALID_VALUE
 from cuvet.findings import Severity
 from cuvet.model.call import ABORT, CRASH
 from cuvet.model.precedence import Stage
@@ -132,6 +133,21 @@ class Rule(ABC):
     def where(cls, part: str) -> str:
         """Where a part of the rule is written: its file below ``src/cuvet``, its name, the part."""
         return f"{cls.__module__.partition('.')[2].replace('.', '/')}.py, {cls.name}, {part}"
+
+    @classmethod
+    def refused(
+        cls,
+        message: str,
+        *objects: Object | None,
+        argument: int | None = None,
+        because: tuple[str, ...] = (),
+        outcomes: tuple[int, ...] = (INVALID_VALUE,),
+        undefined: bool = False,
+    ) -> Violation:
+        """A violation that the driver is expected to refuse with one of ``outcomes``. It is reported only if the call fails.
+        ``objects`` that are None are left out."""
+        known = tuple(each for each in objects if each is not None)
+        return Violation(cls, message, known, argument, because, outcomes, undefined, only_if_failed=True)
 
     @classmethod
     def can_succeed(cls, name: str) -> bool:

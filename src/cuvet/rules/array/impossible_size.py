@@ -70,10 +70,4 @@ cu.cuArray3DCreate(layout)  # error: [array-impossible-size]
             message = f"Width is {width} and Height {height} elements, and no GPU takes more than {_LARGEST}"
         else:
             return
-        yield Violation(
-            rule=cls,
-            message=message,
-            argument=call.entry_point.index[descriptor],
-            outcomes=(1,),
-            only_if_failed=True,
-        )
+        yield cls.refused(message, argument=call.entry_point.index[descriptor])

@@ -67,14 +67,14 @@ cu.cuTexObjectCreate(resource, bytes(104), 0)  # error: [array-other-context]
             owner = living_context(use.object)
             if use.object is None or owner is None or current is None or owner is current or owner in current.peers:
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{use.object.name} belongs to another context than the current one",
-                objects=(use.object, owner, current),
+            yield cls.refused(
+                f"{use.object.name} belongs to another context than the current one",
+                use.object,
+                owner,
+                current,
                 argument=use.argument,
                 because=(belongs(use.object, owner), f"{current.name} is current"),
                 outcomes=(705,),
-                only_if_failed=True,
             )
         for use in named(call, model, Kind.MIPMAPPED_ARRAY) if call.name == "cuTexObjectCreate" else ():
             owner = living_context(use.object)

@@ -64,15 +64,8 @@ cu.cuArrayDestroy(array)
             flags = None if made is None else _flags(made)
             if use.object is None or made is None or flags is None or flags & flag:
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{use.object.name} was made without {flag_name}",
-                objects=(use.object,),
-                argument=use.argument,
-                because=(f"it was made by {place(made)}",),
-                outcomes=(1,),
-                only_if_failed=True,
-            )
+            message = f"{use.object.name} was made without {flag_name}"
+            yield cls.refused(message, use.object, argument=use.argument, because=(f"it was made by {place(made)}",))
 
 
 def _whole(array: Object) -> Object:

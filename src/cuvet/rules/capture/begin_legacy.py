@@ -51,11 +51,5 @@ cu.cuStreamBeginCapture(legacy, 0)  # error: [capture-begin-legacy]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
             if stream.legacy and not implied(call, model):
-                yield Violation(
-                    rule=cls,
-                    message="the legacy default stream cannot be captured",
-                    argument=argument,
-                    outcomes=(900,),
-                    only_if_failed=True,
-                )
+                yield cls.refused("the legacy default stream cannot be captured", argument=argument, outcomes=(900,))
                 return

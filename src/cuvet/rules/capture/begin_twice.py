@@ -52,13 +52,6 @@ cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.BEGINS_CAPTURE):
             if stream.alive and stream.capture is not None:
-                yield Violation(
-                    rule=cls,
-                    message=f"{stream.name} is capturing already",
-                    objects=(stream,),
-                    argument=argument,
-                    because=(begun(stream.capture),),
-                    outcomes=(401,),
-                    only_if_failed=True,
-                )
+                message = f"{stream.name} is capturing already"
+                yield cls.refused(message, stream, argument=argument, because=(begun(stream.capture),), outcomes=(401,))
                 return

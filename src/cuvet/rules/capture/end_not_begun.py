@@ -54,11 +54,4 @@ cu.cuStreamEndCapture(stream)  # error: [capture-end-not-begun]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for argument, stream in streams_named(call, model, Verb.ENDS_CAPTURE):
             if stream.alive and stream.capture is None:
-                yield Violation(
-                    rule=cls,
-                    message=f"{stream.name} is not capturing",
-                    objects=(stream,),
-                    argument=argument,
-                    outcomes=(401,),
-                    only_if_failed=True,
-                )
+                yield cls.refused(f"{stream.name} is not capturing", stream, argument=argument, outcomes=(401,))

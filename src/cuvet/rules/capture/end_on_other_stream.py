@@ -63,12 +63,7 @@ cu.cuStreamEndCapture(second)  # error: [capture-end-on-other-stream]
             capture = stream.capture
             if capture is None or capture.origin is stream or capture.invalidated_by:
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{stream.name} joined the capture, which was begun on {capture.origin.name}",
-                objects=(stream, capture.origin),
-                argument=argument,
-                because=(begun(capture),),
-                outcomes=(903,),
-                only_if_failed=True,
+            message = f"{stream.name} joined the capture, which was begun on {capture.origin.name}"
+            yield cls.refused(
+                message, stream, capture.origin, argument=argument, because=(begun(capture),), outcomes=(903,)
             )

@@ -89,14 +89,13 @@ cu.cuEventQuery(event)  # error: [capture-event-wait]
             event = use.object
             if isinstance(event, Event) and event.alive and event.captured is not None:
                 over = event.captured.ended_by or event.captured.invalidated_by
-                yield Violation(
-                    rule=cls,
-                    message=f"{event.name} was recorded in a capture",
-                    objects=(event, event.captured.origin),
+                yield cls.refused(
+                    f"{event.name} was recorded in a capture",
+                    event,
+                    event.captured.origin,
                     argument=use.argument,
                     because=(begun(event.captured),),
                     outcomes=(1,) if over else (907,),
-                    only_if_failed=True,
                 )
                 return
             if isinstance(event, Event) and call.name == "cuEventElapsedTime" and _refused(event):

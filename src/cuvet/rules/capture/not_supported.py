@@ -79,12 +79,5 @@ cu.cuGraphLaunch(executable, stream)  # error: [capture-not-supported]
             return
         for argument, stream in streams_named(call, model, Verb.ON, Verb.USES):
             if stream.alive and stream.capture is not None:
-                yield Violation(
-                    rule=cls,
-                    message=f"{stream.name} is capturing, and {call.name} cannot be captured",
-                    objects=(stream,),
-                    argument=argument,
-                    because=(begun(stream.capture),),
-                    outcomes=(900,),
-                    only_if_failed=True,
-                )
+                message = f"{stream.name} is capturing, and {call.name} cannot be captured"
+                yield cls.refused(message, stream, argument=argument, because=(begun(stream.capture),), outcomes=(900,))

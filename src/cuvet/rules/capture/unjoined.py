@@ -88,12 +88,7 @@ cu.cuStreamEndCapture(first)  # error: [capture-unjoined]
             others = capture.unjoined if model.complete else tuple(one for one in capture.streams if one is not stream)
             if others:
                 names = ", ".join(other.name for other in others[:3])
-                yield Violation(
-                    rule=cls,
-                    message=f"{stream.name} does not wait for all work that was captured on {names}",
-                    objects=(stream, *others[:3]),
-                    argument=argument,
-                    because=(begun(capture),),
-                    outcomes=(904,),
-                    only_if_failed=True,
+                message = f"{stream.name} does not wait for all work that was captured on {names}"
+                yield cls.refused(
+                    message, stream, *others[:3], argument=argument, because=(begun(capture),), outcomes=(904,)
                 )

@@ -161,14 +161,8 @@ cu.in_thread(work)
         if capture is None or of_named(call, model) or implied(call, model) or _names_captured_event(call, model):
             return
         whose = "this thread" if capture.thread == call.thread else f"thread {capture.thread}"
-        yield Violation(
-            rule=cls,
-            message=f"the {MODES[capture.mode]} capture of {capture.origin.name} by {whose} forbids this call",
-            objects=(capture.origin,),
-            because=(begun(capture),),
-            outcomes=(900,),
-            only_if_failed=True,
-        )
+        message = f"the {MODES[capture.mode]} capture of {capture.origin.name} by {whose} forbids this call"
+        yield cls.refused(message, capture.origin, because=(begun(capture),), outcomes=(900,))
 
 
 def _names_captured_event(call: Call, model: ModelView) -> bool:

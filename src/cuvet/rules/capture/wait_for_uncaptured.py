@@ -82,12 +82,11 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
         if not isinstance(event, Event) or not event.alive or event.external:
             return
         if event.captured is None and event.recorded_by is not None:
-            yield Violation(
-                rule=cls,
-                message=f"{event.name} was recorded outside of the capture of {stream.capture.origin.name}",
-                objects=(event, stream),
+            yield cls.refused(
+                f"{event.name} was recorded outside of the capture of {stream.capture.origin.name}",
+                event,
+                stream,
                 argument=argument,
                 because=(f"{event.name} was recorded by {place(event.recorded_by)}", begun(stream.capture)),
                 outcomes=(905,),
-                only_if_failed=True,
             )

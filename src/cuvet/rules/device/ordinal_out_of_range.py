@@ -89,12 +89,10 @@ cu.cuDevicePrimaryCtxRetain(-1)  # error: [device-ordinal-out-of-range]
             if number is None or number < model.devices:
                 continue
             written = number - (1 << 32) if number >> 31 else number
-            yield Violation(
-                rule=cls,
-                message=f"there is no device {written}: this process sees {model.devices}, numbered from 0",
+            yield cls.refused(
+                f"there is no device {written}: this process sees {model.devices}, numbered from 0",
                 argument=call.entry_point.index[parameter],
                 outcomes=(_OUTCOMES.get(call.name, _INVALID_DEVICE),),
-                only_if_failed=True,
             )
 
 

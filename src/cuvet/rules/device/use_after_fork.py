@@ -69,10 +69,8 @@ cu.in_child(child)
         initialised = model.initialised_before_fork
         if initialised is None:
             return
-        yield Violation(
-            rule=cls,
-            message="this process was forked after CUDA was initialised",
+        yield cls.refused(
+            "this process was forked after CUDA was initialised",
             because=(f"CUDA was initialised by {place(initialised)} of the parent process",),
             outcomes=(3,),
-            only_if_failed=True,
         )

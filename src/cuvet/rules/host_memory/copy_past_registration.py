@@ -56,12 +56,9 @@ cu.cuMemFree(memory)
             if held is None or not held.alive or not held.registered or access.address + access.size <= held.end:
                 continue
             past = access.address + access.size - held.end
-            yield Violation(
-                rule=cls,
-                message=f"the copy starts in {held.name}, which is registered, and reaches {past} bytes past it",
-                objects=(held,),
+            yield cls.refused(
+                f"the copy starts in {held.name}, which is registered, and reaches {past} bytes past it",
+                held,
                 argument=access.argument,
                 because=() if held.created_by is None else (f"it was registered by {place(held.created_by)}",),
-                outcomes=(1,),
-                only_if_failed=True,
             )

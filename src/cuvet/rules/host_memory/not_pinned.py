@@ -58,12 +58,7 @@ cu.cuMemHostGetDevicePointer(memory, 0)  # error: [host-memory-not-pinned]
         found = model.host_memory_at(address) if address else None
         if found is not None and found.alive:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{address:#x} is not pinned host memory" if address else "the address is NULL",
-            objects=() if found is None else (found,),
-            argument=call.entry_point.index["p"],
-            because=() if found is None else chain(found),
-            outcomes=(1,),
-            only_if_failed=True,
+        message = f"{address:#x} is not pinned host memory" if address else "the address is NULL"
+        yield cls.refused(
+            message, found, argument=call.entry_point.index["p"], because=() if found is None else chain(found)
         )

@@ -82,15 +82,12 @@ cu.cuMemFree(memory)
                 continue
             at = access.address - memory.handle
             past = access.address + access.size - memory.end
-            yield Violation(
-                rule=cls,
-                message=f"{access.work} of {access.shape} {access.where} {memory.name} of {memory.size} bytes"
+            yield cls.refused(
+                f"{access.work} of {access.shape} {access.where} {memory.name} of {memory.size} bytes"
                 + (f" at byte {at}" if at else ""),
-                objects=(memory,),
+                memory,
                 argument=access.argument,
                 because=(f"the {access.work} ends {past} byte{'s' if past > 1 else ''} past the end of {memory.name}",),
-                outcomes=(1,),
-                only_if_failed=True,
             )
 
 

@@ -57,13 +57,7 @@ cu.cuStreamAttachMemAsync(0, memory, 0, 0)  # error: [memory-attached-to-null-st
         if call.arg("hStream") or call.per_thread:
             return
         if call.arg("flags") == _SINGLE:
-            yield Violation(
-                rule=cls,
-                message="the NULL stream is no single stream",
-                argument=call.entry_point.index["hStream"],
-                outcomes=(1,),
-                only_if_failed=True,
-            )
+            yield cls.refused("the NULL stream is no single stream", argument=call.entry_point.index["hStream"])
         memory = model.allocation_at(call.arg("dptr"))
         if not call.arg("flags") and memory is not None and memory.alive and _is_of_all_streams(memory):
             yield Violation(

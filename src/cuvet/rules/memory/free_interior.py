@@ -62,12 +62,5 @@ cu.cuMemFreeHost(memory)
         found = given.object
         if given.case is not Case.INTERIOR or found is None:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{given.address:#x} is {given.address - found.handle} bytes into {found.name}, not its start",
-            objects=(found,),
-            argument=given.argument,
-            because=chain(found),
-            outcomes=(1,),
-            only_if_failed=True,
-        )
+        message = f"{given.address:#x} is {given.address - found.handle} bytes into {found.name}, not its start"
+        yield cls.refused(message, found, argument=given.argument, because=chain(found))

@@ -61,10 +61,5 @@ cu.cuMemFreeHost(buffer)  # error: [memory-free-never-allocated]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         given = freed(call, model)
         if given.case is Case.UNKNOWN:
-            yield Violation(
-                rule=cls,
-                message=f"{given.address:#x} was not allocated by CUDA",
-                argument=given.argument,
-                outcomes=(1, 0) if model.graphs_allocate else (1,),
-                only_if_failed=True,
-            )
+            message = f"{given.address:#x} was not allocated by CUDA"
+            yield cls.refused(message, argument=given.argument, outcomes=(1, 0) if model.graphs_allocate else (1,))

@@ -186,15 +186,8 @@ class Worker {
             return
         what, counterpart = _kind(found)
         outcomes = _outcomes(call, model, found)
-        yield Violation(
-            rule=cls,
-            message=f"{found.name} is {what}, which is for {counterpart}",
-            objects=(found,),
-            argument=given.argument,
-            outcomes=outcomes,
-            undefined=not outcomes,
-            only_if_failed=True,
-        )
+        message = f"{found.name} is {what}, which is for {counterpart}"
+        yield cls.refused(message, found, argument=given.argument, outcomes=outcomes, undefined=not outcomes)
 
 
 def _kind(found: Object) -> tuple[str, str]:

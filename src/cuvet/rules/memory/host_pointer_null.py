@@ -88,10 +88,4 @@ cu.cuGraphAddMemcpyNode(graph, 0, 0, copy, context)  # error: [memory-host-point
         null = [access for access in accesses(call) if not access.address]
         if not null or any(access.side == "device" for access in null):
             return
-        yield Violation(
-            rule=cls,
-            message=f"the {null[0].role} is NULL",
-            argument=null[0].argument,
-            outcomes=(1,),
-            only_if_failed=True,
-        )
+        yield cls.refused(f"the {null[0].role} is NULL", argument=null[0].argument)

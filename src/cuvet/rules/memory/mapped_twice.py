@@ -65,13 +65,10 @@ cu.cuMemAddressFree(addresses, size)  # error: [memory-mapped-twice]
         for memory in model.overlapping_allocations(address, size):
             if memory.variant != "mapped" or memory.created_by is None:
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{memory.name} is mapped at {memory.handle:#x}",
-                objects=(memory,),
+            yield cls.refused(
+                f"{memory.name} is mapped at {memory.handle:#x}",
+                memory,
                 argument=call.entry_point.index["ptr"],
                 because=(f"it was mapped by {place(memory.created_by)}",),
-                outcomes=(1,),
-                only_if_failed=True,
             )
             return

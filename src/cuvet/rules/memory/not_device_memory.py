@@ -66,15 +66,11 @@ cu.cuMemcpyDtoH(cu.host(4096), cu.host(4096), 4096)  # error: [memory-not-device
                 continue
             other = _reversed(touched, model)
             noun = access.role if access.work == "copy" else "memory"
-            yield Violation(
-                rule=cls,
-                message=f"the {noun} {access.address:#x} is not device memory"
-                if access.address
-                else f"the {noun} is NULL",
+            yield cls.refused(
+                f"the {noun} {access.address:#x} is not device memory" if access.address else f"the {noun} is NULL",
                 argument=access.argument,
                 because=(f"the host side of the copy is {other}: the direction may be reversed",) if other else (),
                 outcomes=(1, 0) if model.graphs_allocate and access.address else (1,),
-                only_if_failed=True,
             )
 
 

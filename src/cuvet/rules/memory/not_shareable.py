@@ -61,15 +61,11 @@ cu.cuMemFreeAsync(memory, 0)
         types = 0 if made.name == "cuMemAllocAsync" else _types(made)
         if types is None or (types if wanted is None else types & wanted):
             return
-        yield Violation(
-            rule=cls,
-            message=f"{found.name} was not made to be exported"
-            + ("" if wanted is None else f" as a handle of type {wanted}"),
-            objects=(found,),
+        yield cls.refused(
+            f"{found.name} was not made to be exported" + ("" if wanted is None else f" as a handle of type {wanted}"),
+            found,
             argument=len(call.args) - 1 if call.name == "cuMemPoolExportPointer" else _index(call),
             because=(f"it was made by {place(made)}",),
-            outcomes=(1,),
-            only_if_failed=True,
         )
 
 

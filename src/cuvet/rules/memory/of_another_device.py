@@ -112,13 +112,11 @@ cu.cuMemcpyPeer(there, context, memory, other, 64)  # error: [memory-of-another-
                 continue
             of = "" if memory.variant == "mapped" else f" of device {memory.device}"
             where = context.name if stream is None or stream.context is not context else stream.name
-            yield Violation(
-                rule=cls,
-                message=f"{memory.name}{of} is {_done(call)} on {where} of device {context.device}, which has no access to it",
-                objects=(memory,) if stream is None else (memory, stream),
+            yield cls.refused(
+                f"{memory.name}{of} is {_done(call)} on {where} of device {context.device}, which has no access to it",
+                memory,
+                stream,
                 argument=access.argument,
-                outcomes=(1,),
-                only_if_failed=True,
             )
 
 

@@ -82,14 +82,12 @@ cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
             made = None if memory is None or memory.variant != "graph" or not memory.alive else memory.created_by
             if memory is None or made is None or _launched(memory, made, model):
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{memory.name} is allocated by a graph that was not launched",
-                objects=(memory,),
+            yield cls.refused(
+                f"{memory.name} is allocated by a graph that was not launched",
+                memory,
                 argument=argument,
                 because=(f"its allocation was captured by {place(made)}",),
                 outcomes=_OUTCOMES.get(call.name, (1,)),
-                only_if_failed=True,
             )
 
 

@@ -84,13 +84,7 @@ cu.cuMemcpy2D(rows)  # error: [memory-pitch-below-width]
         for found in rows(call):
             wrong = _wrong(found)
             if wrong:
-                yield Violation(
-                    rule=cls,
-                    message=wrong,
-                    argument=found.argument,
-                    outcomes=(1,) if found.pitch else (0, 1),
-                    only_if_failed=True,
-                )
+                yield cls.refused(wrong, argument=found.argument, outcomes=(1,) if found.pitch else (0, 1))
                 return
 
 

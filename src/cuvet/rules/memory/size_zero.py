@@ -45,10 +45,4 @@ memory = cu.cuMemAlloc(0)  # error: [memory-size-zero]
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         if call.arg("bytesize") == 0:
-            yield Violation(
-                rule=cls,
-                message="allocation of zero bytes",
-                argument=call.entry_point.index["bytesize"],
-                outcomes=(1,),
-                only_if_failed=True,
-            )
+            yield cls.refused("allocation of zero bytes", argument=call.entry_point.index["bytesize"])

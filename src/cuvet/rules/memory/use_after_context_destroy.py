@@ -146,14 +146,12 @@ class Worker {
         for argument, dead in _named(call, model):
             if dead.killed_by is None or dead.destroyed_by is None or by_reset(dead.destroyed_by):
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{dead.name} died with {dead.killed_by.name} before this call",
-                objects=(dead,),
+            yield cls.refused(
+                f"{dead.name} died with {dead.killed_by.name} before this call",
+                dead,
                 argument=argument,
                 because=chain(dead),
-                outcomes=(_refused(call) if current is None or current.alive else (709,)),
-                only_if_failed=True,
+                outcomes=_refused(call) if current is None or current.alive else (709,),
             )
 
 

@@ -156,13 +156,11 @@ class Worker {
                 or pinned_at(model, access.address)
             ):
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{access.work} of {access.shape} {access.where} {dead.name}, which was freed before this call",
-                objects=(dead,),
+            yield cls.refused(
+                f"{access.work} of {access.shape} {access.where} {dead.name}, which was freed before this call",
+                dead,
                 argument=access.argument,
                 because=chain(dead),
                 outcomes=(1, CRASH) if access.side == "any" else (1,),
                 undefined=access.side == "any" or (dead.variant in ("linear", "pitched") and dead.freed_on is not None),
-                only_if_failed=True,
             )

@@ -118,15 +118,12 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
             because = (f"{memory.name} was allocated by {place(memory.created_by)}",)
         else:
             message, because = f"{memory.name} is not there any more", chain(memory)
-        yield Violation(
-            rule=cls,
-            message=f"{message}; {call.name} takes {needs.what}",
-            objects=() if memory is None else (memory,),
+        yield cls.refused(
+            f"{message}; {call.name} takes {needs.what}",
+            memory,
             argument=call.entry_point.index[needs.parameter],
             because=because,
-            outcomes=(1,),
             undefined=memory is not None and not lives and memory.freed_on is not None and memory.variant in ALLOCATED,
-            only_if_failed=True,
         )
 
 

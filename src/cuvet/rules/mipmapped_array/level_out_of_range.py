@@ -54,11 +54,5 @@ cu.cuMipmappedArrayGetLevel(mipmapped, 2)  # error: [mipmapped-array-level-out-o
         level = passed(call, "level")
         if not isinstance(found, MipmappedArray) or not found.alive or not found.levels or level < found.levels:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{found.name} has no level {level}: its levels are 0 to {found.levels - 1}",
-            objects=(found,),
-            argument=call.entry_point.index["level"],
-            outcomes=(1,),
-            only_if_failed=True,
-        )
+        message = f"{found.name} has no level {level}: its levels are 0 to {found.levels - 1}"
+        yield cls.refused(message, found, argument=call.entry_point.index["level"])
