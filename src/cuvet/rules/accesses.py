@@ -1,17 +1,12 @@
 """Which memory a copy or set touches: from the arguments of the call, or from the struct that describes a pitched copy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from cuvet.catalog import driver
+from cuvet.catalog import Struct, driver
 from cuvet.catalog.roles import Kind
-
-if TYPE_CHECKING:
-    from cuvet.catalog import Struct
-    from cuvet.model import Call, HostMemory, ModelView, Object
+from cuvet.model import Call, HostMemory, ModelView, Object
 
 Side = Literal["device", "host", "any"]
 """What a pointer has to be; ``any`` where the driver finds it out (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""

@@ -1,19 +1,14 @@
 """What the rules about numbers and flags share: what a call passes, and what the catalog says that the parameter takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from cuvet.catalog import driver
 from cuvet.catalog.authored.arguments import ARGUMENTS, Takes
+from cuvet.model import Call, ModelView
 from cuvet.model.naming import member
 from cuvet.model.precedence import Stage
 from cuvet.rules.rule import CallRule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 _NO_VALUES = ("_MAX", "_MASK")
 """Ends of the names of enumerators that are no values."""

@@ -1,14 +1,8 @@
 """What the rules about stream capture share."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, Capture, ModelView, Stream
 from cuvet.rules.lifecycle import place
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Capture, ModelView, Stream
 
 MODES = ("global", "thread-local", "relaxed")
 RELAXED = 2

@@ -1,19 +1,15 @@
 """What the rules about the current context share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView, Object
 from cuvet.model.current import needs_context
 from cuvet.model.objects import Context
 from cuvet.model.precedence import Stage
 from cuvet.rules.rule import CallRule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 
 class CurrentContextRule(CallRule):

@@ -22,18 +22,14 @@ may have a note, which says in a few words what it shows::
 The text is read when somebody asks for the examples: pages and tests.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 from cuvet.fields import mistakes_in
-
-if TYPE_CHECKING:
-    from cuvet.rules.rule import Rule
+from cuvet.rules.rule import Rule
 
 Language = Literal["cuda", "c++", "python", "c#"]
 

@@ -1,15 +1,10 @@
 """What the address given to cuMemFree, cuMemFreeAsync or cuMemFreeHost is: exactly one case applies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 from cuvet.rules.accesses import array_at
-
-if TYPE_CHECKING:
-    from cuvet.model import Allocation, Call, HostMemory, ModelView, Object
 
 ENTRY_POINTS = frozenset({"cuMemFree", "cuMemFreeAsync", "cuMemFreeHost"})
 

@@ -1,13 +1,7 @@
 """What a rule's docstring says, by the headings of its page."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from cuvet.fields import mistakes_in, paragraphs
-
-if TYPE_CHECKING:
-    from cuvet.rules.rule import Rule
+from cuvet.rules.rule import Rule
 
 HEADINGS = {"checks": "What it checks", "why": "Why it is wrong", "instead": "Use instead", "limits": "Limits"}
 """By the names of the fields in a rule's docstring."""

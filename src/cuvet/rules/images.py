@@ -1,17 +1,12 @@
 """What a module or library is loaded from: which argument it is, and what its bytes are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cuvet.image import ImageDescription, describe
 from cuvet.image.compatibility import driver_of_number
 from cuvet.image.raw import image_verdict
 from cuvet.image.verdicts import Verdict, ptx_name
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
+from cuvet.model import Call, ModelView
 
 BYTES = {
     "cuModuleLoadData": "image",

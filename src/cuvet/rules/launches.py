@@ -1,19 +1,13 @@
 """What had been launched when a context was lost, in words: first the launches whose arguments point to memory that their kernel cannot
 use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.roles import Kind
-from cuvet.model import Allocation, HostMemory
+from cuvet.model import Allocation, Call, Context, HostMemory, Launch, ModelView, Object, Word
 from cuvet.rules.lifecycle import ending, written
 from cuvet.sizes import binary_size
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Context, Launch, ModelView, Object, Word
 
 MOST_SUSPECTS, MOST_OTHERS = 6, 4
 _MOST_NAME = 120

@@ -1,21 +1,15 @@
 """What the rules about objects of CUDA's libraries share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
-from cuvet.catalog import status_name
+from cuvet.catalog import EntryPoint, status_name
 from cuvet.catalog.kinds import LIBRARY_OBJECTS, NEEDED_BY_LIBRARIES
 from cuvet.catalog.roles import Kind, Verb
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import LibraryObject
 from cuvet.rules.lifecycle import Named, named_among, was_seen_made
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model import Call, ModelView
 
 _SETTING = re.compile(r"Set|Get|Query|Create|Destroy|Estimate|bufferSize|Logger")
 _EXECUTING = re.compile(r"cufft(Xt)?Exec")

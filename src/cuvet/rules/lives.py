@@ -5,21 +5,17 @@ What a mistake has in common for all kinds, its check, texts and programs, is a 
 rules of a row.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from cuvet.catalog.roles import Kind, Verb
 from cuvet.fields import TextError, fields, mistakes_in
 from cuvet.rules.families import Family
 from cuvet.rules.headings import HEADINGS
 from cuvet.rules.lifecycle import LifeRule, a
-
-if TYPE_CHECKING:
-    from cuvet.catalog.roles import Kind, Verb
 
 _WORD = re.compile(r"\{(\w+)\}")
 FROM_NOWHERE = "0x1234567000"

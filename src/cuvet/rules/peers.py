@@ -1,14 +1,8 @@
 """What the rules about peer access share."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from cuvet.catalog.roles import Kind
+from cuvet.model import Call, ModelView
 from cuvet.model.objects import Context
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView
 
 
 def peers(call: Call, model: ModelView) -> tuple[Context, Context] | None:

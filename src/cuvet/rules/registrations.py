@@ -1,21 +1,16 @@
 """Why a host registration or unregistration is refused: at most one case applies, so that each call breaks one rule."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from cuvet.catalog.results import INVALID_VALUE, OUT_OF_MEMORY
 from cuvet.catalog.roles import Kind
-from cuvet.model import HostMemory
+from cuvet.model import Call, HostMemory, ModelView, Object
 from cuvet.rules.lifecycle import by_reset, chain, place
 from cuvet.rules.mappings import first_hole, mappings, touching
 from cuvet.rules.rule import CallRule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, ModelView, Object
 
 READ_ONLY = 8
 """CU_MEMHOSTREGISTER_READ_ONLY"""

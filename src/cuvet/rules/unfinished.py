@@ -1,15 +1,10 @@
 """What the rules about ending a context with work pending share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from cuvet.model import Call, Context, ModelView
 from cuvet.rules.lifecycle import place, written
 from cuvet.rules.rule import CallRule, Violation
-
-if TYPE_CHECKING:
-    from cuvet.model import Call, Context, ModelView
 
 
 class UnfinishedWork(CallRule):
