@@ -9,14 +9,18 @@ A rule of this family is a base with a ``kind``. A dead object belongs to exactl
 A handle that names no object is zero (``NullHandle``) or was never handed out (``NeverCreated``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cuvet.catalog.roles import ENDS, INTRODUCES, Kind, Role, Verb
-from cuvet.model import Call, ModelView, Object
 from cuvet.model.precedence import Stage
 from cuvet.rules.rule import CallRule, Violation
+
+if TYPE_CHECKING:  # start: a page of a rule needs no objects
+    from cuvet.model import Call, ModelView, Object
 
 NAMES = frozenset(Verb) - INTRODUCES
 USES = NAMES - ENDS

@@ -168,6 +168,16 @@ class Driver:
         self._kept.append(buffer)
         return ctypes.addressof(buffer)
 
+    def map(self, size: int, access: int = 3, flags: int = 0x22, file: int = -1) -> int:
+        """Address of ``size`` bytes that mmap maps: anonymous, private memory that can be read and written, unless it is said otherwise."""
+        libc = ctypes.CDLL(None)
+        libc.mmap.restype = ctypes.c_void_p
+        return int(libc.mmap(None, ctypes.c_size_t(size), access, flags, file, 0))
+
+    def unmap(self, address: int, size: int) -> None:
+        """munmap of memory of ``map``, or of a part of it."""
+        ctypes.CDLL(None).munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
     def struct(self, name: str, **fields: int | bytes) -> bytes:
         """Bytes of a struct of the catalog. A member of a member is written ``a__b`` for ``a.b``."""
         content = bytearray(driver().struct(name).bytes)

@@ -22,6 +22,23 @@ TOO_LARGE = 1 << 39
 """Bytes that one registration cannot have, nor more."""
 
 
+ORDINARY = """
+## ordinary host memory
+note: memory of malloc can be registered
+buffer = cu.host(4096)
+cu.cuMemHostRegister(buffer, 4096, 0)
+cu.cuMemHostUnregister(buffer)
+"""
+UNALIGNED = """
+## neither start nor size aligned
+note: registrations need no alignment
+buffer = cu.host(1 << 20)
+cu.cuMemHostRegister(buffer + 3, 1001, 0)
+cu.cuMemHostUnregister(buffer + 3)
+"""
+"""Programs that several of the rules allow."""
+
+
 class Case(Enum):
     NULL = "null"
     SIZE_ZERO = "size zero"

@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 
 
 class HostMemoryRegisterBadFlags(RegistrationRule):
@@ -19,16 +19,11 @@ class HostMemoryRegisterBadFlags(RegistrationRule):
     documented: CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI
       Express resource of a 3rd party device (CUDA Driver API, Memory Management, cuMemHostRegister)
     """
-    VALID = """
+    VALID = ORDINARY
+    VALID += """
 ## portable and mapped
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 1 | 2)
-cu.cuMemHostUnregister(buffer)
-
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
 cu.cuMemHostUnregister(buffer)
 """
     INVALID = """

@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 
 
 class HostMemoryRegisterDeviceMemory(RegistrationRule):
@@ -18,13 +18,8 @@ class HostMemoryRegisterDeviceMemory(RegistrationRule):
     measured: CUDA_ERROR_INVALID_VALUE (register_device_pointer, register_managed)
     documented: registers an existing host memory range (CUDA Driver API, Memory Management, cuMemHostRegister)
     """
-    VALID = """
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
-cu.cuMemHostUnregister(buffer)
-
+    VALID = ORDINARY
+    VALID += """
 ## host buffer beside managed memory
 managed = cu.cuMemAllocManaged(4096, 1)
 buffer = cu.host(4096)

@@ -27,45 +27,29 @@ class HostMemoryRegisterFile(RegistrationRule):
     """
     VALID = """
 ## private mapping of a file
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 import tempfile
 with tempfile.TemporaryFile(dir=".") as file:
     file.truncate(1 << 20)
-    address = libc.mmap(None, 1 << 20, 3, 2, file.fileno(), 0)
+    address = cu.map(1 << 20, flags=2, file=file.fileno())
     cu.cuMemHostRegister(address, 1 << 20, 0)
     cu.cuMemHostUnregister(address)
 
 ## shared memory
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 3, 0x21, -1, 0)
+address = cu.map(1 << 20, flags=0x21)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 cu.cuMemHostUnregister(address)
 
 ## private mapping of a device file that stands for ordinary memory
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 with open("/dev/zero", "r+b", buffering=0) as file:
-    address = libc.mmap(None, 1 << 20, 3, 2, file.fileno(), 0)
+    address = cu.map(1 << 20, flags=2, file=file.fileno())
     cu.cuMemHostRegister(address, 1 << 20, 0)
     cu.cuMemHostUnregister(address)
 """
     INVALID = """
 ## shared mapping of a file
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 import tempfile
 with tempfile.TemporaryFile(dir=".") as file:
     file.truncate(1 << 20)
-    address = libc.mmap(None, 1 << 20, 3, 1, file.fileno(), 0)
+    address = cu.map(1 << 20, flags=1, file=file.fileno())
     cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-file]
 """

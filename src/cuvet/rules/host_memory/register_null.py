@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import ORDINARY, UNALIGNED, Case, RegistrationRule
 
 
 class HostMemoryRegisterNull(RegistrationRule):
@@ -17,19 +17,7 @@ class HostMemoryRegisterNull(RegistrationRule):
     measured: CUDA_ERROR_INVALID_VALUE (register_null)
     documented: p is the host pointer to the memory to page-lock (CUDA Driver API, Memory Management, cuMemHostRegister)
     """
-    VALID = """
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
-cu.cuMemHostUnregister(buffer)
-
-## neither start nor size aligned
-note: registrations need no alignment
-buffer = cu.host(1 << 20)
-cu.cuMemHostRegister(buffer + 3, 1001, 0)
-cu.cuMemHostUnregister(buffer + 3)
-"""
+    VALID = ORDINARY + UNALIGNED
     INVALID = """
 ## no buffer
 cu.cuMemHostRegister(0, 4096, 0)  # error: [host-memory-register-null]

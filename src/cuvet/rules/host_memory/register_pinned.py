@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 
 
 class HostMemoryRegisterPinned(RegistrationRule):
@@ -21,13 +21,8 @@ class HostMemoryRegisterPinned(RegistrationRule):
     documented: registers an existing host memory range; the range is added to the same tracking mechanism as
       cuMemHostAlloc (CUDA Driver API, Memory Management, cuMemHostRegister)
     """
-    VALID = """
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
-cu.cuMemHostUnregister(buffer)
-
+    VALID = ORDINARY
+    VALID += """
 ## pinned memory without registration
 pinned = cu.cuMemHostAlloc(4096, 0)
 memory = cu.cuMemAlloc(4096)

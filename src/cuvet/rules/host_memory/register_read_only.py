@@ -23,11 +23,7 @@ class HostMemoryRegisterReadOnly(RegistrationRule):
     """
     VALID = """
 ## read-only mapping with the flag
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 1, 0x22, -1, 0)
+address = cu.map(1 << 20, access=1)
 cu.cuMemHostRegister(address, 1 << 20, 8)
 cu.cuMemHostUnregister(address)
 
@@ -39,10 +35,6 @@ cu.cuMemHostUnregister(buffer)
 """
     INVALID = """
 ## read-only mapping
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 1, 0x22, -1, 0)
+address = cu.map(1 << 20, access=1)
 cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-read-only]
 """

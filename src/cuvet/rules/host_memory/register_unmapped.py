@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import UNALIGNED, Case, RegistrationRule
 
 
 class HostMemoryRegisterUnmapped(RegistrationRule):
@@ -20,40 +20,23 @@ class HostMemoryRegisterUnmapped(RegistrationRule):
     measured: a range whose addresses were mapped again by somebody else is registered without an error (register_freed)
     documented: registers an existing host memory range (CUDA Driver API, Memory Management, cuMemHostRegister)
     """
-    VALID = """
+    VALID = UNALIGNED
+    VALID += """
 ## whole mapping
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+address = cu.map(1 << 20)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 cu.cuMemHostUnregister(address)
-
-## neither start nor size aligned
-note: registrations need no alignment
-buffer = cu.host(1 << 20)
-cu.cuMemHostRegister(buffer + 3, 1001, 0)
-cu.cuMemHostUnregister(buffer + 3)
 """
     INVALID = """
 ## nothing there
 cu.cuMemHostRegister(0x10000, 4096, 0)  # error: [host-memory-register-unmapped]
 
 ## past the end of the mapping
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
-libc.munmap(address + (1 << 19), 1 << 19)
+address = cu.map(1 << 20)
+cu.unmap(address + (1 << 19), 1 << 19)
 cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-unmapped]
 
 ## mapped without access
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 0, 0x22, -1, 0)
+address = cu.map(1 << 20, access=0)
 cu.cuMemHostRegister(address, 1 << 20, 0)  # error: [host-memory-register-unmapped]
 """

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from cuvet.model import Call, ModelView
-from cuvet.rules.registrations import Case, RegistrationRule, unmapped_since
+from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule, unmapped_since
 from cuvet.rules.rule import Violation
 
 
@@ -27,54 +27,33 @@ class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     measured, cuMemHostUnregister succeeds: unregistering after munmap, and copying from the range, succeed
       (free_then_unregister, register_freed_then_copy)
     """
-    VALID = """
+    VALID = ORDINARY
+    VALID += """
 ## unregistered before it is unmapped
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+address = cu.map(1 << 20)
 cu.cuMemHostRegister(address, 1 << 20, 0)
 cu.cuMemHostUnregister(address)
-libc.munmap(address, 1 << 20)
-
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
-cu.cuMemHostUnregister(buffer)
+cu.unmap(address, 1 << 20)
 
 ## the memory beside it is unmapped
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+address = cu.map(1 << 20)
 cu.cuMemHostRegister(address, 1 << 19, 0)
-libc.munmap(address + (1 << 19), 1 << 19)
+cu.unmap(address + (1 << 19), 1 << 19)
 cu.cuMemHostUnregister(address)
-libc.munmap(address, 1 << 19)
+cu.unmap(address, 1 << 19)
 """
     INVALID = """
 ## unmapped, then unregistered
 note: the driver unregisters it with success
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+address = cu.map(1 << 20)
 cu.cuMemHostRegister(address, 1 << 20, 0)
-libc.munmap(address, 1 << 20)
+cu.unmap(address, 1 << 20)
 cu.cuMemHostUnregister(address)  # error: [host-memory-unmapped-while-registered]
 
 ## part mapped and registered again
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-address = libc.mmap(None, 1 << 20, 3, 0x22, -1, 0)
+address = cu.map(1 << 20)
 cu.cuMemHostRegister(address, 1 << 20, 0)
-libc.munmap(ctypes.c_void_p(address + (1 << 19)), 1 << 19)
+cu.unmap(address + (1 << 19), 1 << 19)
 cu.cuMemHostRegister(address, 1 << 16, 0)  # error: [host-memory-unmapped-while-registered]
 """
 

@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import ORDINARY, UNALIGNED, Case, RegistrationRule
 
 
 class HostMemoryUnregisterNeverRegistered(RegistrationRule):
@@ -28,19 +28,7 @@ class HostMemoryUnregisterNeverRegistered(RegistrationRule):
     documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
       to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
     """
-    VALID = """
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
-cu.cuMemHostUnregister(buffer)
-
-## neither start nor size aligned
-note: registrations need no alignment
-buffer = cu.host(1 << 20)
-cu.cuMemHostRegister(buffer + 3, 1001, 0)
-cu.cuMemHostUnregister(buffer + 3)
-"""
+    VALID = ORDINARY + UNALIGNED
     INVALID = """
 ## memory that moved
 note: as a vector does that grows: the finding names the registration of the old addresses

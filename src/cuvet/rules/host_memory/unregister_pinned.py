@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 
 
 class HostMemoryUnregisterPinned(RegistrationRule):
@@ -21,13 +21,8 @@ class HostMemoryUnregisterPinned(RegistrationRule):
     documented: unregisters a memory range that was registered with cuMemHostRegister (CUDA Driver API, Memory
       Management, cuMemHostUnregister)
     """
-    VALID = """
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
-cu.cuMemHostUnregister(buffer)
-
+    VALID = ORDINARY
+    VALID += """
 ## pinned memory freed
 pinned = cu.cuMemHostAlloc(4096, 0)
 cu.cuMemFreeHost(pinned)

@@ -1,4 +1,4 @@
-from cuvet.rules.registrations import Case, RegistrationRule
+from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 
 
 class HostMemoryUnregisteredTwice(RegistrationRule):
@@ -20,13 +20,8 @@ class HostMemoryUnregisteredTwice(RegistrationRule):
     documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
       to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
     """
-    VALID = """
-## ordinary host memory
-note: memory of malloc can be registered
-buffer = cu.host(4096)
-cu.cuMemHostRegister(buffer, 4096, 0)
-cu.cuMemHostUnregister(buffer)
-
+    VALID = ORDINARY
+    VALID += """
 ## registered again in between
 buffer = cu.host(4096)
 cu.cuMemHostRegister(buffer, 4096, 0)
