@@ -2,10 +2,18 @@
 
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, Capture, ModelView, Stream
+from cuvet.model.precedence import Stage
 from cuvet.rules.lifecycle import place
+from cuvet.rules.rule import CallRule
 
 MODES = ("global", "thread-local", "relaxed")
 RELAXED = 2
+
+
+class CaptureRule(CallRule):
+    """A rule about calls that the driver refuses because a stream is capturing, or is not."""
+
+    stage = Stage.CAPTURE
 
 
 def begun(capture: Capture) -> str:

@@ -275,6 +275,7 @@ USED_AFTER_CONTEXT = Family(
     help: {verb} the {noun} before its context, and the context last
     checks: A call uses or {verb}s {a} whose context was destroyed by `cuCtxDestroy` (or by the last
       `cuDevicePrimaryCtxRelease`).
+    why: Destroying a context destroys its {noun}s. What a later call with one of them does is documented as undefined.
     instead: Destroy the context last, when nothing that belongs to it is named any more. Destructors of objects
       that hold CUDA handles must run before it.
     limits: Objects whose context is not known (created before the first call that was seen) are not judged.

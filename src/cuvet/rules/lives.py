@@ -19,15 +19,20 @@ from cuvet.rules.lifecycle import LifeRule, a
 
 _WORD = re.compile(r"\{(\w+)\}")
 FROM_NOWHERE = "0x1234567000"
+_INVALID_HANDLE = (
+    "This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque types like "
+    "CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """What is special about a mistake with one kind of object.
 
-    ``texts`` are fields (``cuvet.fields``): ``why`` it is wrong, what is known (``cuvet.rules.evidence``), and such of the family as are
-    others here. Of the family's programs those whose titles are in ``without`` are left out, all if ``programs`` is False; ``use`` stands
-    for the row's. What follows ``rule`` are attributes of the rule (``Rule``, ``LifeRule``).
+    ``texts`` are fields (``cuvet.fields``) with words in braces (``_words``): ``why`` it is wrong, what is known
+    (``cuvet.rules.evidence``), and those of the family that are different here. Of the family's programs those whose titles are in
+    ``without`` are left out, all if ``programs`` is False; ``use`` stands for the row's. What follows ``rule`` are attributes of the
+    rule (``Rule``, ``LifeRule``).
     """
 
     family: Family
@@ -87,6 +92,8 @@ class Life:
     verb: str = "destroy"
     null: str = "NULL"
     """How no object is written."""
+    undefined: str = ""
+    """The document and section that calls the use of its handle after its end undefined."""
     cpp: Spelled | None = None
     python: Spelled | None = None
     csharp: Spelled | None = None
@@ -144,8 +151,12 @@ def _rule(life: Life, mistake: Mistake, own: dict[str, str]) -> type[LifeRule]:
 def _texts(mistake: Mistake, words: Mapping[str, str]) -> list[tuple[str, str]]:
     """The fields of the family in the words of the row, then those of the mistake."""
     with mistakes_in(f"rules/{words['name'].replace('-', '_')}/life.py, {words['rule']}"):
-        own = fields(mistake.texts)
-    return fields(_filled(mistake.family.texts, words)) + own
+        own = _written(mistake.texts, words)
+    return _written(mistake.family.texts, words) + own
+
+
+def _written(texts: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
+    return fields(_filled(texts, words))
 
 
 def _page(mistake: Mistake, words: Mapping[str, str]) -> str:
@@ -155,7 +166,7 @@ def _page(mistake: Mistake, words: Mapping[str, str]) -> str:
 
 def _evidence(mistake: Mistake, words: Mapping[str, str]) -> str:
     """What is known about the mistake with this kind of object, then what is known of all."""
-    known = [*fields(mistake.texts), *fields(_filled(mistake.family.texts, words))]
+    known = [*_written(mistake.texts, words), *_written(mistake.family.texts, words)]
     return "\n".join(f"{name}: {value}" for name, value in known if name not in _OTHERS)
 
 
@@ -165,6 +176,8 @@ def _words(life: Life, mistake: Mistake) -> dict[str, str]:
     unload = life.verb == "unload"
     use, end = mistake.use or life.use, life.end.format(variable)
     words = {
+        "invalid_handle": _INVALID_HANDLE,
+        "undefined": f"Use of the handle after this call is undefined behavior. ({life.undefined})",
         "name": life.name,
         "noun": life.kind.noun,
         "a": a(life.kind.noun),
@@ -188,51 +201,34 @@ def _words(life: Life, mistake: Mistake) -> dict[str, str]:
         "use_other": use.format("other"),
         "other": life.other,
     }
-    words |= _cpp(life.cpp) if life.cpp else {}
-    words |= _python(life.python) if life.python else {}
-    words |= _csharp(life.csharp, variable) if life.csharp else {}
-    return _BLANK | words | {"rule": mistake.family.name.format(**words)}
+    for prefix, spelled in (("cpp", life.cpp), ("py", life.python), ("cs", life.csharp)):
+        words |= _in_language(prefix, spelled, variable) if spelled else _BLANK[prefix]
+    words["cpp"] = "cuda" if life.cpp and life.cpp.make.startswith("cuda") else "c++"
+    words["py_module"] = "runtime" if life.python and "runtime." in life.python.make else "driver"
+    return words | {"rule": mistake.family.name.format(**words)}
 
 
-def _cpp(spelled: Spelled) -> dict[str, str]:
-    return {
-        "cpp": "cuda" if spelled.make.startswith("cuda") else "c++",
-        "cpp_run": f"run({spelled.given})",
-        "cpp_run_on_device": f"run({', '.join(filter(None, ('CUdevice device', spelled.given)))})",
-        "cpp_type": spelled.type,
-        "cpp_make": spelled.make,
-        "cpp_use": spelled.use,
-        "cpp_end": spelled.end,
+def _in_language(prefix: str, spelled: Spelled, variable: str) -> dict[str, str]:
+    """The words of a language, which begin with ``prefix``: cpp, py or cs."""
+    device = "device" if prefix == "py" else "CUdevice device"
+    given = [spelled.given, "work" if prefix == "py" else ""]
+    name = "Run" if prefix == "cs" else "run"
+    words = {
+        "run": f"{name}({', '.join(filter(None, given))})",
+        "run_on_device": f"{name}({', '.join(filter(None, [device, *given]))})",
+        "type": spelled.type,
+        "x": spelled.variable or variable,
+        "make": spelled.make,
+        "use": spelled.use,
+        "end": spelled.end,
     }
+    return {f"{prefix}_{word}": text for word, text in words.items()}
 
 
-def _python(spelled: Spelled) -> dict[str, str]:
-    run = ", ".join(filter(None, (spelled.given, "work")))
-    return {
-        "py_module": "runtime" if "runtime." in spelled.make else "driver",
-        "py_run": f"run({run})",
-        "py_run_on_device": f"run(device, {run})",
-        "py_make": spelled.make,
-        "py_use": spelled.use,
-        "py_end": spelled.end,
-    }
-
-
-def _csharp(spelled: Spelled, variable: str) -> dict[str, str]:
-    return {
-        "cs_run": f"Run({spelled.given})",
-        "cs_run_on_device": f"Run({', '.join(filter(None, ('CUdevice device', spelled.given)))})",
-        "cs_type": spelled.type,
-        "cs_x": spelled.variable or variable,
-        "cs_make": spelled.make,
-        "cs_use": spelled.use,
-        "cs_end": spelled.end,
-    }
-
-
-_NONE = Spelled(make="", end="")
-_BLANK = dict.fromkeys((*_cpp(_NONE), *_python(_NONE), *_csharp(_NONE, "")), "")
-"""The words of a row that has no program in these languages."""
+_BLANK = {
+    prefix: dict.fromkeys(_in_language(prefix, Spelled(make="", end=""), ""), "") for prefix in ("cpp", "py", "cs")
+}
+"""The words of a row that has no program in a language."""
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

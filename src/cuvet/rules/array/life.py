@@ -70,8 +70,7 @@ LIFE = Life(
             """
             why: The number names no array. A pointer from `cuMemAlloc` is not an array either.
             recorded: cuArray3DGetDescriptor of memory from cuMemAlloc: SIGSEGV in the driver, no error code
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             """,
             outcomes=(400, 1, CRASH),
         ),
@@ -79,8 +78,6 @@ LIFE = Life(
             USED_AFTER_CONTEXT,
             "CV465",
             """
-            why: Destroying a context destroys its arrays. What a later call with one of them does is documented as
-              undefined.
             measured: asking for its descriptor and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED
               (context_gone_array, context_gone_array_destroy)
             documented: cuArrayDestroy returns CUDA_ERROR_CONTEXT_IS_DESTROYED among others. (CUDA Driver API, Memory

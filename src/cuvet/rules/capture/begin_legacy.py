@@ -3,12 +3,11 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureBeginLegacy(CallRule):
+class CaptureBeginLegacy(CaptureRule):
     """
     checks: `cuStreamBeginCapture` is called, and fails, with the legacy default stream (NULL or `CU_STREAM_LEGACY`).
     why: The legacy stream stands for all blocking streams of the context and cannot be captured; the call was measured to return
@@ -18,7 +17,6 @@ class CaptureBeginLegacy(CallRule):
     """
 
     code = "CV812"
-    stage = Stage.CAPTURE
     summary = "a capture is begun on the legacy default stream"
     help = "capture on a stream that was created, or on CU_STREAM_PER_THREAD"
     verbs = frozenset({Verb.BEGINS_CAPTURE})

@@ -2,12 +2,11 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureBeginTwice(CallRule):
+class CaptureBeginTwice(CaptureRule):
     """
     checks: `cuStreamBeginCapture` is called, and fails, on a stream that is capturing already.
     why: A stream takes part in one capture at a time; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. The capture goes on
@@ -17,7 +16,6 @@ class CaptureBeginTwice(CallRule):
     """
 
     code = "CV811"
-    stage = Stage.CAPTURE
     summary = "a capture is begun on a stream that is capturing"
     help = "end the capture first, or ask cuStreamIsCapturing before beginning one"
     verbs = frozenset({Verb.BEGINS_CAPTURE})

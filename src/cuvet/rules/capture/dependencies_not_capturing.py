@@ -2,12 +2,11 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureDependenciesNotCapturing(CallRule):
+class CaptureDependenciesNotCapturing(CaptureRule):
     """
     checks: `cuStreamUpdateCaptureDependencies` is called, and fails, on a stream that is not capturing.
     why: Only a capture has dependencies that the next captured work gets. The call returns CUDA_ERROR_ILLEGAL_STATE.
@@ -16,7 +15,6 @@ class CaptureDependenciesNotCapturing(CallRule):
     """
 
     code = "CV817"
-    stage = Stage.CAPTURE
     summary = "the dependencies of a capture are changed on a stream that is not capturing"
     help = "make the call while the stream is capturing"
     entry_points = frozenset({"cuStreamUpdateCaptureDependencies"})

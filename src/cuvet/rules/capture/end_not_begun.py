@@ -2,12 +2,11 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureEndNotBegun(CallRule):
+class CaptureEndNotBegun(CaptureRule):
     """
     checks: `cuStreamEndCapture` is called, and fails, on a stream that is not capturing.
     why: There is no capture to end; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the capture could not be begun, or
@@ -17,7 +16,6 @@ class CaptureEndNotBegun(CallRule):
     """
 
     code = "CV810"
-    stage = Stage.CAPTURE
     summary = "a capture is ended that was not begun"
     help = "look at the status of cuStreamBeginCapture, and end each capture once"
     verbs = frozenset({Verb.ENDS_CAPTURE})

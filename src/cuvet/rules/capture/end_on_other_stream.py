@@ -2,12 +2,11 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureEndOnOtherStream(CallRule):
+class CaptureEndOnOtherStream(CaptureRule):
     """
     checks: A capture is ended on a stream that joined it, and the call fails.
     why: `cuStreamEndCapture` must be called on the stream on which the capture was begun; the call returns
@@ -17,7 +16,6 @@ class CaptureEndOnOtherStream(CallRule):
     """
 
     code = "CV807"
-    stage = Stage.CAPTURE
     summary = "a capture is ended on a stream that only joined it"
     help = "end the capture on the stream on which it was begun"
     verbs = frozenset({Verb.ENDS_CAPTURE})

@@ -2,12 +2,11 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import MODES, RELAXED, begun, streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import MODES, RELAXED, CaptureRule, begun, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureEndOnOtherThread(CallRule):
+class CaptureEndOnOtherThread(CaptureRule):
     """
     checks: A capture is ended on another thread than the one that began it, and was not begun in relaxed mode.
     why: The capture restricts what its thread may do, so it must end there. The call returns
@@ -17,7 +16,6 @@ class CaptureEndOnOtherThread(CallRule):
     """
 
     code = "CV806"
-    stage = Stage.CAPTURE
     summary = "a capture is ended on another thread than it was begun"
     help = "end the capture on the thread that began it, or begin it in relaxed mode"
     verbs = frozenset({Verb.ENDS_CAPTURE})

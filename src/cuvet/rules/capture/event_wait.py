@@ -4,13 +4,12 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun
+from cuvet.rules.capturing import CaptureRule, begun
 from cuvet.rules.lifecycle import named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import Violation
 
 
-class CaptureEventWait(CallRule):
+class CaptureEventWait(CaptureRule):
     """
     checks:
       The host waits for, or queries, an event that was last recorded in a capturing stream, or asks for the time between it and another.
@@ -23,7 +22,6 @@ class CaptureEventWait(CallRule):
     """
 
     code = "CV802"
-    stage = Stage.CAPTURE
     summary = "the host waits for an event that was recorded in a capture"
     help = "record another event after the graph is launched and wait for that one"
     kinds = frozenset({Kind.EVENT})

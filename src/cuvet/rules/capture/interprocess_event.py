@@ -3,13 +3,12 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.objects import Event
-from cuvet.model.precedence import Stage
 from cuvet.model.transitions.event import EXTERNAL
-from cuvet.rules.capturing import begun
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, begun
+from cuvet.rules.rule import Violation
 
 
-class CaptureInterprocessEvent(CallRule):
+class CaptureInterprocessEvent(CaptureRule):
     """
     checks:
       An event that was created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the call
@@ -24,7 +23,6 @@ class CaptureInterprocessEvent(CallRule):
     """
 
     code = "CV818"
-    stage = Stage.CAPTURE
     summary = "an interprocess event is used on a capturing stream"
     help = "record the interprocess event after the launch of the graph"
     kinds = frozenset({Kind.EVENT})

@@ -4,13 +4,12 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import ABOUT_CAPTURE, NOT_CAPTURABLE
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun, streams_named
+from cuvet.rules.capturing import CaptureRule, begun, streams_named
 from cuvet.rules.lifecycle import place, written
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import Violation
 
 
-class CaptureInvalidated(CallRule):
+class CaptureInvalidated(CaptureRule):
     """
     checks: A stream is used, or its capture ended, after an earlier call invalidated the capture.
     why: The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on work on the
@@ -22,7 +21,6 @@ class CaptureInvalidated(CallRule):
     """
 
     code = "CV805"
-    stage = Stage.CAPTURE
     summary = "a capture is used that an earlier call invalidated"
     help = "correct the earlier call that invalidated the capture"
     kinds = frozenset({Kind.STREAM})

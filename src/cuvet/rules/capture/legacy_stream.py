@@ -3,12 +3,11 @@ from collections.abc import Iterator
 from cuvet.catalog import EntryPoint
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied, is_synchronous_copy, names_stream
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, begun
+from cuvet.rules.rule import Violation
 
 
-class CaptureLegacyStream(CallRule):
+class CaptureLegacyStream(CaptureRule):
     """
     checks:
       The program uses the legacy default stream (even if only to ask for its flags), or makes a synchronous copy or set, and the call
@@ -23,7 +22,6 @@ class CaptureLegacyStream(CallRule):
     """
 
     code = "CV803"
-    stage = Stage.CAPTURE
     summary = "the legacy default stream is used while a blocking stream is capturing"
     help = "enqueue on the capturing stream, or capture on a stream created with CU_STREAM_NON_BLOCKING"
     evidence = """

@@ -3,12 +3,11 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import NOT_CAPTURABLE
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureNotSupported(CallRule):
+class CaptureNotSupported(CaptureRule):
     """
     checks: A call that cannot be captured is made on a capturing stream, and fails: a graph is launched or uploaded there, a callback added
       with `cuStreamAddCallback`, memory attached or prefetched, or copied with `cuMemcpyPeerAsync`, or the stream's flags, id or device
@@ -21,7 +20,6 @@ class CaptureNotSupported(CallRule):
     """
 
     code = "CV815"
-    stage = Stage.CAPTURE
     summary = "a call that cannot be captured is made on a capturing stream"
     help = "make the call before the capture begins or after it has ended"
     entry_points = NOT_CAPTURABLE

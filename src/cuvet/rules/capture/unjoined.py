@@ -2,12 +2,11 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureUnjoined(CallRule):
+class CaptureUnjoined(CaptureRule):
     """
     checks: A capture is ended, and the call fails, while a stream that joined it has captured work that the first stream has not been made
       to wait for.
@@ -17,7 +16,6 @@ class CaptureUnjoined(CallRule):
     """
 
     code = "CV813"
-    stage = Stage.CAPTURE
     summary = "a capture is ended while a stream has not joined back"
     help = "record an event on the other stream after its last work, and make the first stream wait for it"
     verbs = frozenset({Verb.ENDS_CAPTURE})

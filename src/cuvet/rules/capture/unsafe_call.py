@@ -5,12 +5,11 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied, is_unsafe, of_named
 from cuvet.model.objects import Event
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import MODES, begun
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import MODES, CaptureRule, begun
+from cuvet.rules.rule import Violation
 
 
-class CaptureUnsafeCall(CallRule):
+class CaptureUnsafeCall(CaptureRule):
     """
     checks: A call that is potentially unsafe is made, and fails, while a capture forbids such calls: a capture of this thread that was not
       begun in relaxed mode, or one of another thread that was begun in global mode. Potentially unsafe are:
@@ -31,7 +30,6 @@ class CaptureUnsafeCall(CallRule):
     """
 
     code = "CV804"
-    stage = Stage.CAPTURE
     summary = "a call is made that a capture forbids"
     help = "move the call out of the capture; on another thread, begin the capture in thread-local mode instead"
     evidence = """

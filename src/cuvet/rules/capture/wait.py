@@ -4,12 +4,11 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.roles import Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import OF_ALL_STREAMS, whole_context
-from cuvet.model.precedence import Stage
-from cuvet.rules.capturing import begun, streams_named
-from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.rule import Violation
 
 
-class CaptureWait(CallRule):
+class CaptureWait(CaptureRule):
     """
     checks:
       The host waits for, or queries, a stream that is capturing, or the context of such a stream; or an event is recorded on, or awaited
@@ -21,7 +20,6 @@ class CaptureWait(CallRule):
     """
 
     code = "CV801"
-    stage = Stage.CAPTURE
     summary = "the host waits for a stream that is capturing"
     help = "move the synchronisation before the capture begins, or after the graph is launched"
     evidence = """

@@ -28,8 +28,7 @@ LIFE = Life(
             """
             why: The number names no function. The address of a host function, or of a kernel's host stub, is not a
               `CUfunction`.
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             measured: a stale function is refused with CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
             measured: launching a module in the place of a function: SIGSEGV in the driver, no error code
               (module_launched_as_function)

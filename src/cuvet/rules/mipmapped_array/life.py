@@ -61,8 +61,7 @@ LIFE = Life(
             limits: Not every call was measured, so it is reported only when the call fails or crashes.
             measured: cuMipmappedArrayGetLevel and cuMipmappedArrayDestroy of NULL: CUDA_ERROR_INVALID_HANDLE
               (mipmapped_null)
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             """,
             outcomes=(400, 1),
             only_if_failed=True,
@@ -74,8 +73,7 @@ LIFE = Life(
             """
             why: The number names no mipmapped array. An ordinary array is not a mipmapped one.
             recorded: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver, no error code
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             """,
             outcomes=(400, 1, CRASH),
         ),
@@ -83,8 +81,6 @@ LIFE = Life(
             USED_AFTER_CONTEXT,
             "CV475",
             """
-            why: Destroying a context destroys its mipmapped arrays. What a later call with one of them does is
-              documented as undefined.
             """,
             outcomes=(709,),
         ),

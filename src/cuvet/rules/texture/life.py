@@ -3,6 +3,68 @@ from cuvet.rules.families import DESTROYED_TWICE, NEVER_CREATED, NULL_HANDLE, US
 from cuvet.rules.lifecycle import USES
 from cuvet.rules.lives import Life, Mistake, Spelled
 
+
+def mistakes(used: str, twice: str, null: str, never: str, gone: str, *, asking: str) -> tuple[Mistake, ...]:
+    """Of texture and surface objects, which live alike, with their codes. ``asking`` is the call that tells what one is made of."""
+    return (
+        Mistake(
+            USED_AFTER_DESTROY,
+            used,
+            """
+            why: The number names no {name} any more, or names the next {name} that is created.
+            measured: asking for its resource: CUDA_ERROR_INVALID_VALUE ({name}_use_after_destroy)
+            documented: {undefined}
+            """,
+            outcomes=(1,),
+        ),
+        Mistake(
+            DESTROYED_TWICE,
+            twice,
+            """
+            why: The driver was measured to accept it without an error. But {noun}s are numbers that are issued again: if
+              a {name} was created in between, the second destruction ends that one.
+            measured, succeeds: accepted without an error, for textures and for surfaces (texobj_destroy_twice,
+              surface_destroy_twice)
+            documented: {undefined}
+            """,
+        ),
+        Mistake(
+            NULL_HANDLE,
+            null,
+            """
+            help: look at the status of the call that should have made the {noun}
+            why: No {noun} has the number 0. The call returns CUDA_ERROR_INVALID_VALUE.
+            limits: Reported only when the call fails. `{ends}` takes 0.
+            recorded: asking 0 for its resource: CUDA_ERROR_INVALID_VALUE
+            """,
+            outcomes=(1,),
+            only_if_failed=True,
+            without=("destroyed",),
+        ),
+        Mistake(
+            NEVER_CREATED,
+            never,
+            """
+            why: The number names no {noun}. The array of a {name} is not the {name}.
+            measured: asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE ({name}_use_after_destroy)
+            measured: destroying a number that names none is accepted (texture_null)
+            """,
+            outcomes=(1, 400),
+            verbs=USES,
+        ),
+        Mistake(
+            USED_AFTER_CONTEXT,
+            gone,
+            f"""
+            measured: {asking}: CUDA_ERROR_INVALID_VALUE (context_gone_{{name}}_asked)
+            measured, {{ends}} succeeds: {{ends}}: accepted without an error
+              (context_gone_{{name}}_destroy)
+            """,
+            outcomes_of={asking: (1,)},
+        ),
+    )
+
+
 LIFE = Life(
     kind=Kind.TEXTURE_OBJECT,
     name="texture",
@@ -12,6 +74,7 @@ LIFE = Life(
     ends_in_context=True,
     other="cu.array()",
     null="0",
+    undefined="CUDA Runtime API, Texture Object Management, cudaDestroyTextureObject",
     cpp=Spelled(
         type="cudaTextureObject_t",
         given="const cudaResourceDesc *pixels, const cudaTextureDesc *description, cudaResourceDesc *found",
@@ -32,66 +95,7 @@ LIFE = Life(
         use="TextureObjects.cuTexObjectGetResourceDesc(ref pixels, texture)",
         end="TextureObjects.cuTexObjectDestroy(texture)",
     ),
-    mistakes=(
-        Mistake(
-            USED_AFTER_DESTROY,
-            "CV481",
-            """
-            why: The number names no texture any more, or names the next texture that is created.
-            measured: asking for its resource: CUDA_ERROR_INVALID_VALUE (texture_use_after_destroy)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Texture Object
-              Management, cudaDestroyTextureObject)
-            """,
-            outcomes=(1,),
-        ),
-        Mistake(
-            DESTROYED_TWICE,
-            "CV482",
-            """
-            why: The driver was measured to accept it in silence. But texture objects are numbers that are given out
-              again: if a texture was created in between, the second destruction ends that one.
-            measured, succeeds: accepted without an error (texobj_destroy_twice)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Texture Object
-              Management, cudaDestroyTextureObject)
-            """,
-        ),
-        Mistake(
-            NULL_HANDLE,
-            "CV483",
-            """
-            help: look at the status of the call that should have made the texture object
-            why: No texture object has the number 0. The call returns CUDA_ERROR_INVALID_VALUE.
-            limits: Reported only when the call fails. `cuTexObjectDestroy` takes 0.
-            recorded: asking 0 for what it reads: CUDA_ERROR_INVALID_VALUE
-            """,
-            outcomes=(1,),
-            only_if_failed=True,
-            without=("destroyed",),
-        ),
-        Mistake(
-            NEVER_CREATED,
-            "CV484",
-            """
-            why: The number names no texture object. The array that a texture reads is not the texture.
-            measured: asking a stale one for its resource: CUDA_ERROR_INVALID_VALUE (texture_use_after_destroy)
-            measured: destroying a number that names none is accepted (texture_null)
-            """,
-            outcomes=(1, 400),
-            verbs=USES,
-        ),
-        Mistake(
-            USED_AFTER_CONTEXT,
-            "CV485",
-            """
-            why: Destroying a context destroys its texture objects. What a later call with one of them does is
-              documented as undefined.
-            measured: cuTexObjectGetResourceDesc: CUDA_ERROR_INVALID_VALUE (context_gone_texture_asked)
-            measured, cuTexObjectDestroy succeeds: cuTexObjectDestroy: accepted without an error
-              (context_gone_texture_destroy)
-            """,
-            outcomes_of={"cuTexObjectGetResourceDesc": (1,)},
-        ),
-    ),
+    mistakes=mistakes("CV481", "CV482", "CV483", "CV484", "CV485", asking="cuTexObjectGetResourceDesc"),
 )
 
 EXAMPLES = """
