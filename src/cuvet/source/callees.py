@@ -12,7 +12,7 @@ from msgspec import structs
 from cuvet.catalog import Kind
 from cuvet.source.calls import LOST, LOST_OF_SEVERAL, Meaning, meaning, symbols
 from cuvet.source.languages.cpp import Found, name_of
-from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Value, place_of
+from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Value, lvalue_of
 from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.syntax.parsing import Node, Source, text_of
 
@@ -142,16 +142,16 @@ def _first_givers(function: Function, source: Source) -> Iterator[tuple[str, int
     operations = sorted(function.operations, key=lambda each: each.start)
     uses_of: dict[str, list[Operation]] = {}
     declared = {
-        operation.place
+        operation.lvalue
         for operation in operations
         if isinstance(operation, Assign) and operation.declared and _is_bare(operation, source)
     }
     for operation in operations if declared else ():
         for name in declared & _names(operation):
             uses_of.setdefault(name, []).append(operation)
-    for place, uses in uses_of.items():
+    for lvalue, uses in uses_of.items():
         first = uses[0] if uses else None
-        api = _maker_of_ended(place, uses)
+        api = _maker_of_ended(lvalue, uses)
         if (
             not isinstance(first, Invoke)
             or first.launch
@@ -160,7 +160,7 @@ def _first_givers(function: Function, source: Source) -> Iterator[tuple[str, int
             or first.receiver
         ):
             continue
-        at = next(at for at, value in enumerate(first.arguments) if _is(value, place))
+        at = next(at for at, value in enumerate(first.arguments) if _is(value, lvalue))
         yield (
             first.name.rpartition("::")[2],
             len(first.arguments),
@@ -178,31 +178,31 @@ def _is_bare(operation: Assign, source: Source) -> bool:
 
 
 def _names(operation: Operation) -> set[str]:
-    """Places that an operation uses, or whose address it takes."""
+    """Lvalues that an operation uses, or whose address it takes."""
     if isinstance(operation, Invoke):
-        return {place_of(value) for value in operation.arguments if isinstance(value, str | Address)}
+        return {lvalue_of(value) for value in operation.arguments if isinstance(value, str | Address)}
     if isinstance(operation, Assign):
         value = {operation.value} if isinstance(operation.value, str) else set()
-        return value if operation.declared else {*value, operation.place}
-    place = operation.place if isinstance(operation, Escape) else operation.value
-    return {place} if isinstance(place, str) else set()
+        return value if operation.declared else {*value, operation.lvalue}
+    lvalue = operation.lvalue if isinstance(operation, Escape) else operation.value
+    return {lvalue} if isinstance(lvalue, str) else set()
 
 
-def _is(value: Value, place: str) -> bool:
-    return value == place or (isinstance(value, Address) and value.place == place)
+def _is(value: Value, lvalue: str) -> bool:
+    return value == lvalue or (isinstance(value, Address) and value.lvalue == lvalue)
 
 
-def _maker_of_ended(place: str, uses: list[Operation]) -> str:
+def _maker_of_ended(lvalue: str, uses: list[Operation]) -> str:
     """What makes the kind of thing that CUDA ends there; empty if it is not ended, or was made by CUDA itself."""
     api = ""
     for use in uses:
         known = meaning(use.name) if isinstance(use, Invoke) and not use.launch else None
         if known is None or not isinstance(use, Invoke):
             continue
-        if any(at < len(use.arguments) and _is(use.arguments[at], place) for at, _ in known.made):
+        if any(at < len(use.arguments) and _is(use.arguments[at], lvalue) for at, _ in known.made):
             return ""
         for at, role in known.ended:
-            if at < len(use.arguments) and use.arguments[at] == place:
+            if at < len(use.arguments) and use.arguments[at] == lvalue:
                 api = _maker_of(known.entry_point.api, role.kind)
     return api
 

@@ -13,7 +13,7 @@ class Builder:
         self.last_decision = 0
         self._guards: list[tuple[int, int]] = []
         self._labels: dict[str, int] = {}
-        self.placed: list[str] = []
+        self.labels_set: list[str] = []
         """The labels that were reached in the text."""
 
     def new(self) -> int:
@@ -70,16 +70,16 @@ class Builder:
             self._labels[name] = len(self.blocks) - 1
         return self._labels[name]
 
-    def place(self, name: str) -> None:
+    def set_label(self, name: str) -> None:
         """The label stands here."""
         label = self.label(name)
-        self.placed.append(name)
+        self.labels_set.append(name)
         self.jump(label)
         self.start(label)
 
     def forget_labels(self, since: int) -> None:
-        """Those that were placed since ``placed`` was that long stand in another arm of #if, which may have the same ones."""
-        for name in self.placed[since:]:
+        """Those that were set since ``labels_set`` was that long stand in another arm of #if, which may have the same ones."""
+        for name in self.labels_set[since:]:
             self._labels.pop(name, None)
 
     def is_cuda_result(self, before: int) -> bool:
@@ -106,7 +106,7 @@ class Builder:
         return None
 
     def finish(self) -> list[Block]:
-        """The blocks, with decisions that lead to the same place taken out."""
+        """The blocks, with decisions that lead to the same block taken out."""
         while self._simplify():
             pass
         return self.blocks

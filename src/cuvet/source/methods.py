@@ -6,7 +6,7 @@ Only what happens whenever the method is called counts; a member with which anyt
 from collections.abc import Callable, Iterator
 
 from cuvet.source.calls import Meaning, meaning
-from cuvet.source.program import Address, Assign, Block, Escape, Function, Invoke, Operation, Return, Value, place_of
+from cuvet.source.program import Address, Assign, Block, Escape, Function, Invoke, Operation, Return, Value, lvalue_of
 from cuvet.source.result import MemberDeed, Summary
 
 THIS = "this"
@@ -47,16 +47,16 @@ def _asks(function: Function, guard: tuple[int, int], member: str) -> bool:
     """Whether the branch only asks whether the member is there."""
     decision: Block = function.blocks[guard[0]]
     condition = decision.edges[0].condition
-    return condition is not None and condition.place == f"{THIS}.{member}" and condition.value == 0
+    return condition is not None and condition.lvalue == f"{THIS}.{member}" and condition.value == 0
 
 
 def _of(operation: Operation, summary_of: Callable[[Invoke], Summary | None]) -> Iterator[MemberDeed]:
     if isinstance(operation, Assign):
-        member = _member(operation.place)
+        member = _member(operation.lvalue)
         if member is not None:
             yield MemberDeed(member, "clears" if operation.value == 0 else "changes")
     elif isinstance(operation, Escape):
-        member = _member(operation.place)
+        member = _member(operation.lvalue)
         if member is not None and operation.written:
             yield MemberDeed(member, "changes")
     elif isinstance(operation, Invoke) and not operation.launch:
@@ -111,10 +111,10 @@ def shared_objects(function: Function) -> frozenset[str]:
         if isinstance(operation, Assign | Return):
             given = [operation.value]
         elif isinstance(operation, Escape):
-            given = [operation.place]
+            given = [operation.lvalue]
         elif not operation.launch:
             given = list(operation.arguments)
-        shared.update(place for value in given if (place := place_of(value)))
+        shared.update(lvalue for value in given if (lvalue := lvalue_of(value)))
     return frozenset(shared)
 
 
@@ -124,7 +124,7 @@ def _argument(call: Invoke, at: int) -> Value:
 
 def _member(value: Value) -> str | None:
     """The path from the object to what is named: ``stream``; ``EVERY`` of the object itself; None of anything else."""
-    place = place_of(value)
-    if place == THIS:
+    lvalue = lvalue_of(value)
+    if lvalue == THIS:
         return EVERY
-    return place.removeprefix(f"{THIS}.") if place.startswith(f"{THIS}.") else None
+    return lvalue.removeprefix(f"{THIS}.") if lvalue.startswith(f"{THIS}.") else None

@@ -1,12 +1,12 @@
 """A function as the checker sees it, whatever the language: a graph of blocks whose operations touch CUDA's objects.
 
-Everything is plain data (msgspec), so that it can be kept on disk. A *place* names a variable or a part of one, in normal form:
+Everything is plain data (msgspec), so that it can be kept on disk. An *lvalue* names a variable or a part of one, in normal form:
 ``stream``, ``self.stream`` is ``stream`` of class ``C``, ``config.event``, ``p->next``, ``streams[0]``; ``streams[*]`` is an element
 of which the index is not a constant. A *value* is
 
 * an ``int``: a constant (NULL, an enumerator, a number),
-* a ``str``: what a place holds; ``%3`` is the result of the call that has this name,
-* ``Address``: the address of a place, ``Inside``: an address in the memory that a place's value points to,
+* a ``str``: what an lvalue holds; ``%3`` is the result of the call that has this name,
+* ``Address``: the address of an lvalue, ``Inside``: an address in the memory that an lvalue's value points to,
 * None: anything else.
 
 Positions are byte offsets into the file.
@@ -18,27 +18,27 @@ import msgspec
 
 
 class Address(msgspec.Struct, frozen=True, tag="address", gc=False):
-    place: str
+    lvalue: str
 
 
 class Inside(msgspec.Struct, frozen=True, tag="inside", gc=False):
-    place: str
+    lvalue: str
 
 
 Value = int | str | Address | Inside | None
 
 
-def place_of(value: Value) -> str:
-    """The place that the value was read from, or whose address or memory it is; empty if there is none."""
+def lvalue_of(value: Value) -> str:
+    """The lvalue that the value was read from, or whose address or memory it is; empty if there is none."""
     if isinstance(value, str):
         return value
-    return value.place if isinstance(value, Address | Inside) else ""
+    return value.lvalue if isinstance(value, Address | Inside) else ""
 
 
 class Invoke(msgspec.Struct, tag="call", gc=False):
     """A call of a function, or a kernel launch: then ``stream`` is its stream, and ``launch`` is True.
 
-    ``result`` is the place that the returned value goes to, ``""`` if it is dropped. ``checked`` says that a macro or a function
+    ``result`` is the lvalue that the returned value goes to, ``""`` if it is dropped. ``checked`` says that a macro or a function
     around the call is handed what it returns, or that it is returned or compared on the spot.
     ``spans`` are the arguments' [start, end).
     """
@@ -56,9 +56,9 @@ class Invoke(msgspec.Struct, tag="call", gc=False):
 
 
 class Assign(msgspec.Struct, tag="assign", gc=False):
-    """``declared``: the place is a new variable of type ``kind``."""
+    """``declared``: the lvalue is a new variable of type ``kind``."""
 
-    place: str
+    lvalue: str
     value: Value
     start: int
     end: int
@@ -67,9 +67,9 @@ class Assign(msgspec.Struct, tag="assign", gc=False):
 
 
 class Escape(msgspec.Struct, tag="escape", gc=False):
-    """What the place holds is known elsewhere from now on; with ``written``, the place itself may be changed from elsewhere."""
+    """What the lvalue holds is known elsewhere from now on; with ``written``, the lvalue itself may be changed from elsewhere."""
 
-    place: str
+    lvalue: str
     start: int
     written: bool = False
 
@@ -87,14 +87,14 @@ Operation = Invoke | Assign | Escape | Return
 
 
 class Condition(msgspec.Struct, frozen=True, tag="condition", gc=False):
-    """What a branch asks. Two that have the same ``text`` have the same answer; it depends on ``names``. Where it compares a place
-    with a value (or with zero), these are ``place``, ``same`` (True for ==) and ``value``."""
+    """What a branch asks. Two that have the same ``text`` have the same answer; it depends on ``names``. Where it compares an lvalue
+    with a value (or with zero), these are ``lvalue``, ``same`` (True for ==) and ``value``."""
 
     text: str
     names: tuple[str, ...]
     start: int
     end: int
-    place: str = ""
+    lvalue: str = ""
     same: bool = False
     value: Value = 0
     compares: bool = False

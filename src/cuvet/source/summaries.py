@@ -7,7 +7,7 @@ from cuvet.source.calls import ASKING, meaning
 from cuvet.source.methods import called, deeds, of_class, plain
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.handles import root
-from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Return, Value, place_of
+from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Return, Value, lvalue_of
 from cuvet.source.result import Ending, Summaries, Summary
 
 _OF_LIBRARIES = re.compile(r"^(?:std|thrust|cub|boost|absl|fmt)::")
@@ -77,7 +77,7 @@ def _summary(function: Function, callees: Summaries) -> Summary:
     summary = Summary()
     summary.references.update(at for at, each in enumerate(function.parameters) if each.reference)
     positions = {parameter.name: at for at, parameter in enumerate(function.parameters)}
-    changed = {place for operation in function.operations for place in _changed(operation)}
+    changed = {lvalue for operation in function.operations for lvalue in _changed(operation)}
     summary.variables.update(at for at in summary.references if "*" not in function.parameters[at].type)
     summary.sets.update(at for name, at in positions.items() if name in changed and at in summary.references)
     made: dict[str, str] = {}
@@ -106,7 +106,7 @@ def _summary(function: Function, callees: Summaries) -> Summary:
             elif isinstance(operation, Invoke) and (callee := summary_of(operation, callees)) is not None:
                 _through(operation, callee, function, positions, summary, made)
             elif isinstance(operation, Assign) and isinstance(operation.value, str) and operation.value in made:
-                _handed_on(operation.place, made.pop(operation.value), function, positions, summary, made)
+                _handed_on(operation.lvalue, made.pop(operation.value), function, positions, summary, made)
             else:
                 _other(operation, positions, summary, made)
     for position in summary.keeps:
@@ -117,15 +117,15 @@ def _summary(function: Function, callees: Summaries) -> Summary:
 def _changed(operation: Operation) -> Iterator[str]:
     """Variables that hold, or may hold, something else after the operation."""
     if isinstance(operation, Assign):
-        yield operation.place
+        yield operation.lvalue
     elif isinstance(operation, Escape):
-        yield operation.place if operation.written else ""
+        yield operation.lvalue if operation.written else ""
     elif isinstance(operation, Invoke) and not operation.launch:
         known = meaning(operation.name)
         made = {at for at, _ in known.made} if known is not None else set()
         for at, value in enumerate(operation.arguments):
             if isinstance(value, Address) or (isinstance(value, str) and (known is None or at in made)):
-                yield place_of(value)
+                yield lvalue_of(value)
 
 
 def _through(
@@ -152,13 +152,13 @@ def _through(
 
 
 def _handed_on(
-    place: str, api: str, function: Function, positions: dict[str, int], summary: Summary, made: dict[str, str]
+    lvalue: str, api: str, function: Function, positions: dict[str, int], summary: Summary, made: dict[str, str]
 ) -> None:
     """What was made is assigned to another variable, or to the caller's."""
-    if place in function.locals:
-        made[place] = api
-    elif place.removesuffix("[0]") in positions:
-        _made(Address(place), api, function, positions, summary, made)
+    if lvalue in function.locals:
+        made[lvalue] = api
+    elif lvalue.removesuffix("[0]") in positions:
+        _made(Address(lvalue), api, function, positions, summary, made)
 
 
 def _position(value: Value, positions: dict[str, int]) -> tuple[int, bool]:
@@ -176,7 +176,7 @@ def _always(function: Function, guards: tuple[tuple[int, int], ...], value: Valu
     """Whether the block is reached whenever the value is something."""
     for block, _ in guards:
         condition = function.blocks[block].edges[0].condition
-        if condition is None or condition.place != value:
+        if condition is None or condition.lvalue != value:
             return False
     return True
 
@@ -185,14 +185,14 @@ def _made(
     value: Value, api: str, function: Function, positions: dict[str, int], summary: Summary, made: dict[str, str]
 ) -> None:
     if isinstance(value, Address):
-        place = value.place
-        if place.endswith("[0]") and place[:-3] in positions:
-            summary.makes[positions[place[:-3]]] = api
-        elif place in positions:
-            if function.parameters[positions[place]].reference:
-                summary.makes[positions[place]] = api
-        elif place in function.locals:
-            made[place] = api
+        lvalue = value.lvalue
+        if lvalue.endswith("[0]") and lvalue[:-3] in positions:
+            summary.makes[positions[lvalue[:-3]]] = api
+        elif lvalue in positions:
+            if function.parameters[positions[lvalue]].reference:
+                summary.makes[positions[lvalue]] = api
+        elif lvalue in function.locals:
+            made[lvalue] = api
     elif isinstance(value, str) and value in positions:
         summary.makes[positions[value]] = api
 
@@ -204,19 +204,19 @@ def _other(operation: Operation, positions: dict[str, int], summary: Summary, ma
             summary.returns = made[operation.value]
         given = [operation.value]
     elif isinstance(operation, Assign):
-        if operation.place not in positions:
+        if operation.lvalue not in positions:
             given = [operation.value]
-        if operation.value != 0 and (at := positions.get(operation.place.removesuffix("[0]"))) is not None:
+        if operation.value != 0 and (at := positions.get(operation.lvalue.removesuffix("[0]"))) is not None:
             summary.keeps.add(at)
-        if operation.place in made:
-            del made[operation.place]
+        if operation.lvalue in made:
+            del made[operation.lvalue]
     elif isinstance(operation, Escape):
-        given = [operation.place]
+        given = [operation.lvalue]
     elif not operation.launch and (takes_over(operation.name) or operation.receiver in positions):
         given = [*operation.arguments, operation.receiver or None]
     elif not operation.launch:
-        given = [Address(value.place) for value in operation.arguments if isinstance(value, Address)]
-    for variable in (root(place) for value in given if (place := place_of(value))):
+        given = [Address(value.lvalue) for value in operation.arguments if isinstance(value, Address)]
+    for variable in (root(lvalue) for value in given if (lvalue := lvalue_of(value))):
         if variable in positions:
             summary.keeps.add(positions[variable])
         if not isinstance(operation, Return):

@@ -137,14 +137,14 @@ def memory_ipc(world: World) -> None:
 
 def managed_advise(world: World) -> None:
     thing = world.thing(Kind.MEMORY, "managed" if world.rng.random() < 0.95 else None)
-    place = struct("CUmemLocation", type=1, id=world.any_device())
+    location = struct("CUmemLocation", type=1, id=world.any_device())
     size = max(1, thing.size)
     roll = world.rng.random()
     if roll < 0.3:
         advice = world.mostly(world.rng.choice((1, 2, 3, 4, 5, 6)), 0, 99)
-        world.call("cuMemAdvise", devPtr=thing.word, count=size, advice=advice, location=place)
+        world.call("cuMemAdvise", devPtr=thing.word, count=size, advice=advice, location=location)
     elif roll < 0.6:
-        world.call("cuMemPrefetchAsync", devPtr=thing.word, count=size, location=place, hStream=world.stream())
+        world.call("cuMemPrefetchAsync", devPtr=thing.word, count=size, location=location, hStream=world.stream())
     elif roll < 0.8:
         values = {"dataSize": 4, "attribute": world.rng.choice((1, 2, 4)), "count": size}
         world.call("cuMemRangeGetAttribute", data=bytes(8), devPtr=thing.word, **values)

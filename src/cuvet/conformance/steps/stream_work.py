@@ -8,7 +8,7 @@ from cuvet.conformance.world import Nothing, World
 _WRITE_VALUE_32 = 2
 
 
-def place(world: World) -> int:
+def address(world: World) -> int:
     """Address of 8 bytes that live: what a stream does to others, it does later, and the context is lost."""
     found = [thing for thing in world.living(Kind.MEMORY) if thing.size >= 8 and not thing.apart]
     here = [thing for thing in found if thing.context == world.context]
@@ -27,11 +27,11 @@ def memory_operation(world: World) -> None:
     stream = world.stream()
     roll = world.rng.random()
     if roll < 0.4:
-        world.call("cuStreamWriteValue32", stream=stream, addr=place(world), value=1, flags=world.mostly(0, 1))
+        world.call("cuStreamWriteValue32", stream=stream, addr=address(world), value=1, flags=world.mostly(0, 1))
     elif roll < 0.7:
-        world.call("cuStreamWriteValue64", stream=stream, addr=place(world), value=1, flags=0)
+        world.call("cuStreamWriteValue64", stream=stream, addr=address(world), value=1, flags=0)
     else:
-        world.call("cuStreamBatchMemOp", stream=stream, count=1, paramArray=write_value(place(world)), flags=0)
+        world.call("cuStreamBatchMemOp", stream=stream, count=1, paramArray=write_value(address(world)), flags=0)
 
 
 def host_function(world: World) -> None:

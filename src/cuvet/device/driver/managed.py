@@ -11,7 +11,7 @@ from cuvet.device.protocol import Steps
 
 _CPU, _INVALID = -1, -2  # CU_DEVICE_CPU, CU_DEVICE_INVALID
 _READ_MOSTLY, _PREFERRED, _PREFETCHED = "read mostly", "preferred", "prefetched"
-_Place = tuple[int, int]
+_Location = tuple[int, int]
 """Type and id of a CUmemLocation."""
 
 
@@ -23,40 +23,40 @@ def cuMemAdvise(call: Invocation) -> None:
     start, end = call["devPtr"], call["devPtr"] + call["count"]
     require(call["count"])
     advice = catalog().enumerator("CUmem_advise", call["advice"], "CU_MEM_ADVISE_")
-    place = call.member("location", "type"), call.member("location", "id")
+    location = call.member("location", "type"), call.member("location", "id")
     given, on = call.process.advice, not advice.startswith("UNSET")
     if advice.endswith("READ_MOSTLY"):
         given.put(_READ_MOSTLY, start, end, 1 if on else None)
     elif advice.endswith("PREFERRED_LOCATION"):
-        given.put(_PREFERRED, start, end, place if on else None)
+        given.put(_PREFERRED, start, end, location if on else None)
     else:
-        given.put(_accessed_by(place), start, end, 1 if on else None)
+        given.put(_accessed_by(location), start, end, 1 if on else None)
 
 
-def _accessed_by(place: _Place) -> str:
-    return f"accessed by {_ordinal(place)}"
+def _accessed_by(location: _Location) -> str:
+    return f"accessed by {_ordinal(location)}"
 
 
-def _ordinal(place: _Place) -> int:
+def _ordinal(location: _Location) -> int:
     """The device's number, or CU_DEVICE_CPU."""
-    return place[1] if place[0] == _type("DEVICE") else _CPU
+    return location[1] if location[0] == _type("DEVICE") else _CPU
 
 
 def cuMemPrefetchAsync(call: Invocation) -> None:
     require(call["count"])
-    place = call.member("location", "type"), call.member("location", "id")
-    call.process.advice.put(_PREFETCHED, call["devPtr"], call["devPtr"] + call["count"], place)
+    location = call.member("location", "type"), call.member("location", "id")
+    call.process.advice.put(_PREFETCHED, call["devPtr"], call["devPtr"] + call["count"], location)
 
 
 def cuMemPrefetchBatchAsync(call: Invocation) -> Steps[None]:
     ranges = yield from _ranges(call)
-    places = yield from read_words(call["prefetchLocs"], call["numPrefetchLocs"])
+    locations = yield from read_words(call["prefetchLocs"], call["numPrefetchLocs"])
     first = yield from read_words(call["prefetchLocIdxs"], call["numPrefetchLocs"])
-    require(ranges and places and not first[0] and all(a < b for a, b in pairwise([*first, len(ranges)])))
-    for word, begin, end in zip(places, first, [*first[1:], len(ranges)], strict=True):
+    require(ranges and locations and not first[0] and all(a < b for a, b in pairwise([*first, len(ranges)])))
+    for word, begin, end in zip(locations, first, [*first[1:], len(ranges)], strict=True):
         for start, size in ranges[begin:end]:
-            place = word & 0xFFFFFFFF, word >> 32
-            call.process.advice.put(_PREFETCHED, start, start + size, place)
+            location = word & 0xFFFFFFFF, word >> 32
+            call.process.advice.put(_PREFETCHED, start, start + size, location)
 
 
 def cuMemDiscardBatchAsync(call: Invocation) -> Steps[None]:
@@ -104,15 +104,17 @@ def _answer(call: Invocation, attribute: int, target: int, size: int) -> Steps[N
     elif name == "READ_MOSTLY":
         values = [1 if given.of(_READ_MOSTLY, start, end) else 0]
     else:
-        values = [_place_value(name, given.of(_PREFERRED if name.startswith("PREFERRED") else _PREFETCHED, start, end))]
+        values = [
+            _location_value(name, given.of(_PREFERRED if name.startswith("PREFERRED") else _PREFETCHED, start, end))
+        ]
     yield from write(target, b"".join((value & 0xFFFFFFFF).to_bytes(4, "little") for value in values))
 
 
-def _place_value(name: str, found: object) -> int:
+def _location_value(name: str, found: object) -> int:
     """Of LAST_PREFETCH_LOCATION or PREFERRED_LOCATION, or of their _TYPE or _ID."""
-    place: _Place = found if isinstance(found, tuple) else (_type("INVALID"), 0)
+    location: _Location = found if isinstance(found, tuple) else (_type("INVALID"), 0)
     if name.endswith("_TYPE"):
-        return place[0]
+        return location[0]
     if name.endswith("_ID"):
-        return place[1]
-    return _ordinal(place) if found else _INVALID
+        return location[1]
+    return _ordinal(location) if found else _INVALID

@@ -40,7 +40,7 @@ class Conditions(Expressions):
             if kind == "declaration":
                 self.declaration(node)
             name, _ = declared(node.child_by_field_name("declarator") or node)
-            self._branch(node, yes, no, place=name)
+            self._branch(node, yes, no, lvalue=name)
         elif kind == "unary_expression" and symbol in ("!", "not"):
             self.condition(node.child_by_field_name("argument") or node.named_children[-1], no, yes)
         elif kind == "binary_expression" and symbol in ("&&", "||", "and", "or"):
@@ -68,8 +68,8 @@ class Conditions(Expressions):
         if self._is_constant(text_of(node.named_children[0]), text_of(node.named_children[-1])):
             self.decided(same, yes, no)
             return
-        place, other = compared(self.value(node.named_children[0]), self.value(node.named_children[-1]))
-        self._branch(node, yes, no, place=place, same=same, value=other, compares=True)
+        lvalue, other = compared(self.value(node.named_children[0]), self.value(node.named_children[-1]))
+        self._branch(node, yes, no, lvalue=lvalue, same=same, value=other, compares=True)
 
     def _is_constant(self, one: str, other: str) -> bool:
         """Whether one of the two is a constant that is declared as the other."""
@@ -83,7 +83,7 @@ class Conditions(Expressions):
         if isinstance(value, int):
             self.decided(value, yes, no)
         else:
-            self._branch(node, yes, no, place=value if isinstance(value, str) else asked(node))
+            self._branch(node, yes, no, lvalue=value if isinstance(value, str) else asked(node))
 
     def _branch(
         self,
@@ -91,7 +91,7 @@ class Conditions(Expressions):
         yes: int,
         no: int,
         *,
-        place: str = "",
+        lvalue: str = "",
         same: bool = False,
         value: Value = 0,
         compares: bool = False,
@@ -103,7 +103,7 @@ class Conditions(Expressions):
             names,
             node.start_byte,
             node.end_byte,
-            place=place,
+            lvalue=lvalue,
             same=same,
             value=value,
             compares=compares,

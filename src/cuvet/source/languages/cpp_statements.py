@@ -56,10 +56,10 @@ class Lowering(Conditions):
                 if each.type == "field_initializer" and self.hot(each):
                     name, *values = each.named_children
                     given = [self.value(value) for value in values[0].named_children] if values else []
-                    place = text_of(name)
+                    lvalue = text_of(name)
                     value = given[0] if len(given) == 1 else 0 if not given else None
-                    if self.concerns(place):
-                        self.emit(Assign(place, value, each.start_byte, each.end_byte))
+                    if self.concerns(lvalue):
+                        self.emit(Assign(lvalue, value, each.start_byte, each.end_byte))
 
     def statement(self, node: Node) -> None:
         if not self.hot(node):
@@ -207,7 +207,7 @@ class Lowering(Conditions):
         cases = [case for case in body.named_children if case.type == "case_statement"]
         labels = [text_of(each) for case in cases if (each := case.child_by_field_name("value")) is not None]
         of_status = any(_means_success(label) for label in labels)
-        place = self._subject(condition) if condition is not None and (of_status or self.hot(condition)) else ""
+        lvalue = self._subject(condition) if condition is not None and (of_status or self.hot(condition)) else ""
         after = builder.new()
         self.regions.append(Region(after=after))
         falls = -1
@@ -215,7 +215,7 @@ class Lowering(Conditions):
             inside, following = builder.new(), builder.new()
             default = case.child_by_field_name("value") is None
             is_left = default or (case == cases[-1] and len(cases) == len(labels) > 1 and not _leaves(case))
-            asked = _is_case(case, field_text(node, "condition"), place if of_status else None)
+            asked = _is_case(case, field_text(node, "condition"), lvalue if of_status else None)
             builder.branch(None if is_left else asked, inside, following)
             if falls >= 0:
                 builder.edge(falls, inside)
@@ -237,7 +237,7 @@ class Lowering(Conditions):
                 self.statement(child)
 
     def _subject(self, node: Node) -> str:
-        """The place that holds what a switch asks for."""
+        """The lvalue that holds what a switch asks for."""
         inner = node.named_children[-1]
         if inner.type == "declaration":
             self.declaration(inner)
@@ -323,7 +323,7 @@ class Lowering(Conditions):
             return
         name, defined = _macro(name, node)
         test = Condition(f"{OF_BUILD}{name}", (), node.start_byte, self.source.line_end(node.start_byte))
-        labels = len(self.builder.placed)
+        labels = len(self.builder.labels_set)
 
         def first() -> None:
             for child in without_comments(node):
@@ -339,14 +339,14 @@ class Lowering(Conditions):
 
 
 def _is_case(case: Node, subject: str, status: str | None) -> Condition:
-    """Whether a switch takes the case. ``status``: the place of the status that it asks for; None if it asks for none."""
+    """Whether a switch takes the case. ``status``: the lvalue of the status that it asks for; None if it asks for none."""
     label, value = field_text(case, "value") or "default", case.child_by_field_name("value")
     return Condition(
         f"{subject}=={label}",
         tuple(IDENTIFIER.findall(subject)),
         case.start_byte,
         case.start_byte + 4 if value is None else value.end_byte,
-        place=status or "",
+        lvalue=status or "",
         same=True,
         value=_status(label),
         compares=status is not None,

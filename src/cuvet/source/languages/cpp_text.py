@@ -144,7 +144,7 @@ def is_plain(kind: str) -> bool:
 
 
 def asked(node: Node) -> str:
-    """The place that a function is asked about, with a question mark: what its answer means for it is not known."""
+    """The lvalue that a function is asked about, with a question mark: what its answer means for it is not known."""
     arguments = node.child_by_field_name("arguments") if node.type == "call_expression" else None
     first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
     return f"{text_of(first)}?" if first is not None and first.type == "identifier" else ""

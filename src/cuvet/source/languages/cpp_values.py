@@ -48,11 +48,11 @@ class Expressions(Flow):
         self.function_declarator = function_declarator(declarator)
         self.parameters = tuple(parameters(self.function_declarator))
 
-    def concerns(self, place: str) -> bool:
+    def concerns(self, lvalue: str) -> bool:
         """``::name``, and the names ``[a, b]`` for the parts of something, are not followed."""
-        return place[:1] == "%" or (IDENTIFIER.match(place) is not None and super().concerns(place))
+        return lvalue[:1] == "%" or (IDENTIFIER.match(lvalue) is not None and super().concerns(lvalue))
 
-    # Values and places.
+    # Values and lvalues.
 
     def value(self, node: Node, dropped: bool = False) -> Value:
         """What the expression gives, after the operations that it takes."""
@@ -85,27 +85,27 @@ class Expressions(Flow):
     def _pointer(self, node: Node, dropped: bool) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[-1]
         if node.children[0].type == "&":
-            place = self.place(argument)
-            return Address(place) if place else None
+            lvalue = self.lvalue(argument)
+            return Address(lvalue) if lvalue else None
         value = self.value(argument)
         if isinstance(value, Address):
-            return value.place
+            return value.lvalue
         if isinstance(value, Inside):
-            return f"{value.place}[*]"
+            return f"{value.lvalue}[*]"
         return f"{value}[0]" if isinstance(value, str) and value[0] != "%" else None
 
-    def place(self, node: Node) -> str:
-        """The place that an expression names; empty if it is none."""
+    def lvalue(self, node: Node) -> str:
+        """The lvalue that an expression names; empty if it is none."""
         kind = node.type
         if kind == "parenthesized_expression" and node.named_children:
-            return self.place(node.named_children[-1])
+            return self.lvalue(node.named_children[-1])
         if kind == "cast_expression":
             return ""
         value = self.value(node)
         return value if isinstance(value, str) else ""
 
     def _subscript(self, node: Node, dropped: bool) -> Value:
-        base = self.place(node.child_by_field_name("argument") or node.named_children[0])
+        base = self.lvalue(node.child_by_field_name("argument") or node.named_children[0])
         indices = node.child_by_field_name("indices") or node.named_children[-1]
         index = (
             indices.named_children[0]
@@ -127,7 +127,7 @@ class Expressions(Flow):
         if argument.type == "this" or text_of(argument) == "(*this)":
             member = text_of(name)
             return f"this->{member}" if member in self.locals else member
-        base = self.place(argument)
+        base = self.lvalue(argument)
         if not base or base[0] == "%":
             return None
         arrow = any(child.type == "->" for child in node.children)
@@ -138,21 +138,21 @@ class Expressions(Flow):
         operator = node.child_by_field_name("operator")
         value = self.set_to(text_of(left), right)
         if operator is not None and text_of(operator) != "=":
-            moved = self.place(left)
+            moved = self.lvalue(left)
             follows = text_of(operator) in ("+=", "-=") and moved and moved[0] != "%" and self.concerns(moved)
             value = Inside(moved) if follows else None
-        place = self.place(left)
-        if not place:
+        lvalue = self.lvalue(left)
+        if not lvalue:
             self.escape(value, node.start_byte)
             return None
-        if self.concerns(place) or self.follows(value):
-            self.emit(Assign(place, value, node.start_byte, node.end_byte))
-        return place
+        if self.concerns(lvalue) or self.follows(value):
+            self.emit(Assign(lvalue, value, node.start_byte, node.end_byte))
+        return lvalue
 
     def _update(self, node: Node, dropped: bool) -> Value:
-        place = self.place(node.child_by_field_name("argument") or node.named_children[0])
-        if place and self.concerns(place):
-            self.emit(Assign(place, None, node.start_byte, node.end_byte))
+        lvalue = self.lvalue(node.child_by_field_name("argument") or node.named_children[0])
+        if lvalue and self.concerns(lvalue):
+            self.emit(Assign(lvalue, None, node.start_byte, node.end_byte))
         return None
 
     def _binary(self, node: Node, dropped: bool) -> Value:
@@ -169,7 +169,7 @@ class Expressions(Flow):
                 if isinstance(value, Inside):
                     return value
                 if isinstance(value, Address):
-                    return Inside(value.place.removesuffix("[0]")) if value.place.endswith("[0]") else value
+                    return Inside(value.lvalue.removesuffix("[0]")) if value.lvalue.endswith("[0]") else value
         if symbol == "|" and isinstance(first, int) and isinstance(second, int):
             return first | second
         return None
@@ -191,13 +191,13 @@ class Expressions(Flow):
         one, other = (None if arm is None else (arm, partial(self.value, arm)) for arm in arms)
         return self.one_of(test, one, other)
 
-    def set_to(self, place: str, node: Node) -> Value:
+    def set_to(self, lvalue: str, node: Node) -> Value:
         """What a variable is set to. A flag that holds how a comparison came out is asked for later."""
         inner = node
         while inner.type == "parenthesized_expression" and inner.named_children:
             inner = inner.named_children[-1]
         compares = inner.type == "binary_expression" and field_text(inner, "operator") in ("==", "!=")
-        if not compares or not self.hot(inner) or not self.concerns(place):
+        if not compares or not self.hot(inner) or not self.concerns(lvalue):
             return self.value(node)
         return self.one_of(inner, (inner, lambda: 1), (inner, lambda: 0))
 
@@ -289,7 +289,7 @@ class Expressions(Flow):
         return self.value(node)
 
     def _callee(self, function: Node) -> tuple[str, str]:
-        """Name of the function, and the place of the object that it is called on."""
+        """Name of the function, and the lvalue of the object that it is called on."""
         kind = function.type
         if kind == "identifier":
             return text_of(function), ""
@@ -299,7 +299,7 @@ class Expressions(Flow):
                 return "", ""
             if argument.type == "this":
                 return text_of(name), ""
-            return text_of(name).split("<")[0], self.place(argument)
+            return text_of(name).split("<")[0], self.lvalue(argument)
         if kind == "template_function":
             return text_of(function.child_by_field_name("name") or function).split("<")[0], ""
         if kind == "qualified_identifier":

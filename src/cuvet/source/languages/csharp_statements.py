@@ -188,8 +188,8 @@ class CSharpLowering(Expressions):
             self.truth(node, self.value(node), yes, no)
 
     def _compare(self, node: Node, left: Node, right: Node, same: bool, yes: int, no: int) -> None:
-        place, other = compared(self.value(left), self.value(right))
-        self.test(node, place, same, other, yes, no)
+        lvalue, other = compared(self.value(left), self.value(right))
+        self.test(node, lvalue, same, other, yes, no)
 
     def _pattern(self, node: Node, yes: int, no: int) -> None:
         """``x is null``, ``x is not CUResult.Success``."""

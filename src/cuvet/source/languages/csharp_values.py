@@ -34,9 +34,9 @@ class Expressions(Lowering):
     def meant(self, word: str) -> Iterable[str]:
         return (word, f"this.{word}") if word in self.definition.fields else (word,)
 
-    # Places.
+    # Lvalues.
 
-    def place(self, node: Node) -> str:
+    def lvalue(self, node: Node) -> str:
         """What the expression names; ``""`` if it names nothing that can be followed."""
         kind = node.type
         if kind == "identifier":
@@ -46,14 +46,14 @@ class Expressions(Lowering):
             return self._member(node)
         if kind == "element_access_expression":
             base, inside = node.child_by_field_name("expression"), field_text(node, "subscript").strip("[]")
-            outer = self.place(base) if base is not None else ""
+            outer = self.lvalue(base) if base is not None else ""
             return f"{outer}[{inside if inside.isdigit() else '*'}]" if outer else ""
         if kind == "declaration_expression":
             name = field_text(node, "name")
             self.locals[name] = type_of(node)
             return name
         if kind in ("parenthesized_expression", "ref_expression") and node.named_children:
-            return self.place(node.named_children[-1])
+            return self.lvalue(node.named_children[-1])
         return ""
 
     def _is_variable(self, name: str) -> bool:
@@ -65,7 +65,7 @@ class Expressions(Lowering):
             return ""
         if base.type in ("this", "base"):
             return f"this.{name}"
-        outer = self.place(base)
+        outer = self.lvalue(base)
         return outer if name in ("Pointer", "Value") else f"{outer}.{name}" if outer else ""
 
     # Expressions.
@@ -94,7 +94,7 @@ class Expressions(Lowering):
         if text in _ZERO or (last in _ZERO and "." in text) or text == "default":
             return 0
         number = enumerator(last)
-        return number if number is not None else self.place(node) or None
+        return number if number is not None else self.lvalue(node) or None
 
     def _inner(self, node: Node) -> Value:
         return self.value(node.named_children[-1]) if node.named_children else None
@@ -104,13 +104,13 @@ class Expressions(Lowering):
         return self.value(value) if value is not None else None
 
     def _element(self, node: Node) -> Value:
-        return self.place(node) or None
+        return self.lvalue(node) or None
 
     def _address(self, node: Node) -> Value:
         """``&x``; ``!x``, ``-x`` and the like are nothing that is followed."""
         if node.children[0].type == "&":
-            place = self.place(node.named_children[-1])
-            return Address(place) if place else None
+            lvalue = self.lvalue(node.named_children[-1])
+            return Address(lvalue) if lvalue else None
         value = self.value(node.named_children[-1])
         return -value if isinstance(value, int) and node.children[0].type == "-" else None
 
@@ -125,14 +125,14 @@ class Expressions(Lowering):
             value = None
         if left.type == "identifier" and text_of(left) == "_":
             return value
-        place = self.place(left)
-        self.assign(place, value, node)
-        return place or None
+        lvalue = self.lvalue(left)
+        self.assign(lvalue, value, node)
+        return lvalue or None
 
     def _changed(self, node: Node) -> Value:
         """``x++``."""
         if node.children[-1].type in ("++", "--"):
-            self.assign(self.place(node.named_children[0]), None, node)
+            self.assign(self.lvalue(node.named_children[0]), None, node)
             return None
         return self.value(node.named_children[0])
 
@@ -205,15 +205,15 @@ class Expressions(Lowering):
         self.emit(Invoke(api, tuple(ordered), node.start_byte, node.end_byte, result=result, spans=tuple(where)))
         for value in ordered:
             if isinstance(value, Address):
-                self.share(value.place, node.start_byte)
+                self.share(value.lvalue, node.start_byte)
         return result or None
 
     def _argument(self, node: Node) -> Value:
         """``ref x``, ``out x`` and ``out var x`` are the address of x."""
         inner = node.named_children[-1] if node.named_children else node
         if any(child.type in ("ref", "out", "in") for child in node.children) or inner.type == "declaration_expression":
-            place = self.place(inner)
-            return Address(place) if place and place != "_" else None
+            lvalue = self.lvalue(inner)
+            return Address(lvalue) if lvalue and lvalue != "_" else None
         return self.value(inner)
 
     def _other(self, node: Node, function: Node, path: str, given: Sequence[Node]) -> Value:
@@ -228,7 +228,7 @@ class Expressions(Lowering):
                 if isinstance(value, str) and value[0] == "%":
                     self.builder.check(before)
                     return f"{value}?" if value[-1] != "?" else value
-            receiver = self.place(base) if base is not None else ""
+            receiver = self.lvalue(base) if base is not None else ""
         values = tuple(self._argument(child) for child in given)
         own = path.removeprefix("this.") == name
         known = self._method(name, "this" if own else receiver)
@@ -258,8 +258,8 @@ class Expressions(Lowering):
         """Whether nobody else knows the object of a variable: it is a new one, and the method does nothing but call its methods."""
         if name not in self._objects:
             found = re.finditer(rb"\b%s\b" % name.encode(), self.text[self.body.start_byte : self.body.end_byte])
-            places = (match.start() + self.body.start_byte for match in found)
-            nodes = (self.body.descendant_for_byte_range(at, at + len(name.encode())) for at in places)
+            offsets = (match.start() + self.body.start_byte for match in found)
+            nodes = (self.body.descendant_for_byte_range(at, at + len(name.encode())) for at in offsets)
             self._objects[name] = all(node is not None and _is_made_or_called(node) for node in nodes)
         return self._objects[name]
 
@@ -268,9 +268,9 @@ class Expressions(Lowering):
         if self.owner and object_too:
             self.emit(Escape("this", node.start_byte, written=True))
         for word in self.interest.names:
-            place = word.decode()
-            if place not in self.definition.fields and not self._is_variable(place):
-                self.emit(Escape(place, node.start_byte, written=True))
+            lvalue = word.decode()
+            if lvalue not in self.definition.fields and not self._is_variable(lvalue):
+                self.emit(Escape(lvalue, node.start_byte, written=True))
 
 
 def type_of(declaration: Node) -> str:

@@ -61,7 +61,7 @@ class Flow(Operations):
 
     def labeled(self, node: Node) -> None:
         label, *statements = node.named_children
-        self.builder.place(text_of(label))
+        self.builder.set_label(text_of(label))
         for child in statements:
             self.statement(child)
 
@@ -161,6 +161,6 @@ class Flow(Operations):
 
 
 def compared(first: Value, second: Value) -> tuple[str, Value]:
-    """The place in a comparison of two values, and what it is compared with; empty if there is none."""
-    place, other = (first, second) if isinstance(first, str) else (second, first)
-    return place if isinstance(place, str) else "", other
+    """The lvalue in a comparison of two values, and what it is compared with; empty if there is none."""
+    lvalue, other = (first, second) if isinstance(first, str) else (second, first)
+    return lvalue if isinstance(lvalue, str) else "", other

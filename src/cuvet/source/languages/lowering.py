@@ -48,20 +48,20 @@ class Lowering(Flow):
                 waiting += each.children
         return False
 
-    # Places that change.
+    # Lvalues that change.
 
-    def assign(self, place: str, value: Value, node: Node, declared: bool = False) -> None:
-        """The place gets a value, if one of the two is followed; what it cannot name is known elsewhere."""
-        if not place:
+    def assign(self, lvalue: str, value: Value, node: Node, declared: bool = False) -> None:
+        """The lvalue gets a value, if one of the two is followed; what it cannot name is known elsewhere."""
+        if not lvalue:
             self.escape(value, node.start_byte)
-        elif place != value and (self.concerns(place) or (isinstance(value, str) and self.concerns(value))):
-            self.emit(Assign(place, value, node.start_byte, node.end_byte, declared, self.locals.get(place, "")))
-            self.share(place, node.start_byte)
+        elif lvalue != value and (self.concerns(lvalue) or (isinstance(value, str) and self.concerns(value))):
+            self.emit(Assign(lvalue, value, node.start_byte, node.end_byte, declared, self.locals.get(lvalue, "")))
+            self.share(lvalue, node.start_byte)
 
-    def share(self, place: str, at: int) -> None:
-        """What a place holds is known elsewhere if it belongs to another object: variables only refer to objects."""
-        if "." in place and not place.startswith(("self.", "this.")):
-            self.emit(Escape(place, at))
+    def share(self, lvalue: str, at: int) -> None:
+        """What an lvalue holds is known elsewhere if it belongs to another object: variables only refer to objects."""
+        if "." in lvalue and not lvalue.startswith(("self.", "this.")):
+            self.emit(Escape(lvalue, at))
 
     # Statements.
 
@@ -83,11 +83,11 @@ class Lowering(Flow):
 
     # Flow of control.
 
-    def test(self, node: Node, place: str, same: bool, value: Value, yes: int, no: int) -> None:
-        """Go to ``yes`` if ``place`` is (``same``) ``value``, or to ``no``."""
+    def test(self, node: Node, lvalue: str, same: bool, value: Value, yes: int, no: int) -> None:
+        """Go to ``yes`` if ``lvalue`` is (``same``) ``value``, or to ``no``."""
         text = re.sub(r"\s+", " ", (node.text or b"").decode("utf-8", "replace"))
         names = tuple(dict.fromkeys(IDENTIFIER.findall(text[:400])))
-        self.builder.branch(Condition(text[:200], names, node.start_byte, node.end_byte, place, same, value), yes, no)
+        self.builder.branch(Condition(text[:200], names, node.start_byte, node.end_byte, lvalue, same, value), yes, no)
 
     def truth(self, node: Node, value: Value, yes: int, no: int) -> None:
         """Go to ``yes`` if the value is something, or to ``no``."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from cuvet.source.graph import Builder
 from cuvet.source.languages.interest import IDENTIFIER, WORD, Interest
-from cuvet.source.program import Address, Assign, Escape, Operation, Parameter, Value, place_of
+from cuvet.source.program import Address, Assign, Escape, Operation, Parameter, Value, lvalue_of
 from cuvet.source.syntax.parsing import Node, Source
 
 _RESULT = re.compile(r"%(\d+)\??$")
@@ -50,22 +50,22 @@ class Operations(ABC):
         at = bisect_left(self._hot, node.start_byte)
         return at < len(self._hot) and self._hot[at] < node.end_byte
 
-    def concerns(self, place: str) -> bool:
-        return place[:1] == "%" or any(word.encode() in self.interest.names for word in IDENTIFIER.findall(place))
+    def concerns(self, lvalue: str) -> bool:
+        return lvalue[:1] == "%" or any(word.encode() in self.interest.names for word in IDENTIFIER.findall(lvalue))
 
     def follows(self, value: Value) -> bool:
-        place = place_of(value)
-        return bool(place) and self.concerns(place)
+        lvalue = lvalue_of(value)
+        return bool(lvalue) and self.concerns(lvalue)
 
     def meant(self, word: str) -> Iterable[str]:
-        """The places that a word in a text that is not followed may stand for."""
+        """The lvalues that a word in a text that is not followed may stand for."""
         return (word,)
 
     # Operations.
 
     def emit(self, operation: Operation) -> None:
         if isinstance(operation, Assign) and isinstance(operation.value, str) and not self.concerns(operation.value):
-            operation.value = None  # what happens to that place is not followed
+            operation.value = None  # what happens to that lvalue is not followed
         self.builder.add(operation)
 
     def temporary(self) -> str:
@@ -75,16 +75,16 @@ class Operations(ABC):
     def escape(self, value: Value, at: int) -> None:
         """Somebody of whom nothing is known has the value now, and what it was made of."""
         for each in self._lent.get(value, ()) if isinstance(value, str) else ():
-            self.escape(each.place if isinstance(each, Address) else each, at)
+            self.escape(each.lvalue if isinstance(each, Address) else each, at)
         if self.follows(value):
-            self.emit(Escape(place_of(value), at, written=isinstance(value, Address)))
+            self.emit(Escape(lvalue_of(value), at, written=isinstance(value, Address)))
 
     def escape_names(self, node: Node) -> None:
         """Each variable that the text names may be changed there, and its value be kept."""
         for word in dict.fromkeys(WORD.findall(node.text or b"")):
             if word in self.interest.names:
-                for place in self.meant(word.decode()):
-                    self.emit(Escape(place, node.start_byte, written=True))
+                for lvalue in self.meant(word.decode()):
+                    self.emit(Escape(lvalue, node.start_byte, written=True))
 
     def looks_at_result(self, values: Sequence[Value], before: int) -> bool:
         """Whether one of the values is what a call of CUDA returned since temporary ``before``: who is given it looks at the status."""

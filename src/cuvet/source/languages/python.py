@@ -1,7 +1,7 @@
 """Python: ``cuda.bindings``, ``cupy.cuda.runtime`` and PyCUDA's driver: the functions and classes of a file.
 
 What an object's attribute holds is named ``self.stream``; ``self`` is then a parameter whose type is the class. Of a call that returns
-several values, ``result[0]``, ``result[1]`` are the places of a variable that gets them all.
+several values, ``result[0]``, ``result[1]`` are the lvalues of a variable that gets them all.
 """
 
 import re

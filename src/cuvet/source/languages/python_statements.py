@@ -71,8 +71,8 @@ class PythonLowering(Expressions):
         left = part(node, "left")
 
         def body() -> None:
-            for place in self.targets(left):
-                self.assign(place, None, left)
+            for lvalue in self.targets(left):
+                self.assign(lvalue, None, left)
             self.block(node.child_by_field_name("body"))
 
         self.each_of(left, part(node, "right"), body)
@@ -108,8 +108,8 @@ class PythonLowering(Expressions):
                 continue
             if context.type == "as_pattern":
                 self.escape(self.one(context.named_children[0]), context.start_byte)
-                for place in self.targets(context.named_children[-1]):
-                    self.assign(place, None, context)
+                for lvalue in self.targets(context.named_children[-1]):
+                    self.assign(lvalue, None, context)
             elif context.type == "call" and _EXPECTS_FAILURE.search(text_of(context.named_children[0])):
                 self.escape_names(node)
                 return
@@ -139,9 +139,9 @@ class PythonLowering(Expressions):
         self.builder.check(before)
 
     def delete(self, node: Node) -> None:
-        for place in self.targets(node.named_children[0]):
-            self.escape(place, node.start_byte)
-            self.assign(place, None, node)
+        for lvalue in self.targets(node.named_children[0]):
+            self.escape(lvalue, node.start_byte)
+            self.assign(lvalue, None, node)
 
     # Conditions.
 
@@ -161,10 +161,10 @@ class PythonLowering(Expressions):
 
     def _comparison(self, node: Node, yes: int, no: int) -> None:
         left, right = node.named_children
-        place, other = compared(self.one(left), self.one(right))
+        lvalue, other = compared(self.one(left), self.one(right))
         symbol = "".join(child.type for child in node.children_by_field_name("operators"))
         if symbol in ("==", "is", "!=", "is not", "isnot"):
-            self.test(node, place, symbol in ("==", "is"), other, yes, no)
+            self.test(node, lvalue, symbol in ("==", "is"), other, yes, no)
         else:
             self.test(node, "", False, 0, yes, no)
 

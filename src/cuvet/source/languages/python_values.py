@@ -31,14 +31,14 @@ class Expressions(Lowering):
         self.is_module = definition.node.type == "module"
         self.globals: set[str] = set()
         self.freed_by_itself: set[str] = set()
-        """Places of PyCUDA's allocations."""
+        """Lvalues of PyCUDA's allocations."""
 
     def meant(self, word: str) -> Iterable[str]:
         return (word, f"self.{word}") if self.owner else (word,)
 
-    # Places.
+    # Lvalues.
 
-    def place(self, node: Node) -> str:
+    def lvalue(self, node: Node) -> str:
         """What the expression names; ``""`` if it names nothing that can be followed."""
         kind = node.type
         if kind == "identifier":
@@ -47,25 +47,25 @@ class Expressions(Lowering):
             base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
             if base is None or name is None or self.names.is_module(text_of(base)):
                 return ""
-            outer = self.place(base)
+            outer = self.lvalue(base)
             return outer if text_of(name) == "value" else f"{outer}.{text_of(name)}" if outer else ""
         if kind == "subscript":
             base, index = node.child_by_field_name("value"), node.child_by_field_name("subscript")
-            outer = self.place(base) if base is not None else ""
+            outer = self.lvalue(base) if base is not None else ""
             number = text_of(index) if index is not None and index.type == "integer" else "*"
             return f"{outer}[{number}]" if outer else ""
         if kind in ("parenthesized_expression", "as_pattern_target") and node.named_children:
-            return self.place(node.named_children[0])
+            return self.lvalue(node.named_children[0])
         return ""
 
     def targets(self, node: Node) -> list[str]:
-        """The places that an assignment to the expression changes; variables among them are new."""
+        """The lvalues that an assignment to the expression changes; variables among them are new."""
         if node.type in ("pattern_list", "tuple_pattern", "list_pattern", "expression_list", "tuple", "list"):
-            return [place for child in node.named_children for place in self.targets(child)]
-        place = self.place(node)
-        if node.type == "identifier" and place not in self.globals and not self.is_module:
-            self.locals.setdefault(place, "")
-        return [place]
+            return [lvalue for child in node.named_children for lvalue in self.targets(child)]
+        lvalue = self.lvalue(node)
+        if node.type == "identifier" and lvalue not in self.globals and not self.is_module:
+            self.locals.setdefault(lvalue, "")
+        return [lvalue]
 
     # Expressions.
 
@@ -103,7 +103,7 @@ class Expressions(Lowering):
         text = text_of(node)
         last = text.rpartition(".")[2]
         number = enumerator(last)
-        return number if number is not None else self.place(node) or None
+        return number if number is not None else self.lvalue(node) or None
 
     def _inner(self, node: Node, into: Sequence[str]) -> Value | Several:
         return self.all(node.named_children[-1], into) if node.named_children else None
@@ -114,7 +114,7 @@ class Expressions(Lowering):
         if base is None or base.type not in ("call", "await") or index is None:
             if index is not None and self.hot(index):
                 self.escape(self.one(index), index.start_byte)
-            return self.place(node) or None
+            return self.lvalue(node) or None
         number = integer(text_of(index)) if index.type == "integer" else None
         wanted = [""] * number + (list(into[:1]) or ["_"]) if number else ()
         found = self.all(base, wanted)
@@ -135,50 +135,50 @@ class Expressions(Lowering):
         ):
             self._one_by_one(left, right, node)
             return None
-        places = self.targets(left)
-        found = self.all(right, places if several or places[0] else ())
+        lvalues = self.targets(left)
+        found = self.all(right, lvalues if several or lvalues[0] else ())
         if not several:
-            self._store(places[0], found, node)
-            return places[0] or None
+            self._store(lvalues[0], found, node)
+            return lvalues[0] or None
         values = found if isinstance(found, tuple) else (None,)
         if not isinstance(found, tuple):
             self.escape(found, node.start_byte)
-        if len(values) != len(places):
-            values = (*values, *([None] * len(places)))
-        for place, value in zip(places, values, strict=False):
-            if place != "_":
-                self.assign(place, value, node)
+        if len(values) != len(lvalues):
+            values = (*values, *([None] * len(lvalues)))
+        for lvalue, value in zip(lvalues, values, strict=False):
+            if lvalue != "_":
+                self.assign(lvalue, value, node)
         return None
 
     def _one_by_one(self, left: Node, right: Node, node: Node) -> None:
         """``a, b = c, d``. Where one of the targets is a value too (a swap), which is which is not followed."""
         values = [self.one(child) for child in right.named_children]
-        places = self.targets(left)
-        mixed = any(place and place in values[at + 1 :] for at, place in enumerate(places)) or len(places) != len(
+        lvalues = self.targets(left)
+        mixed = any(lvalue and lvalue in values[at + 1 :] for at, lvalue in enumerate(lvalues)) or len(lvalues) != len(
             values
         )
-        for at, place in enumerate(places):
+        for at, lvalue in enumerate(lvalues):
             value = values[at] if at < len(values) else None
             if mixed:
                 self.escape(value, node.start_byte)
-            self.assign(place, None if mixed else value, node)
+            self.assign(lvalue, None if mixed else value, node)
 
-    def _store(self, place: str, found: Value | Several, node: Node) -> None:
+    def _store(self, lvalue: str, found: Value | Several, node: Node) -> None:
         if not isinstance(found, tuple):
-            self.assign(place, found, node)
+            self.assign(lvalue, found, node)
             return
-        if place in self.locals:
-            self.locals[place] = "[]"
-        self.assign(place, found[0] if len(found) == 1 else None, node)
+        if lvalue in self.locals:
+            self.locals[lvalue] = "[]"
+        self.assign(lvalue, found[0] if len(found) == 1 else None, node)
         for index, value in enumerate(found):
-            self.assign(f"{place}[{index}]" if place else "", value, node)
+            self.assign(f"{lvalue}[{index}]" if lvalue else "", value, node)
 
     def _augmented(self, node: Node, into: Sequence[str]) -> Value:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if right is not None:
             self.escape(self.one(right), node.start_byte)
         if left is not None:
-            self.assign(self.place(left), None, node)
+            self.assign(self.lvalue(left), None, node)
         return None
 
     def _binary(self, node: Node, into: Sequence[str]) -> Value:
@@ -266,7 +266,7 @@ class Expressions(Lowering):
         return outputs[0] if len(outputs) == 1 else tuple(outputs) if outputs else None
 
     def _outputs(self, count: int, into: Sequence[str]) -> list[str]:
-        """Where the values go that the call returns: to the places ``into``, as far as these are followed."""
+        """Where the values go that the call returns: to the lvalues ``into``, as far as these are followed."""
         targets = [*into[:count], *[""] * (count - len(into))]
         return [each if each not in ("", "_") and self.concerns(each) else self.temporary() for each in targets]
 
@@ -305,7 +305,7 @@ class Expressions(Lowering):
         receiver = ""
         if function.type == "attribute":
             base = function.child_by_field_name("object")
-            receiver = self.place(base) if base is not None else ""
+            receiver = self.lvalue(base) if base is not None else ""
             if base is not None and base.type == "call":
                 self.escape(self.one(base), base.start_byte)
         values = tuple(
@@ -327,9 +327,9 @@ class Expressions(Lowering):
                 self.emit(Escape("self", node.start_byte, written=True))
         elif name in self.functions:
             for word in self.interest.names:
-                place = word.decode()
-                if place not in self.locals:
-                    self.emit(Escape(place, node.start_byte, written=True))
+                lvalue = word.decode()
+                if lvalue not in self.locals:
+                    self.emit(Escape(lvalue, node.start_byte, written=True))
 
 
 _EXPRESSIONS: dict[str, Callable[[Expressions, Node, Sequence[str]], Value | Several]] = {

@@ -1,4 +1,4 @@
-"""What the branches of a function hold, looked up once: which of them leave, and which of them change what a place holds."""
+"""What the branches of a function hold, looked up once: which of them leave, and which of them change what an lvalue holds."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from cuvet.source.program import (
     Invoke,
     Operation,
     Return,
-    place_of,
+    lvalue_of,
 )
 from cuvet.source.syntax.macros import names_in
 
@@ -44,11 +44,11 @@ class Arms:
         """Those that leave what follows the decision: by return, throw, break or goto."""
         return frozenset(arm for arm, members in self._inside.items() if not self._falls_through(members))
 
-    def changing(self, place: str) -> frozenset[Arm]:
-        """Those that may change, end or give away what the place holds, or call a function on the object that the place is in."""
-        objects = (place[:at] for at, character in enumerate(place) if character == ".")
+    def changing(self, lvalue: str) -> frozenset[Arm]:
+        """Those that may change, end or give away what the lvalue holds, or call a function on the object that the lvalue is in."""
+        objects = (lvalue[:at] for at, character in enumerate(lvalue) if character == ".")
         found = [arms for each in objects if (arms := self._by_receiver.get(each))]
-        return self._by_place.get(place, _NONE).union(*found)
+        return self._by_lvalue.get(lvalue, _NONE).union(*found)
 
     @cached_property
     def switching(self) -> frozenset[Arm]:
@@ -61,8 +61,8 @@ class Arms:
         )
 
     @cached_property
-    def _by_place(self) -> dict[str, frozenset[Arm]]:
-        return self._arms_with(places)
+    def _by_lvalue(self) -> dict[str, frozenset[Arm]]:
+        return self._arms_with(lvalues)
 
     @cached_property
     def _by_receiver(self) -> dict[str, frozenset[Arm]]:
@@ -79,17 +79,17 @@ class Arms:
 
     def joins_alike(self, block: int, condition: Condition) -> bool:
         """Whether nothing but its operations can tell afterwards which arm of the block's decision was taken: nothing else asks for the
-        same, and both arms change the same places."""
+        same, and both arms change the same lvalues."""
         if condition.text.startswith(OF_BUILD):
             names = names_in(condition.text.removeprefix(OF_BUILD))
             alone = all(self._names_of_build[name] == 1 for name in names)
         else:
             alone = self._texts[condition.text] == 1
-        return alone and self._places_in.get((block, 0), _NO_PLACES) == self._places_in.get((block, 1), _NO_PLACES)
+        return alone and self._lvalues_in.get((block, 0), _NO_PLACES) == self._lvalues_in.get((block, 1), _NO_PLACES)
 
-    def matters(self, place: str) -> bool:
-        """Whether what the place holds can matter in another block than the one that sets it, or asks for it."""
-        return place not in self._passing
+    def matters(self, lvalue: str) -> bool:
+        """Whether what the lvalue holds can matter in another block than the one that sets it, or asks for it."""
+        return lvalue not in self._passing
 
     @cached_property
     def _conditions(self) -> list[Condition]:
@@ -111,20 +111,25 @@ class Arms:
         """Results of calls that are used where they are made, and what one condition asks for and nothing else names."""
         named: Counter[str] = Counter()
         for block in self._function.blocks:
-            here = {place for operation in block.operations for place in _named(operation)}
+            here = {lvalue for operation in block.operations for lvalue in _named(operation)}
             condition = block.edges[0].condition if block.edges else None
             if condition is not None:
-                here |= {condition.place.removesuffix("?"), *condition.names, place_of(condition.value)}
+                here |= {condition.lvalue.removesuffix("?"), *condition.names, lvalue_of(condition.value)}
             named.update(here)
-        asked = {condition.place for condition in self._conditions}
-        return frozenset(place for place, count in named.items() if count == 1 and (place[:1] == "%" or place in asked))
+        asked = {condition.lvalue for condition in self._conditions}
+        return frozenset(
+            lvalue for lvalue, count in named.items() if count == 1 and (lvalue[:1] == "%" or lvalue in asked)
+        )
 
     @cached_property
-    def _places_in(self) -> dict[Arm, set[str]]:
+    def _lvalues_in(self) -> dict[Arm, set[str]]:
         found: dict[Arm, set[str]] = {}
-        for place, arms in [*self._by_place.items(), *((f"{name}.", arms) for name, arms in self._by_receiver.items())]:
+        for lvalue, arms in [
+            *self._by_lvalue.items(),
+            *((f"{name}.", arms) for name, arms in self._by_receiver.items()),
+        ]:
             for arm in arms:
-                found.setdefault(arm, set()).add(place)
+                found.setdefault(arm, set()).add(lvalue)
         return found
 
     def _falls_through(self, members: list[int]) -> bool:
@@ -134,14 +139,14 @@ class Arms:
         )
 
 
-def places(operation: Operation) -> set[str]:
-    """Places that an operation may change, end or give away."""
+def lvalues(operation: Operation) -> set[str]:
+    """Lvalues that an operation may change, end or give away."""
     if isinstance(operation, Assign):
         value = operation.value
-        within = value.place.split("[")[0] if isinstance(value, Address | Inside) else value
-        return {operation.place, within if isinstance(within, str) else ""}
+        within = value.lvalue.split("[")[0] if isinstance(value, Address | Inside) else value
+        return {operation.lvalue, within if isinstance(within, str) else ""}
     if isinstance(operation, Escape):
-        return {operation.place}
+        return {operation.lvalue}
     if isinstance(operation, Return):
         return {operation.value} if isinstance(operation.value, str) else set()
     return set() if operation.launch else _of_call(operation)
@@ -152,21 +157,21 @@ def _of_call(call: Invoke) -> set[str]:
     ended = {at for at, _ in found.ended} if found is not None else set()
     takes = found is None and takes_over(call.name)
     return {
-        value.place if isinstance(value, Address) else value
+        value.lvalue if isinstance(value, Address) else value
         for at, value in enumerate(call.arguments)
         if isinstance(value, Address) or (isinstance(value, str) and (takes or at in ended))
     }
 
 
 def _named(operation: Operation) -> Iterator[str]:
-    """All places that an operation names."""
+    """All lvalues that an operation names."""
     if isinstance(operation, Invoke):
-        yield from (operation.result, operation.receiver, place_of(operation.stream))
-        yield from map(place_of, operation.arguments)
+        yield from (operation.result, operation.receiver, lvalue_of(operation.stream))
+        yield from map(lvalue_of, operation.arguments)
     elif isinstance(operation, Assign):
-        yield from (operation.place, place_of(operation.value))
+        yield from (operation.lvalue, lvalue_of(operation.value))
     else:
-        yield operation.place if isinstance(operation, Escape) else place_of(operation.value)
+        yield operation.lvalue if isinstance(operation, Escape) else lvalue_of(operation.value)
 
 
 def _switches(operation: Operation) -> bool:

@@ -10,7 +10,7 @@ from cuvet.source.paths.walk import Path, Taken
 
 
 def believable(
-    path: Path, calls: list[SourceCall], until: int, place: str, end: Guards | None = None, on_devices: bool = False
+    path: Path, calls: list[SourceCall], until: int, lvalue: str, end: Guards | None = None, on_devices: bool = False
 ) -> bool:
     """``calls`` are those that the finding is about, the first first; ``until`` is the step at which it is seen, ``end`` the branches
     around that if it is no call. With ``on_devices`` it depends on the current device too."""
@@ -20,7 +20,7 @@ def believable(
     around = [*(call.guards for call in calls), *(() if end is None else (end,))]
     if not all(chain.takes(_free(path, guards)) for guards in around):
         return False
-    changing = path.arms.changing(place)
+    changing = path.arms.changing(lvalue)
     for taken in path.between(calls[0].step, until) if changing else ():
         if not taken.free or (taken.block, 1 - taken.arm) not in changing:
             continue
@@ -30,7 +30,7 @@ def believable(
             continue
         if taken.passes > 0:
             return False  # it may be decided otherwise each time
-        if taken.condition is not None and place in taken.condition.names:
+        if taken.condition is not None and lvalue in taken.condition.names:
             return False  # it asks about the object itself
         if not chain.takes(_way_to(path, taken)):
             return False
@@ -51,9 +51,9 @@ class _Chain:
         return longer[: len(shorter)] == shorter
 
 
-def passes_by(path: Path, taken: Taken, place: str) -> bool:
-    """Whether the other arm of the decision would have changed what the place holds."""
-    return (taken.block, 1 - taken.arm) in path.arms.changing(place)
+def passes_by(path: Path, taken: Taken, lvalue: str) -> bool:
+    """Whether the other arm of the decision would have changed what the lvalue holds."""
+    return (taken.block, 1 - taken.arm) in path.arms.changing(lvalue)
 
 
 def _way_to(path: Path, taken: Taken) -> Guards:

@@ -38,21 +38,21 @@ class EndedContext:
 
     def _judge(self, first: SourceCall, call: SourceCall, found: Meaning) -> None:
         (at, role), *_ = found.ended
-        place = _argument(call, at)
+        lvalue = _argument(call, at)
         ended = self._world.model.find(role.kind, call.args[found.taken.index(at)])
-        if ended is None or ended.created_by is not None or not isinstance(place, str):
+        if ended is None or ended.created_by is not None or not isinstance(lvalue, str):
             return
-        around, before = self._others(call.guards, place), self._others(first.guards, _argument(first, 0))
+        around, before = self._others(call.guards, lvalue), self._others(first.guards, _argument(first, 0))
         if self._world.judging and around[: len(before)] == before:
             self._world.report(ended_after_context(ended, call, first), call)
 
-    def _others(self, guards: Guards, place: Value) -> Guards:
-        """The branches that do not ask what the place holds."""
-        return tuple(guard for guard in guards if not self._asks_about(guard, place))
+    def _others(self, guards: Guards, lvalue: Value) -> Guards:
+        """The branches that do not ask what the lvalue holds."""
+        return tuple(guard for guard in guards if not self._asks_about(guard, lvalue))
 
-    def _asks_about(self, guard: tuple[int, int], place: Value) -> bool:
+    def _asks_about(self, guard: tuple[int, int], lvalue: Value) -> bool:
         condition = self._function.blocks[guard[0]].edges[0].condition
-        return condition is not None and condition.place == place
+        return condition is not None and condition.lvalue == lvalue
 
 
 def _argument(call: SourceCall, at: int) -> Value:

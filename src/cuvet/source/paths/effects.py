@@ -49,13 +49,13 @@ class Effects:
         self._views: set[str] = set()
 
     def state(self, matters: Callable[[str], bool]) -> tuple[object, ...]:
-        """What the path knows, as far as places are concerned that matter: equal at two of its steps if nothing changed in between."""
-        words = {place: word for place, word in self.handles.words.items() if matters(place)}
+        """What the path knows, as far as lvalues are concerned that matter: equal at two of its steps if nothing changed in between."""
+        words = {lvalue: word for lvalue, word in self.handles.words.items() if matters(lvalue)}
         return (
             words,
             {word for word in words.values() if word in self.handles.escaped},
-            {place: given for place, given in self._lent.items() if matters(place)},
-            {place for place in self._views if matters(place)},
+            {lvalue: given for lvalue, given in self._lent.items() if matters(lvalue)},
+            {lvalue for lvalue in self._views if matters(lvalue)},
             self.statuses.state(matters),
             self._ended_context.known,
             (self.world.changes, len(self.world.broken), len(self.left)),
@@ -65,7 +65,7 @@ class Effects:
         if isinstance(operation, Assign):
             self._assign(operation, here)
         elif isinstance(operation, Escape):
-            self._give(operation.place, operation.written)
+            self._give(operation.lvalue, operation.written)
         elif isinstance(operation, Return):
             self._end(operation, here)
         elif operation.launch:
@@ -81,39 +81,39 @@ class Effects:
     # Variables.
 
     def _assign(self, operation: Assign, here: Here) -> None:
-        place, value, handles = operation.place, operation.value, self.handles
+        lvalue, value, handles = operation.lvalue, operation.value, self.handles
         self._follow_status(operation)
         word = None if value is None else handles.word(value)
-        old = handles.words.get(place)
-        if isinstance(value, Inside) and value.place == place and old is not None:
+        old = handles.words.get(lvalue)
+        if isinstance(value, Inside) and value.lvalue == lvalue and old is not None:
             handles.escaped.add(old)  # the start can be found again
-        if isinstance(value, str | Address | Inside) and ("[*]" in place or not handles.is_local(place)):
+        if isinstance(value, str | Address | Inside) and ("[*]" in lvalue or not handles.is_local(lvalue)):
             self._give(value)
-        elif isinstance(value, Inside) or (isinstance(value, Address) and "[" in value.place):
-            self._point_into(place, value.place.split("[")[0])
+        elif isinstance(value, Inside) or (isinstance(value, Address) and "[" in value.lvalue):
+            self._point_into(lvalue, value.lvalue.split("[")[0])
         if not operation.declared and old is not None and old != word:
-            self._lost(place, old, operation, here)
-        handles.set(place, word)
-        if word is not None and handles.places.get(word, "")[:1] == "%":
-            handles.places[word] = place
+            self._lost(lvalue, old, operation, here)
+        handles.set(lvalue, word)
+        if word is not None and handles.lvalues.get(word, "")[:1] == "%":
+            handles.lvalues[word] = lvalue
 
-    def _point_into(self, place: str, start: str) -> None:
-        """A local pointer points into the memory that another place holds the start of: whoever keeps it can find the start."""
+    def _point_into(self, lvalue: str, start: str) -> None:
+        """A local pointer points into the memory that another lvalue holds the start of: whoever keeps it can find the start."""
         word = self.handles.words.get(start)
         if word is not None:
-            self._views.add(place)
-            self._lent[place] = {word}
+            self._views.add(lvalue)
+            self._lent[lvalue] = {word}
 
     def _follow_status(self, operation: Assign) -> None:
-        """The place may hold a status now, or what a function made of what it was lent."""
-        place, value = operation.place, operation.value
+        """The lvalue may hold a status now, or what a function made of what it was lent."""
+        lvalue, value = operation.lvalue, operation.value
         name = value if isinstance(value, str) else ""
-        if name in self._views and self.handles.is_local(place):
-            self._views.add(place)
-            self._lent[place] = self._lent[name]
-        elif name in self._lent and not holds_no_handle(operation.kind or self.function.locals.get(place, "")):
+        if name in self._views and self.handles.is_local(lvalue):
+            self._views.add(lvalue)
+            self._lent[lvalue] = self._lent[name]
+        elif name in self._lent and not holds_no_handle(operation.kind or self.function.locals.get(lvalue, "")):
             self.handles.escaped |= self._lent[name]
-        self.statuses.copy(name, place)
+        self.statuses.copy(name, lvalue)
 
     def _give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on, and what it is a view of."""
@@ -121,9 +121,9 @@ class Effects:
         if isinstance(value, str) and value in self._views:
             self.handles.escaped |= self._lent[value]
 
-    def _lost(self, place: str, old: int, by: Assign | Invoke, here: Here) -> None:
-        """The place gets another value: what it held may have been its last."""
-        if all(name == place for name in self.handles.holders(old)):
+    def _lost(self, lvalue: str, old: int, by: Assign | Invoke, here: Here) -> None:
+        """The lvalue gets another value: what it held may have been its last."""
+        if all(name == lvalue for name in self.handles.holders(old)):
             self._leave(old, by, here, overwritten=True)
 
     def _end(self, operation: Return, here: Here) -> None:
@@ -142,8 +142,8 @@ class Effects:
         for made in self.world.model.kinds_of(word):
             by = made.created_by
             if made.alive and isinstance(by, SourceCall):
-                place = self.handles.places.get(word, "")
-                self.left.append(Left(made, by, place, end, here.guards, here.step, overwritten, bool(self.failing)))
+                lvalue = self.handles.lvalues.get(word, "")
+                self.left.append(Left(made, by, lvalue, end, here.guards, here.step, overwritten, bool(self.failing)))
 
     # Calls.
 
@@ -201,19 +201,19 @@ class Effects:
         """A new object is written to what ``target`` points to."""
         handles = self.handles
         self.world.made_by[word] = here.key
-        place = pointed_at(target)
-        if not place or "[*]" in place:
+        lvalue = pointed_at(target)
+        if not lvalue or "[*]" in lvalue:
             handles.escaped.add(word)
-            if place:
-                handles.set(place, None)
+            if lvalue:
+                handles.set(lvalue, None)
             return
-        old = handles.words.get(place)
+        old = handles.words.get(lvalue)
         if old is not None:
-            self._lost(place, old, operation, here)
-        handles.set(place, word)
-        handles.places[word] = place
-        if not handles.is_local(place) and (
-            handles.of_caller(place) or not self.releases.always(place, operation.start)
+            self._lost(lvalue, old, operation, here)
+        handles.set(lvalue, word)
+        handles.lvalues[word] = lvalue
+        if not handles.is_local(lvalue) and (
+            handles.of_caller(lvalue) or not self.releases.always(lvalue, operation.start)
         ):
             handles.escaped.add(word)
 
@@ -226,7 +226,7 @@ class Effects:
             if at in summary.uses:
                 self._used_by(operation, at, summary.uses[at], here)
             if at in summary.ends:
-                given = value.place if isinstance(value, Address) and at in summary.variables else value
+                given = value.lvalue if isinstance(value, Address) and at in summary.variables else value
                 self._ended_by(operation, summary.ends[at], given, here, sets=at in summary.sets)
             elif at in summary.makes:
                 target = Address(value) if isinstance(value, str) and at in summary.references else value
@@ -256,18 +256,18 @@ class Effects:
         self._objects.add(receiver)
         whole = replace(operation, spans=())
         for deed in summary.members:
-            place = f"{receiver}.{deed.member}" if deed.member else receiver
+            lvalue = f"{receiver}.{deed.member}" if deed.member else receiver
             found = meaning(deed.api)
-            word = handles.words.get(place)
-            if deed.verb == "changes" or "[*]" in place:
-                handles.give(place, written=True)
+            word = handles.words.get(lvalue)
+            if deed.verb == "changes" or "[*]" in lvalue:
+                handles.give(lvalue, written=True)
             elif deed.verb == "clears":
-                handles.set(place, 0)
+                handles.set(lvalue, 0)
             elif deed.verb == "makes":
-                self._made_by(whole, deed.api, Address(place), here)
-                handles.escaped.add(handles.word(place))  # the object ends it, sometime
+                self._made_by(whole, deed.api, Address(lvalue), here)
+                handles.escaped.add(handles.word(lvalue))  # the object ends it, sometime
             elif found is not None and (deed.verb == "ends" or (word is not None and self.world.is_dead(word))):
-                self._end_or_use(whole, found, deed.at, handles.word(place), here)
+                self._end_or_use(whole, found, deed.at, handles.word(lvalue), here)
 
     def _end_or_use(self, operation: Invoke, found: Meaning, at: int, word: int, here: Here) -> None:
         for ended, role in found.ended:
@@ -336,15 +336,15 @@ class Effects:
             if is_view(operation.name):
                 self._views.add(operation.result)
 
-    def _forget_constant(self, place: str) -> None:
+    def _forget_constant(self, lvalue: str) -> None:
         """A function that is given the variable may set it: its parameter may be a reference. Statuses are only looked at."""
-        word = self.handles.words.get(place)
-        if word is not None and word < FIRST and place not in self.statuses:
-            self.handles.set(place, None)
+        word = self.handles.words.get(lvalue)
+        if word is not None and word < FIRST and lvalue not in self.statuses:
+            self.handles.set(lvalue, None)
 
-    def _is_dead(self, place: str) -> bool:
-        """Whether what the place holds has ended: who passes it on then wants it to be made anew."""
-        word = self.handles.words.get(place)
+    def _is_dead(self, lvalue: str) -> bool:
+        """Whether what the lvalue holds has ended: who passes it on then wants it to be made anew."""
+        word = self.handles.words.get(lvalue)
         return word is not None and self.world.is_dead(word)
 
     def _heap(self, operation: Invoke, here: Here) -> None:

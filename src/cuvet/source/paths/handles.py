@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from cuvet.source.program import Address, Function, Inside, Value, place_of
+from cuvet.source.program import Address, Function, Inside, Value, lvalue_of
 
 FIRST = 1 << 60
 """Words from here on stand for something; smaller ones are the constants that the program writes."""
@@ -16,66 +16,66 @@ _INSIDE = 8
 
 
 class Handles:
-    """``words`` maps places to what they hold; ``places`` a word to the place that held it first. A word in ``escaped`` is known
+    """``words`` maps lvalues to what they hold; ``lvalues`` a word to the lvalue that held it first. A word in ``escaped`` is known
     elsewhere: what becomes of it is not lost when the function ends."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.words: dict[str, int] = {}
-        self.places: dict[int, str] = {}
+        self.lvalues: dict[int, str] = {}
         self.escaped: set[int] = set()
         self._newest = FIRST
         self._wholes: set[str] = set()
-        """Places of which parts were set."""
+        """Lvalues of which parts were set."""
 
     def fresh(self) -> int:
         self._newest += _APART
         return self._newest
 
     def word(self, value: Value) -> int:
-        """The word of a value; a place that was never set gets one."""
+        """The word of a value; an lvalue that was never set gets one."""
         if isinstance(value, int):
             return value
         if isinstance(value, Address):
-            return self.word(f"&{value.place}")
+            return self.word(f"&{value.lvalue}")
         if isinstance(value, Inside):
-            start = self.word(value.place)
-            return start + _INSIDE if start >= FIRST and "[*]" not in value.place else self.fresh()
+            start = self.word(value.lvalue)
+            return start + _INSIDE if start >= FIRST and "[*]" not in value.lvalue else self.fresh()
         if value is None or "[*]" in value or value[-1:] == "?":
             return self.fresh()
         found = self.words.get(value)
         if found is None:
             found = self.words[value] = self.fresh()
-            self.places[found] = value
+            self.lvalues[found] = value
             self._note(value)
         return found
 
-    def hold(self, place: str, word: int) -> None:
-        """The place holds the word from now on; what is known of its parts stays."""
-        self.words[place] = word
-        self._note(place)
+    def hold(self, lvalue: str, word: int) -> None:
+        """The lvalue holds the word from now on; what is known of its parts stays."""
+        self.words[lvalue] = word
+        self._note(lvalue)
 
     def known(self, value: Value) -> int | None:
-        """The word of a constant, or of a place that was set."""
+        """The word of a constant, or of an lvalue that was set."""
         if isinstance(value, int):
             return value
         return self.words.get(value) if isinstance(value, str) else None
 
-    def set(self, place: str, word: int | None) -> None:
-        """The place holds something new (None: what, is not known), and so do its parts. An element may be any of the others."""
-        self._forget(self._parts(place))
-        if place.endswith("[*]"):
-            self._forget(self._parts(place[:-3]))
+    def set(self, lvalue: str, word: int | None) -> None:
+        """The lvalue holds something new (None: what, is not known), and so do its parts. An element may be any of the others."""
+        self._forget(self._parts(lvalue))
+        if lvalue.endswith("[*]"):
+            self._forget(self._parts(lvalue[:-3]))
         if word is None:
-            self.words.pop(place, None)
+            self.words.pop(lvalue, None)
         else:
-            self.words[place] = word
-            self.places.setdefault(word, place)
-            self._note(place)
+            self.words[lvalue] = word
+            self.lvalues.setdefault(word, lvalue)
+            self._note(lvalue)
 
     def give(self, value: Value, written: bool = False) -> None:
-        """The value is known elsewhere from now on; with ``written``, its place may be changed there."""
-        base = place_of(value).split("[*]")[0]
+        """The value is known elsewhere from now on; with ``written``, its lvalue may be changed there."""
+        base = lvalue_of(value).split("[*]")[0]
         if not base:
             return
         names = [*self._parts(base), *([base] if base in self.words else [])]
@@ -83,35 +83,35 @@ class Handles:
         if written:
             self._forget(names)
 
-    def give_parts(self, place: str) -> None:
+    def give_parts(self, lvalue: str) -> None:
         """A struct is passed on: what its members hold is known elsewhere."""
-        names = self._parts(place)
+        names = self._parts(lvalue)
         self.escaped.update(self.words[name] for name in names)
         self._forget(names)
 
     def holders(self, word: int) -> Iterator[str]:
-        return (place for place, held in self.words.items() if held == word)
+        return (lvalue for lvalue, held in self.words.items() if held == word)
 
-    def is_local(self, place: str) -> bool:
-        """Whether the place ends with the function."""
-        if place[0] == "%":
-            return place[1:].isdigit()
-        kind = self.function.locals.get(root(place))
-        return kind is not None and "->" not in place and ("[" not in place or "[]" in kind)
+    def is_local(self, lvalue: str) -> bool:
+        """Whether the lvalue ends with the function."""
+        if lvalue[0] == "%":
+            return lvalue[1:].isdigit()
+        kind = self.function.locals.get(root(lvalue))
+        return kind is not None and "->" not in lvalue and ("[" not in lvalue or "[]" in kind)
 
-    def of_caller(self, place: str) -> bool:
-        """Whether the place is reached through a parameter or a local pointer."""
-        name = root(place)
+    def of_caller(self, lvalue: str) -> bool:
+        """Whether the lvalue is reached through a parameter or a local pointer."""
+        name = root(lvalue)
         return name in self.function.locals or any(parameter.name == name for parameter in self.function.parameters)
 
-    def _note(self, place: str) -> None:
-        self._wholes.update(_wholes_of(place))
+    def _note(self, lvalue: str) -> None:
+        self._wholes.update(_wholes_of(lvalue))
 
-    def _parts(self, place: str) -> list[str]:
-        if place not in self._wholes:
+    def _parts(self, lvalue: str) -> list[str]:
+        if lvalue not in self._wholes:
             return []
-        size = len(place)
-        return [name for name in self.words if name.startswith(place) and name[size : size + 1] in (".", "[", "-")]
+        size = len(lvalue)
+        return [name for name in self.words if name.startswith(lvalue) and name[size : size + 1] in (".", "[", "-")]
 
     def _forget(self, names: Iterable[str]) -> None:
         for name in names:
@@ -119,20 +119,20 @@ class Handles:
 
 
 @lru_cache(1 << 16)
-def _wholes_of(place: str) -> tuple[str, ...]:
-    """What the place is a part of: ``a`` and ``a.b`` for ``a.b[0]``."""
-    return tuple(place[:at] for at, letter in enumerate(place) if letter in ".[-")
+def _wholes_of(lvalue: str) -> tuple[str, ...]:
+    """What the lvalue is a part of: ``a`` and ``a.b`` for ``a.b[0]``."""
+    return tuple(lvalue[:at] for at, letter in enumerate(lvalue) if letter in ".[-")
 
 
-def root(place: str) -> str:
-    """The variable that a place is a part of."""
-    return place.split(".")[0].split("[")[0].split("->")[0]
+def root(lvalue: str) -> str:
+    """The variable that an lvalue is a part of."""
+    return lvalue.split(".")[0].split("[")[0].split("->")[0]
 
 
 def pointed_at(value: Value) -> str:
-    """The place that a pointer points to; empty if that is not known."""
+    """The lvalue that a pointer points to; empty if that is not known."""
     if isinstance(value, Address):
-        return value.place
+        return value.lvalue
     if isinstance(value, Inside):
-        return f"{value.place}[*]"
+        return f"{value.lvalue}[*]"
     return f"{value}[0]" if isinstance(value, str) else ""

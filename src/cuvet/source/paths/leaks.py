@@ -18,20 +18,20 @@ from cuvet.source.program import Function, Return
 
 def rule_broken(left: Left, function: Function, releases: Releases) -> type[Rule] | None:
     """The rule that leaving the object behind breaks; None if it may be in order."""
-    if left.place.startswith("%"):
+    if left.lvalue.startswith("%"):
         return None  # what has no name, as `v.at(0)`, is somebody else's too
     if left.object.kind not in LOST or (isinstance(left.object, HostMemory) and left.object.registered):
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None
-    released = releases.of(left.place)
+    released = releases.of(left.lvalue)
     if left.failed and (left.overwritten or not released):
         return None
     if function.name in ("main", "Main"):
         return None if released or left.overwritten else LeakedAtExit
     if left.overwritten:
         again = left.by.written.start == left.end.start
-        return None if again and releases.of(left.place, within=left.guards) else SourceOverwritten
+        return None if again and releases.of(left.lvalue, within=left.guards) else SourceOverwritten
     if not released:
         return SourceLeak
     return SourceLeakOnFailure if left.failed else SourceLeakOnReturn
@@ -40,9 +40,9 @@ def rule_broken(left: Left, function: Function, releases: Releases) -> type[Rule
 def message(left: Left, line: int) -> str:
     """What is said of it, in one line. ``line``: where it is lost."""
     noun = "allocated" if isinstance(left.object, Allocation | HostMemory) else "made"
-    what = f"{left.object.kind.noun} `{left.place}`"
+    what = f"{left.object.kind.noun} `{left.lvalue}`"
     if left.overwritten:
-        return f"{what} {noun} here is lost when `{left.place}` gets another value in line {line}"
+        return f"{what} {noun} here is lost when `{left.lvalue}` gets another value in line {line}"
     how = {"throw": "throws", "end": "ends", "return": "returns"}
     verb = how[left.end.how] if isinstance(left.end, Return) else "goes on"
     return f"{what} {noun} here is lost when the function {verb} in line {line}"

@@ -47,13 +47,13 @@ class Reporter:
         written = call.written
         first = violation.objects[0]
         ended = _ended_before(first, call)
-        place = path.effects.handles.places.get(first.handle, "")
+        lvalue = path.effects.handles.lvalues.get(first.handle, "")
         involved = [call] if ended is None else [ended, call]
         made = [it.created_by for it in violation.objects if _ended_before(it, call) is None]
         since = sorted((each for each in made if isinstance(each, SourceCall)), key=lambda each: each.step)
-        if not believable(path, [*since, *involved], call.step, place, on_devices=violation.rule.about_devices):
+        if not believable(path, [*since, *involved], call.step, lvalue, on_devices=violation.rule.about_devices):
             return None
-        if ended is not None and place and not path.effects.handles.is_local(place) and self._may_change(ended, call):
+        if ended is not None and lvalue and not path.effects.handles.is_local(lvalue) and self._may_change(ended, call):
             return None
         argument = _argument(call, violation.argument)
         span = (
@@ -73,15 +73,15 @@ class Reporter:
 
     def left(self, left: Left, path: Path) -> Finding | None:
         rule = rule_broken(left, self.function, path.effects.releases)
-        if left.place.split(".")[-1].split("->")[-1] in self.source.released_by_macros:
+        if left.lvalue.split(".")[-1].split("->")[-1] in self.source.released_by_macros:
             return None
-        if rule is None or not believable(path, [left.by], left.step, left.place, left.guards):
+        if rule is None or not believable(path, [left.by], left.step, left.lvalue, left.guards):
             return None
         written = left.by.written
-        end = Step(frame=self.frame(left.end.start, left.end.end), text=f"`{left.place}` is lost here")
-        first = Step(frame=self.frame(written.start, written.end), text=f"`{left.place}` is made here")
+        end = Step(frame=self.frame(left.end.start, left.end.end), text=f"`{left.lvalue}` is lost here")
+        first = Step(frame=self.frame(written.start, written.end), text=f"`{left.lvalue}` is made here")
         guards = (left.by.guards, left.guards)
-        decisions = [step for _, step in self._decisions(path, left.place, guards, left.by.step, left.step)]
+        decisions = [step for _, step in self._decisions(path, left.lvalue, guards, left.by.step, left.step)]
         return finding(
             rule,
             message(left, self.source.line(left.end.start)),
@@ -91,14 +91,14 @@ class Reporter:
         )
 
     def _decisions(
-        self, path: Path, place: str, calls: tuple[Guards, ...], since: int, until: int
+        self, path: Path, lvalue: str, calls: tuple[Guards, ...], since: int, until: int
     ) -> Iterator[tuple[int, Step]]:
-        """Those that the finding depends on: that lead to its calls, or past what would have changed the place."""
+        """Those that the finding depends on: that lead to its calls, or past what would have changed the lvalue."""
         needed = {guard for guards in calls for guard in guards}
         for taken in path.between(since, until):
             if taken.condition is not None:
                 forced = (taken.block, taken.passes) in path.apart
-                if (taken.block, taken.arm) in needed or forced or (taken.free and passes_by(path, taken, place)):
+                if (taken.block, taken.arm) in needed or forced or (taken.free and passes_by(path, taken, lvalue)):
                     yield taken.step, self._decision(taken)
 
     def plain(self, rule: type[Rule], call: Invoke, message: str) -> Finding:
@@ -127,22 +127,22 @@ class Reporter:
             kind=it.kind.noun,
             handle="",
             generation=it.generation,
-            name=path.effects.handles.places.get(it.handle, it.name),
+            name=path.effects.handles.lvalues.get(it.handle, it.name),
             created=self.site(made.written) if isinstance(made, SourceCall) else None,
             destroyed=self.site(ended.written) if ended is not None else None,
         )
 
     def _steps(self, path: Path, it: Object, call: SourceCall) -> Iterator[Step]:
         steps: list[tuple[int, Step]] = []
-        name = path.effects.handles.places.get(it.handle, "")
-        place = f"`{name}`" if name else f"the {it.kind.noun}"
+        name = path.effects.handles.lvalues.get(it.handle, "")
+        shown = f"`{name}`" if name else f"the {it.kind.noun}"
         ended = _ended_before(it, call)
         how = (
             ""
             if ended is None
-            else f"{place if it.killed_by is None else _called(root(it), path)} is {ending(ended)} here"
+            else f"{shown if it.killed_by is None else _called(root(it), path)} is {ending(ended)} here"
         )
-        for each, text in ((it.created_by, f"{place} is made here"), (ended, how)):
+        for each, text in ((it.created_by, f"{shown} is made here"), (ended, how)):
             if isinstance(each, SourceCall):
                 steps.append((each.step, Step(frame=self.frame(each.written.start, each.written.end), text=text)))
         since = it.created_by.step if isinstance(it.created_by, SourceCall) else 0
@@ -168,7 +168,7 @@ def _ended_before(it: Object, call: SourceCall) -> SourceCall | None:
 
 
 def _called(it: Object, path: Path) -> str:
-    name = path.effects.handles.places.get(it.handle, "")
+    name = path.effects.handles.lvalues.get(it.handle, "")
     if it.kind is Kind.CONTEXT and not name:
         return (
             f"the context of device {it.device}"
@@ -209,7 +209,7 @@ def _lost(reporter: Reporter, paths: list[Path]) -> dict[tuple[str, int], Findin
     found: dict[tuple[str, int], Finding] = {}
     told: set[tuple[int, str]] = set()
     for path, left in [(each, left) for each in paths for left in each.effects.left]:
-        made = (left.by.written.start, left.place)
+        made = (left.by.written.start, left.lvalue)
         finding = None if made in told else reporter.left(left, path)
         if finding is None:
             continue

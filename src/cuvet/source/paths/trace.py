@@ -42,12 +42,12 @@ class Broken:
 
 @dataclass(slots=True)
 class Left:
-    """An object that is still there at ``end``, where the last place that held it ends or, if it is ``overwritten``, holds something
+    """An object that is still there at ``end``, where the last lvalue that held it ends or, if it is ``overwritten``, holds something
     else. ``failed``: on a path on which a call of CUDA failed."""
 
     object: Object
     by: SourceCall
-    place: str
+    lvalue: str
     end: Return | Assign | Invoke
     guards: Guards
     step: int

@@ -223,19 +223,19 @@ class Path:
         if free:
             self.alternatives.append(Alternative(decision, 1 - arm, frozenset()))
         elif condition is not None:
-            origin = self.effects.statuses.of(condition.place)
+            origin = self.effects.statuses.of(condition.lvalue)
             if origin is not None and origin not in self.effects.failing:
                 self.alternatives.append(Alternative(decision, 1 - arm, frozenset({origin})))
 
     def _known(self, condition: Condition | None, at: int) -> bool | None:
-        """What the condition is, where its place's value is known, or it was asked before and nothing changed since."""
+        """What the condition is, where its lvalue's value is known, or it was asked before and nothing changed since."""
         if condition is None:
             return None
-        place, effects = condition.place, self.effects
-        if condition.compares and place in effects.statuses.doubtful:
+        lvalue, effects = condition.lvalue, self.effects
+        if condition.compares and lvalue in effects.statuses.doubtful:
             return self._judged_status(condition)
-        if place and not place.endswith("?"):
-            word, other = effects.handles.words.get(place), effects.handles.known(condition.value)
+        if lvalue and not lvalue.endswith("?"):
+            word, other = effects.handles.words.get(lvalue), effects.handles.known(condition.value)
             if word is not None and other is not None:
                 if word == other:
                     return condition.same
@@ -265,17 +265,17 @@ class Path:
 
     def _judged_status(self, condition: Condition) -> bool | None:
         """A comparison with what some function made of a status: equal means success, but to a number that is not zero."""
-        failed = self.effects.statuses.doubtful[condition.place] in self.effects.failing
+        failed = self.effects.statuses.doubtful[condition.lvalue] in self.effects.failing
         if isinstance(condition.value, int) and condition.value:
             return None if failed else not condition.same
         return condition.same is not failed
 
     def _learn(self, condition: Condition, truth: bool, arm: tuple[int, int]) -> None:
         """A condition of which nothing was known holds from here on."""
-        effects, place = self.effects, condition.place
+        effects, lvalue = self.effects, condition.lvalue
         effects.statuses.doubt(condition, arm)
-        if place and not place.endswith("?") and condition.same is truth and isinstance(condition.value, int):
-            effects.handles.set(place, condition.value)
+        if lvalue and not lvalue.endswith("?") and condition.same is truth and isinstance(condition.value, int):
+            effects.handles.set(lvalue, condition.value)
 
 
 def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]:

@@ -51,7 +51,7 @@ class World:
     def adopt(self, role: Role, word: int) -> None:
         """What is ended but was never seen made is there from now on, so that its end can be seen."""
         model, kind = self.model, role.kind
-        if word < FIRST or word not in self.handles.places or model.kinds_of(word):
+        if word < FIRST or word not in self.handles.lvalues or model.kinds_of(word):
             return
         if kind in ALLOCATIONS:
             if model.allocation_at(word) is not None or model.host_memory_at(word) is not None:

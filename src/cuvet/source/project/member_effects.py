@@ -19,7 +19,7 @@ from cuvet.source.program import (
     Invoke,
     Operation,
     Return,
-    place_of,
+    lvalue_of,
 )
 from cuvet.source.result import Effect, Summaries, Summary
 from cuvet.source.sites import frame
@@ -45,10 +45,10 @@ def effects_of(function: Function, source: Source, summaries: Summaries) -> Iter
     results: dict[str, str] = {}
     for number, block in enumerate(function.blocks):
         for operation in block.operations:
-            for place, verb, kind, api in _deeds(operation, source, summaries, results):
+            for lvalue, verb, kind, api in _deeds(operation, source, summaries, results):
                 if isinstance(operation, Return) and shows:
                     verb = "shows"  # who asks for a member does not get to own it
-                named = _member(function, place)
+                named = _member(function, lvalue)
                 if named is not None:
                     guarded = bool(block.guards) or number not in straight
                     effect = _effect(function, named, verb, operation, source, guarded, kind, api)
@@ -130,9 +130,9 @@ def _tests(function: Function, block: Block, source: Source) -> Iterator[Effect]
 
 
 class _Deed(NamedTuple):
-    """What an operation does with a place."""
+    """What an operation does with an lvalue."""
 
-    place: str
+    lvalue: str
     verb: str
     kind: str = ""
     api: str = ""
@@ -143,13 +143,13 @@ def _deeds(operation: Operation, source: Source, summaries: Summaries, results: 
     if isinstance(operation, Assign):
         made = results.get(operation.value) if isinstance(operation.value, str) else None
         if made is not None:
-            yield _Deed(operation.place, "makes", _kind(made, made=True), made)
+            yield _Deed(operation.lvalue, "makes", _kind(made, made=True), made)
             return
-        yield _Deed(operation.place, "clears" if operation.value == 0 else "sets")
+        yield _Deed(operation.lvalue, "clears" if operation.value == 0 else "sets")
         if isinstance(operation.value, str):
             yield _Deed(operation.value, "gives")
     elif isinstance(operation, Escape):
-        yield _Deed(operation.place, "gives")
+        yield _Deed(operation.lvalue, "gives")
     elif isinstance(operation, Return):
         if isinstance(operation.value, str):
             yield _Deed(operation.value, "gives")
@@ -169,9 +169,9 @@ def _of_call(call: Invoke, source: Source, summaries: Summaries, results: dict[s
         yield from _of_summary(call, summary)
     else:
         for value in call.arguments:
-            place = place_of(value)
-            if place and (isinstance(value, Address) or takes_over(call.name)):
-                yield _Deed(place, "gives", api=call.name)
+            lvalue = lvalue_of(value)
+            if lvalue and (isinstance(value, Address) or takes_over(call.name)):
+                yield _Deed(lvalue, "gives", api=call.name)
 
 
 def _of_cuda(call: Invoke, found: Meaning, source: Source) -> Iterator[_Deed]:
@@ -179,11 +179,11 @@ def _of_cuda(call: Invoke, found: Meaning, source: Source) -> Iterator[_Deed]:
         if at < len(call.arguments) and role.kind in LOST_OF_SEVERAL:
             value = call.arguments[at]
             if isinstance(value, Address | Inside):
-                yield _Deed(value.place, "makes", role.kind.noun, call.name)
+                yield _Deed(value.lvalue, "makes", role.kind.noun, call.name)
     for at, role in found.ended:
         if at < len(call.arguments):
             given = call.arguments[at]
-            ended = given.place if isinstance(given, Inside) else given if isinstance(given, str) else None
+            ended = given.lvalue if isinstance(given, Inside) else given if isinstance(given, str) else None
             if (ended is None or ended[0] == "%") and at < len(call.spans):
                 shown = _SHOWN.fullmatch(source.slice(*call.spans[at]))
                 ended = shown[1] if shown else None
@@ -196,15 +196,15 @@ def _of_summary(call: Invoke, summary: Summary) -> Iterator[_Deed]:
         if deed.verb == "ends" and deed.member:
             yield _Deed(f"{call.receiver}.{deed.member}", "ends", _kind(deed.api, made=False), deed.api)
     for at, value in enumerate(call.arguments):
-        place = place_of(value)
-        if not place:
+        lvalue = lvalue_of(value)
+        if not lvalue:
             continue
         if at in summary.makes and _owned(summary.makes[at]):
-            yield _Deed(place, "makes", _kind(summary.makes[at], made=True), summary.makes[at])
+            yield _Deed(lvalue, "makes", _kind(summary.makes[at], made=True), summary.makes[at])
         if at in summary.ends:
-            yield _Deed(place, "ends", _kind(summary.ends[at].api, made=False), summary.ends[at].api)
+            yield _Deed(lvalue, "ends", _kind(summary.ends[at].api, made=False), summary.ends[at].api)
         if at not in summary.makes and at not in summary.ends and (at in summary.keeps or isinstance(value, Address)):
-            yield _Deed(place, "gives", api=call.name)
+            yield _Deed(lvalue, "gives", api=call.name)
 
 
 def _owned(api: str) -> bool:
@@ -218,11 +218,11 @@ def _kind(api: str, made: bool) -> str:
     return (found.made if made else found.ended)[0][1].kind.noun
 
 
-def _member(function: Function, place: str) -> tuple[str, str] | None:
-    """Class and member that the place names; None if it is a variable."""
-    if not place or place[0] in "%&":
+def _member(function: Function, lvalue: str) -> tuple[str, str] | None:
+    """Class and member that the lvalue names; None if it is a variable."""
+    if not lvalue or lvalue[0] in "%&":
         return None
-    path = _INDEX.sub("", place)
+    path = _INDEX.sub("", lvalue)
     parts = re.split(r"->|\.", path)
     root = parts[0]
     types = {parameter.name: parameter.type for parameter in function.parameters} | function.locals

@@ -18,7 +18,7 @@ _SIZEOF = r"sizeof\((?:[^()]|\([^()]*\))*\)"
 
 def in_elements(body: Body) -> Iterator[Finding]:
     """Allocations whose size a copy or a memset of the same memory multiplies by ``sizeof``, and the other way round."""
-    allocated = {place: call for call in body.calls if (place := _made(call))}
+    allocated = {variable: call for call in body.calls if (variable := _made(call))}
     for call in body.calls if allocated else ():
         at = _MOVES.get(call.name)
         if at is None or at >= len(call.arguments):
