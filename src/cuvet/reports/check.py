@@ -22,6 +22,8 @@ SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 _PLACE = "blue"
 _STEP = "cyan"
 _TAB = 4
+MOST_ALIKE = 20
+"""Findings of one rule in one file that are shown; clang, too, stops after so many errors."""
 _MOST_UNCHECKED = 5
 """Reasons why something was not checked that are told one by one."""
 _HIDDEN = {
@@ -37,15 +39,18 @@ def document(report: CheckReport) -> Document:
 
 
 def render(report: CheckReport, output: Console, *, concise: bool = False) -> None:
-    """Every finding with its source and its path, or in one line; then what is to be said of the run."""
+    """Each finding with its source and its path, or in one line; then what is to be said of the run."""
     explained: set[str] = set()
-    for finding in report.findings:
+    shown, more = first_of_each(report.findings)
+    for finding in shown:
         if concise:
             show(output, _in_a_line(finding.severity, place(finding), headline(finding)))
         else:
             _finding(finding, output, known=finding.rule not in explained)
             explained.add(finding.rule)
             show(output, "")
+    for sentence in more:
+        line(output, Text("not shown", STYLES["note"]).append(f": {printable(sentence)}", "default not bold"))
     for ignore in report.unused_ignores:
         show(output, _in_a_line("warning", frame_of(ignore), Text(f"warning: {printable(ignore.why)}")))
     for unread in report.unread:
@@ -53,6 +58,20 @@ def render(report: CheckReport, output: Console, *, concise: bool = False) -> No
     for sentence in _not_checked(report):
         line(output, Text("not checked", STYLES["warning"]).append(f": {printable(sentence)}", "default not bold"))
     line(output, _totals(report))
+
+
+def first_of_each(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding], list[str]]:
+    """The first ``MOST_ALIKE`` findings of each rule in each file; and how many more there are, in sentences."""
+    counts: Counter[tuple[str, str]] = Counter()
+    shown = []
+    for finding in findings:
+        key = (place(finding).file or "?", finding.name)
+        counts[key] += 1
+        if counts[key] <= MOST_ALIKE:
+            shown.append(finding)
+    left = {key: count - MOST_ALIKE for key, count in counts.items() if count > MOST_ALIKE}
+    more = [f"{file}: {count:,} more {name}; --format json lists them" for (file, name), count in left.items()]
+    return shown, more
 
 
 def frame_of(ignore: Ignore) -> Frame:

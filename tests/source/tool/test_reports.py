@@ -232,6 +232,37 @@ def test_what_was_not_checked_is_told_and_the_rest_counted() -> None:
     assert "not checked: 2 more paths that are not source files" in lines
 
 
+def test_a_rule_is_shown_twenty_times_in_a_file() -> None:
+    def alike(number: int, file: str) -> list[CheckFinding]:
+        at = [frame(line, 1, 2, file) for line in range(number)]
+        return [msgspec.structs.replace(FINDING, path=(), site=site("cudaFree", each)) for each in at]
+
+    other = msgspec.structs.replace(FINDING, rule="CV203", name="stream-destroyed-twice", path=())
+    found = made(*alike(1_030, "a.cu"), *alike(20, "b.cu"), other)
+    rest = "a.cu: 1,010 more stream-use-after-destroy; --format json lists them"
+    for form in ("terminal", "concise"):
+        lines = rendered(found, form).splitlines()
+        assert [line for line in lines if line.startswith("not shown")] == [f"not shown: {rest}"]
+        assert lines[-1].startswith("1,051 errors, ")
+        assert sum("error[CV201]" in line for line in lines) == 40
+        assert sum("error[CV203]" in line for line in lines) == 1
+    lines = list(github.commands(found))
+    assert len(lines) == 42
+    assert lines[-1] == f"::notice title=cuvet check::{rest}"
+    assert len(json.loads(rendered(found, "json"))["findings"]) == 1_051
+    assert len(json.loads(rendered(found, "sarif"))["runs"][0]["results"]) == 1_051
+
+
+def test_errors_are_shown_before_the_rest(project: Project, check: Check) -> None:
+    project.write({"a.cu": "void f(void *p) { cudaFree(p); cudaMemcpy(p, p); }\n" + MISTAKE, "b.cu": MISTAKE})
+    found = json.loads(check("--format", "json", ".").out)["findings"]
+    order = ["error", "warning", "note"]
+    assert [each["severity"] for each in found] == sorted((each["severity"] for each in found), key=order.index)
+    lines = check("--format", "concise", ".").out.splitlines()[:-1]
+    assert [line.split(":")[0] for line in lines if "error[" in line] == ["a.cu", "a.cu", "b.cu"]
+    assert "error[" not in lines[-1]
+
+
 def test_totals() -> None:
     found = made(
         stats={"files": 2_000, "functions": 1, "fixed": 2}, hidden={"ignored": 3, "baseline": 1_000, "unchanged": 1}

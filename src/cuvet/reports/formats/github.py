@@ -7,7 +7,7 @@ from typing import TextIO
 from cuvet.findings import Frame
 from cuvet.printable import printable
 from cuvet.reports import Document
-from cuvet.reports.check import frame_of
+from cuvet.reports.check import first_of_each, frame_of
 from cuvet.reports.terminal import sentence
 from cuvet.source.tool.fingerprints import place, relative
 from cuvet.source.tool.report import CheckReport
@@ -22,12 +22,14 @@ def write(document: Document, out: TextIO, color: str) -> None:
 
 
 def commands(report: CheckReport) -> Iterator[str]:
-    """A command for each finding, for each comment that ignores nothing and for each file that could not be read."""
+    """A command for each finding that is shown, for each comment that ignores nothing and for each file that could not be read."""
     root = Path(report.root)
-    for finding in report.findings:
+    shown, more = first_of_each(report.findings)
+    for finding in shown:
         steps = [f"line {step.frame.line}: {step.text}" for step in finding.path]
         text = "\n".join((sentence(finding), *steps, f"help: {finding.help}", f"more: cuvet explain {finding.rule}"))
         yield _command(_COMMANDS[finding.severity], place(finding), root, f"{finding.rule} {finding.name}", text)
+    yield from (f"::notice title=cuvet check::{_data(sentence)}" for sentence in more)
     for ignore in report.unused_ignores:
         yield _command("warning", frame_of(ignore), root, "cuvet: ignore", ignore.why)
     for unread in report.unread:

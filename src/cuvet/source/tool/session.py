@@ -10,7 +10,7 @@ from pathlib import Path
 
 import cuvet
 from cuvet import CuvetError
-from cuvet.findings import Finding, Tool
+from cuvet.findings import SEVERITIES, Finding, Tool
 from cuvet.rules import rule_called, rule_names
 from cuvet.rules.examples import invalid, sources
 from cuvet.source import Options, check_project, link
@@ -186,7 +186,7 @@ def fix(todo: Plan, outcome: Outcome) -> tuple[Outcome, int]:
 
 
 def report(todo: Plan, outcome: Outcome, fixed: int = 0) -> CheckReport:
-    """What is left when the baseline and the unchanged lines are taken out."""
+    """What is left when the baseline and the unchanged lines are taken out, errors first."""
     shown = [finding for finding in outcome.wanted if finding.fingerprint not in todo.known]
     hidden = Counter({"ignored": outcome.ignored, "baseline": len(outcome.wanted) - len(shown)})
     unused = outcome.unused_ignores
@@ -198,7 +198,7 @@ def report(todo: Plan, outcome: Outcome, fixed: int = 0) -> CheckReport:
     return CheckReport(
         tool=Tool(version=cuvet.__version__),
         root=files.printable(todo.root),
-        findings=tuple(shown),
+        findings=tuple(sorted(shown, key=lambda finding: SEVERITIES.index(finding.severity))),
         unused_ignores=tuple(unused),
         not_checked=tuple(part for each in outcome.checked for part in each.result.not_checked),
         unread=(
