@@ -50,6 +50,6 @@ def _parsed(machine: Machine, path: str, parse: Callable[[Source], T]) -> T | No
     except ImageError:
         return None
     except OSError as error:
-        if error.errno != errno.EINVAL:  # which says that it is no regular file
+        if error.errno not in (errno.EINVAL, errno.EISDIR):  # which say that it is no regular file
             raise
         return None

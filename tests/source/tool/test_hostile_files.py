@@ -29,7 +29,7 @@ def place(path: Path, what: str) -> None:
             file.truncate(1 << 40)
 
 
-WHY = {"fifo": "it is no regular file", "device": "it is no regular file", "huge": "it is larger than "}
+WHY = {"fifo": "not a regular file", "device": "not a regular file", "huge": "it is larger than "}
 
 
 @pytest.mark.parametrize("what", WHY)
@@ -94,7 +94,7 @@ def test_a_baseline_is_not_written_to_what_is_no_file(project: Project, check: C
     place(project.root / "known.json", what)
     done = check("--baseline", "known.json", "--write-baseline", "a.cu")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "it is no regular file" in done.err
+    assert "not a regular file" in done.err
 
 
 @pytest.mark.parametrize("what", WHY)
@@ -119,7 +119,7 @@ def test_nothing_but_what_is_no_file(project: Project, check: Check, what: str) 
 def test_a_source_that_was_a_file_when_it_was_found(project: Project, what: str) -> None:
     place(project.root / "a.cu", what)
     checked = check_one(File("a.cu", Path("a.cu")), Job(workers.Options(), cached=False))
-    assert checked.failure == "it is no regular file"
+    assert checked.failure == "not a regular file"
 
 
 def test_a_link_to_itself_is_one_line(project: Project, check: Check) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from cuvet import CuvetError
+from cuvet.regular import NOT_REGULAR, read_whole
 from cuvet.source.tool.fingerprints import place, relative
-from cuvet.source.tool.regular import NOT_REGULAR, content
 from cuvet.source.tool.report import CheckFinding
 
 SCHEMA = "cuvet-baseline/1"
@@ -33,7 +33,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 def read(path: Path) -> frozenset[str]:
     """The fingerprints in a baseline. CuvetError if it cannot be read or is none."""
     try:
-        baseline = msgspec.json.decode(content(path, _MOST_BYTES), type=Baseline)
+        baseline = msgspec.json.decode(read_whole(path, _MOST_BYTES), type=Baseline)
     except OSError as error:
         hint = "; --write-baseline makes it" if isinstance(error, FileNotFoundError) else ""
         raise CuvetError(f"cannot read the baseline {path}: {error.strerror}{hint}") from None

@@ -14,9 +14,9 @@ from typing import Any
 
 from cuvet import CuvetError
 from cuvet.catalog import runtime
+from cuvet.regular import read_whole
 from cuvet.rules import all_rules
 from cuvet.source.tool.files import printable, repository
-from cuvet.source.tool.regular import content
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -67,7 +67,7 @@ def common_directory(paths: Sequence[Path]) -> Path:
 
 def _table(file: Path, tables: tuple[str, ...]) -> dict[str, Any] | None:
     try:
-        value: object = tomllib.loads(content(file, _MOST_BYTES).decode())
+        value: object = tomllib.loads(read_whole(file, _MOST_BYTES).decode())
     except FileNotFoundError:
         return None
     except RecursionError:

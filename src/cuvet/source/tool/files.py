@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet import CuvetError
+from cuvet.regular import NOT_REGULAR, read_whole
 from cuvet.source import SUFFIXES
 from cuvet.source.tool.cache import Status, status_of
-from cuvet.source.tool.regular import content
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-_NOT_REGULAR = "not a regular file"
 _MOST_BYTES = 1 << 20
 """Of a file with patterns."""
 SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages"))
@@ -89,14 +88,14 @@ def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None =
             for file in _below(path, always, found):
                 _add(file, seen, found)
         elif not stat.S_ISREG(mode):
-            found.skipped.append((printable(path), _NOT_REGULAR))
+            found.skipped.append((printable(path), NOT_REGULAR))
         elif path.suffix.lower() not in SUFFIXES:
             found.skipped.append((printable(path), "not a kind of source file that cuvet check reads"))
         else:
             _add(path, seen, found)
-    irregular = [name for name, why in found.skipped if why == _NOT_REGULAR]
+    irregular = [name for name, why in found.skipped if why == NOT_REGULAR]
     if irregular and not found.files and not found.broken:
-        raise CuvetError(f"{irregular[0]} is {_NOT_REGULAR}: cuvet check reads source files and directories of them")
+        raise CuvetError(f"{irregular[0]} is {NOT_REGULAR}: cuvet check reads source files and directories of them")
     if not found.files and not found.broken:
         raise CuvetError(f"no source file in {' '.join(map(printable, paths))} (looked for {' '.join(SUFFIXES)})")
     return found
@@ -199,7 +198,7 @@ def _from_above(top: Path) -> list[_Patterns]:
 
 def _read(file: Path, directory: Path) -> list[_Patterns]:
     try:
-        lines = content(file, _MOST_BYTES).decode("utf-8", "surrogateescape").splitlines()
+        lines = read_whole(file, _MOST_BYTES).decode("utf-8", "surrogateescape").splitlines()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return []
     except OSError as error:

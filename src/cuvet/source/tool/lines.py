@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from cuvet.source.tool.regular import content
+from cuvet.regular import read_whole
 
 _MOST_BYTES = 64 << 20
 
@@ -12,7 +12,7 @@ _MOST_BYTES = 64 << 20
 def lines_of(path: Path) -> tuple[str, ...]:
     """The file's lines without their ends; none if it cannot be read."""
     try:
-        text = content(path, _MOST_BYTES)
+        text = read_whole(path, _MOST_BYTES)
     except OSError:
         return ()
     return tuple(line.removesuffix("\r") for line in text.decode("utf-8", "replace").split("\n"))

@@ -16,11 +16,11 @@ from traceback import extract_tb
 from types import FrameType
 
 from cuvet import CuvetError
+from cuvet.regular import open_regular
 from cuvet.source import SUFFIXES, FileResult, NotChecked, Options, Summaries, check_source
 from cuvet.source.tool.cache import Cache, Seen, settled, status_of
 from cuvet.source.tool.files import File
 from cuvet.source.tool.ignores import IgnoreComment, ignore_comments
-from cuvet.source.tool.regular import opened
 
 MOST_BYTES = 10 << 20
 """Of a file: larger ones are not checked. A parsed file takes up to a hundred times its size."""
@@ -199,7 +199,7 @@ def _check_chunk(chunk: list[File], job: Job) -> list[Checked]:
 def check_one(file: File, job: Job) -> Checked:
     """Read and check a file, or take its result from the cache. CuvetError if a parser is not installed."""
     try:
-        with opened(file.path) as source:
+        with os.fdopen(open_regular(file.path), "rb") as source:
             status = status_of(os.fstat(source.fileno()))
             text = source.read(MOST_BYTES + 1)  # it may grow
         if len(text) > MOST_BYTES:
