@@ -13,66 +13,39 @@ from cuvet.catalog import EntryPoint, driver, runtime
 from cuvet.catalog.types import declared_types
 from cuvet.source.calls import symbols
 
-_CPP_ARGUMENTS = {
-    "cuGraphInstantiate": (3, 5),
+_DEFAULTED = {
+    1: """
+    cudaEventRecord cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion cudaGraphCreate cudaGraphInstantiateWithFlags
+    cudaGraphReleaseUserObject cudaGraphicsMapResources cudaGraphicsUnmapResources cudaLaunchCooperativeKernelMultiDevice
+    cudaMalloc3DArray cudaMallocManaged cudaMallocMipmappedArray cudaMemcpy2DArrayToArray cudaMemcpy2DAsync
+    cudaMemcpy2DFromArrayAsync cudaMemcpy2DToArrayAsync cudaMemcpy3DAsync cudaMemcpy3DPeerAsync cudaMemcpyArrayToArray
+    cudaMemcpyAsync cudaMemcpyFromArrayAsync cudaMemcpyPeerAsync cudaMemcpyToArrayAsync cudaMemset2DAsync cudaMemset3DAsync
+    cudaMemsetAsync cudaSignalExternalSemaphoresAsync cudaStreamBeginRecaptureToGraph cudaStreamWaitEvent
+    cudaUserObjectCreate cudaUserObjectRelease cudaUserObjectRetain cudaWaitExternalSemaphoresAsync
+    """,
+    2: """
+    cuGraphInstantiate cudaEventRecordWithFlags cudaGraphRetainUserObject cudaLaunchCooperativeKernel cudaLaunchKernel
+    cudaMallocArray cudaMemDiscardAndPrefetchBatchAsync cudaMemPrefetchBatchAsync cudaMemcpyFromSymbol cudaMemcpyToSymbol
+    cudaStreamAttachMemAsync
+    """,
+    3: "cudaMemcpyFromSymbolAsync cudaMemcpyToSymbolAsync",
+    5: "cudaCreateChannelDesc",
+}
+"""By the number of last arguments that C++ lets calls leave out."""
+_LEFT_OUT = {name: count for count, names in _DEFAULTED.items() for name in names.split()}
+_OVERLOADED = {
     "cudaEventCreate": (1, 2),
-    "cudaEventRecord": (1, 2),
-    "cudaEventRecordWithFlags": (1, 3),
-    "cudaGetDriverEntryPoint": (3, 4),
-    "cudaGetDriverEntryPointByVersion": (4, 5),
     "cudaGraphConditionalHandleCreate": (2, 5),
-    "cudaGraphCreate": (1, 2),
     "cudaGraphExecUpdate": (3, 4),
     "cudaGraphInstantiate": (2, 5),
-    "cudaGraphInstantiateWithFlags": (2, 3),
-    "cudaGraphReleaseUserObject": (2, 3),
-    "cudaGraphRetainUserObject": (2, 4),
-    "cudaGraphicsMapResources": (2, 3),
-    "cudaGraphicsUnmapResources": (2, 3),
-    "cudaLaunchCooperativeKernel": (4, 6),
-    "cudaLaunchCooperativeKernelMultiDevice": (2, 3),
-    "cudaLaunchKernel": (4, 6),
-    "cudaMalloc3DArray": (3, 4),
-    "cudaMallocArray": (3, 5),
     "cudaMallocAsync": (3, 4),
     "cudaMallocHost": (2, 3),
-    "cudaMallocManaged": (2, 3),
-    "cudaMallocMipmappedArray": (4, 5),
-    "cudaMemDiscardAndPrefetchBatchAsync": (6, 8),
     "cudaMemPrefetchAsync": (3, 5),
-    "cudaMemPrefetchBatchAsync": (6, 8),
-    "cudaMemcpy2DArrayToArray": (8, 9),
-    "cudaMemcpy2DAsync": (7, 8),
-    "cudaMemcpy2DFromArrayAsync": (8, 9),
-    "cudaMemcpy2DToArrayAsync": (8, 9),
-    "cudaMemcpy3DAsync": (1, 2),
-    "cudaMemcpy3DPeerAsync": (1, 2),
-    "cudaMemcpyArrayToArray": (7, 8),
-    "cudaMemcpyAsync": (4, 5),
     "cudaMemcpyBatchAsync": (6, 9),
-    "cudaMemcpyFromArrayAsync": (6, 7),
-    "cudaMemcpyFromSymbol": (3, 5),
-    "cudaMemcpyFromSymbolAsync": (3, 6),
-    "cudaMemcpyPeerAsync": (5, 6),
-    "cudaMemcpyToArrayAsync": (6, 7),
-    "cudaMemcpyToSymbol": (3, 5),
-    "cudaMemcpyToSymbolAsync": (3, 6),
-    "cudaMemset2DAsync": (5, 6),
-    "cudaMemset3DAsync": (3, 4),
-    "cudaMemsetAsync": (3, 4),
-    "cudaSignalExternalSemaphoresAsync": (3, 4),
-    "cudaStreamAttachMemAsync": (2, 4),
-    "cudaStreamBeginRecaptureToGraph": (3, 4),
     "cudaStreamGetCaptureInfo": (2, 7),
     "cudaStreamUpdateCaptureDependencies": (3, 5),
-    "cudaStreamWaitEvent": (2, 3),
-    "cudaUserObjectCreate": (4, 5),
-    "cudaUserObjectRelease": (1, 2),
-    "cudaUserObjectRetain": (1, 2),
-    "cudaWaitExternalSemaphoresAsync": (3, 4),
-    "cudaCreateChannelDesc": (0, 5),
 }
-"""Fewest and most arguments, where defaults and overloads of C++ allow others than C does."""
+"""Fewest and most arguments, where the overloads of C++ differ in more from the function of C."""
 
 IN_HEADERS = frozenset(
     """
@@ -130,10 +103,7 @@ def arguments(name: str, version: str | None) -> tuple[int, int] | None:
         for signature in found.signatures
         if version is None or found.api != "runtime" or _has(signature.symbols, version) or len(found.signatures) == 1
     ] or [len(signature.parameters) for signature in found.signatures]
-    fewest, most = min(counts), max(counts)
-    if name in _CPP_ARGUMENTS:
-        return min(fewest, _CPP_ARGUMENTS[name][0]), max(most, _CPP_ARGUMENTS[name][1])
-    return fewest, most
+    return _OVERLOADED.get(name, (min(counts) - _LEFT_OUT.get(name, 0), max(counts)))
 
 
 def _has(symbols: dict[str, tuple[str, ...]], version: str) -> bool:
