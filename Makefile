@@ -79,6 +79,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_docs.py
 	$(BIN)/python tools/generate_causes.py
 	$(BIN)/python tools/conformance_page.py
+	$(BIN)/python tools/source_snapshot.py
 
 docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py

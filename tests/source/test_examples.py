@@ -1,4 +1,4 @@
-"""The sources of each rule: exactly the marked lines are found."""
+"""The sources of each rule, and the programs beside this file: exactly the marked lines are found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuvet.rules import all_rules
-from cuvet.rules.examples import Source, invalid, sources, valid
+from cuvet.rules.examples import Source, invalid, read, sources, valid
 from cuvet.source import check_project, check_source
 
 _ENDINGS = {"cuda": ".cu", "c++": ".cpp", "python": ".py", "c#": ".cs"}
@@ -22,7 +22,14 @@ _EVERY = [
 ]
 
 
-def found(example: Source, rule: str) -> list[tuple[int, str, str]]:
+_PROGRAMS = [
+    pytest.param(example, id=f"{file.stem}: {example.name}")
+    for file in sorted((Path(__file__).parent / "programs").glob("*.txt"))
+    for example in sources(tuple(read(file.read_text(encoding="utf-8"))))
+]
+
+
+def found(example: Source, rule: str = "") -> list[tuple[int, str, str]]:
     """(line, severity, rule) of each finding in the example, in order."""
     path = Path(f"example{_ENDINGS[example.language]}")
     file = check_source(path, example.program.encode())
@@ -45,3 +52,8 @@ def marked(example: Source) -> list[tuple[int, str, str]]:
 def test_the_marked_lines_are_found(example: Source, rule: str, wrong: bool) -> None:
     assert found(example, rule) == marked(example)
     assert wrong == any(name == rule for _, _, name in marked(example))
+
+
+@pytest.mark.parametrize("example", _PROGRAMS)
+def test_the_marked_lines_of_a_program_are_found(example: Source) -> None:
+    assert found(example) == marked(example)

@@ -61,14 +61,14 @@ class Source(Example):
 def valid(rule: type[Rule]) -> tuple[Example, ...]:
     """The programs that the rule allows. TextError if their text cannot be read."""
     with mistakes_in(rule.where("VALID")):
-        return tuple(_read(rule.VALID))
+        return tuple(read(rule.VALID))
 
 
 @cache
 def invalid(rule: type[Rule]) -> tuple[Example, ...]:
     """The programs that break the rule. TextError if their text cannot be read."""
     with mistakes_in(rule.where("INVALID")):
-        return tuple(_read(rule.INVALID))
+        return tuple(read(rule.INVALID))
 
 
 def sources(examples: tuple[Example, ...]) -> tuple[Source, ...]:
@@ -80,7 +80,8 @@ def runnable(examples: tuple[Example, ...]) -> tuple[Example, ...]:
     return tuple(example for example in examples if not isinstance(example, Source))
 
 
-def _read(text: str) -> Iterator[Example]:
+def read(text: str) -> Iterator[Example]:
+    """The programs of a text. ValueError if it cannot be read."""
     before, *parts = _TITLE.split(text)
     if before.strip():
         raise ValueError(f"text before the first `## title`: {before.strip().splitlines()[0]}")
