@@ -46,6 +46,9 @@ says what becomes of the objects. Parameters correspond by their roles (``cuvet.
 ASKING = frozenset({"cudaPointerGetAttributes", "cuPointerGetAttribute", "cuPointerGetAttributes"})
 """Who asks what a pointer is may find that it is none any more."""
 
+LAST_ERROR = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
+"""Who tells whether an earlier call failed."""
+
 LOST = (
     OWNED
     | {Kind.LINKER}

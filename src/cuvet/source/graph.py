@@ -31,6 +31,12 @@ class Builder:
         if self.current >= 0:
             self.blocks[self.current].operations.append(operation)
 
+    def split(self, at: int) -> int:
+        """A new block, to which nothing leads yet, gets the operations of the current one from the index ``at`` on."""
+        rest, operations = self.new(), self.blocks[self.current].operations
+        self.blocks[rest].operations, operations[at:] = operations[at:], []
+        return rest
+
     def edge(self, source: int, target: int, kind: str = "") -> None:
         self.blocks[source].edges.append(Edge(target, kind=kind))
 

@@ -105,6 +105,10 @@ OF_BUILD = "#if "
 """What the text of a condition begins with that the preprocessor asks."""
 
 
+THROWN = "an exception is thrown"
+"""The text of the condition whether what stands in a try ends early."""
+
+
 class Edge(msgspec.Struct, gc=False, array_like=True):
     """To a block; taken if ``condition`` is ``truth``. ``kind`` is ``back`` for the edge that repeats a loop."""
 

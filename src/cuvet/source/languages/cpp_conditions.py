@@ -11,7 +11,7 @@ from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.program import Condition, Value
 from cuvet.source.syntax.parsing import Node, field_text, text_of, without_comments
 
-_CONSTANT = re.compile(rb"\bconst(?:expr)?\s+(?:\w+::)*\w+\s+(\w+)\s*=\s*([A-Z]\w*)\s*;")
+_CONSTANT = re.compile(rb"\bconst(?:expr)?\s+(?:\w+::)*\w+\s+(\w+)\s*=\s*([A-Z]\w*|\d+|true|false)\s*;")
 _ASSIGNS = re.compile(
     rb"\b([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)|[(,]\s*&([A-Za-z_]\w*)"
 )
@@ -23,8 +23,8 @@ class Conditions(Expressions):
 
     assigned: dict[str, list[int]] | None = None
     """By variable: where the text assigns to it."""
-    constants: dict[str, str] | None = None
-    """By constant of the function: the name that it is declared as."""
+    declared_constants: dict[str, str] | None = None
+    """By constant of the function: the name or number that it is declared as."""
 
     @abstractmethod
     def declaration(self, node: Node) -> None:
@@ -73,13 +73,20 @@ class Conditions(Expressions):
 
     def _is_constant(self, one: str, other: str) -> bool:
         """Whether one of the two is a constant that is declared as the other."""
-        if self.constants is None:
+        constants = self._constants()
+        return constants.get(one) == other or constants.get(other) == one
+
+    def _constants(self) -> dict[str, str]:
+        if self.declared_constants is None:
             found = _CONSTANT.finditer(self.text, self.body.start_byte, self.body.end_byte)
-            self.constants = {match[1].decode(): match[2].decode() for match in found}
-        return self.constants.get(one) == other or self.constants.get(other) == one
+            self.declared_constants = {match[1].decode(): match[2].decode() for match in found}
+        return self.declared_constants
 
     def _truth(self, node: Node, yes: int, no: int) -> None:
         value = self.value(node)
+        declared_as = self._constants().get(text_of(node), "")
+        if declared_as.isdigit() or declared_as in ("true", "false"):
+            value = int(declared_as not in ("0", "false"))
         if isinstance(value, int):
             self.decided(value, yes, no)
         else:

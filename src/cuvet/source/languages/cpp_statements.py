@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable
 
-from cuvet.source.calls import symbols
+from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp_conditions import Conditions
 from cuvet.source.languages.cpp_text import adds_nothing, constant, declared, goes_on, is_plain, qualified
 from cuvet.source.languages.flow import Act, Region
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.ownership import is_view
-from cuvet.source.program import OF_BUILD, Assign, Condition, Escape, Function, Return, Value
+from cuvet.source.program import OF_BUILD, THROWN, Assign, Condition, Escape, Function, Invoke, Operation, Return, Value
 from cuvet.source.syntax.parsing import Node, field_text, not_parsed, text_of, without_comments
 
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
@@ -281,7 +281,8 @@ class Lowering(Conditions):
         self.jump_to_label(text_of(node.named_children[0]))
 
     def try_(self, node: Node) -> None:
-        """A throw in the block leads to the handlers; so may any call, as if the block had ended there."""
+        """A throw in the block leads to the handlers; so may any call, as if the block had ended there: before the last call of CUDA, and
+        the releases that end it, because one that throws has failed."""
         builder = self.builder
         body = node.child_by_field_name("body")
         handlers = [child for child in node.named_children if child.type == "catch_clause"]
@@ -296,9 +297,12 @@ class Lowering(Conditions):
             builder.jump(after)
             builder.start(after)
             return
-        test = Condition("an exception is thrown", (), node.start_byte, node.start_byte + 3)
+        test = Condition(THROWN, (), node.start_byte, node.start_byte + 3)
         if builder.current >= 0:
-            builder.branch(test, caught, after)
+            statements = [] if body is None else body.named_children
+            rest = builder.split(_before_last_calls(statements, builder.blocks[builder.current].operations))
+            builder.branch(test, caught, rest)
+            builder.edge(rest, after)
         decided = builder.last_decision
         for handler in handlers:
             builder.enter(caught, decided, 0)
@@ -336,6 +340,26 @@ class Lowering(Conditions):
                 self.preprocessor(otherwise)
 
         self.fork(lambda yes, no: self.builder.branch(test, yes, no, defined), first, other)
+
+
+def _before_last_calls(statements: list[Node], operations: list[Operation]) -> int:
+    """Where the operations begin of the last statement, if that only calls CUDA, and of the releases right before it."""
+    at = len(operations)
+    for statement in reversed(statements):
+        begin = at
+        while begin and operations[begin - 1].start >= statement.start_byte:
+            begin -= 1
+        is_last = at == len(operations)
+        if begin == at or not all(_is_of_cuda(each, any_call=is_last) for each in operations[begin:at]):
+            break
+        at = begin
+    return at
+
+
+def _is_of_cuda(operation: Operation, any_call: bool) -> bool:
+    """Whether it sets a variable, or is a release of CUDA; with ``any_call`` any call of CUDA."""
+    found = meaning(operation.name) if isinstance(operation, Invoke) and not operation.launch else None
+    return isinstance(operation, Assign) or (found is not None and (any_call or bool(found.ended)))
 
 
 def _is_case(case: Node, subject: str, status: str | None) -> Condition:

@@ -7,7 +7,7 @@ from functools import partial
 from cuvet.source.languages.flow import Act, Flow, Region
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import spans
-from cuvet.source.program import Assign, Condition, Escape, Function, Inside, Invoke, Return, Value
+from cuvet.source.program import THROWN, Assign, Condition, Escape, Function, Inside, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Node, Source
 
 
@@ -134,8 +134,8 @@ class Lowering(Flow):
         after = builder.new()
         for node, handler in handlers:
             caught, following = builder.new(), builder.new()
-            thrown = Condition("an exception is raised", (), node.start_byte, self.source.line_end(node.start_byte))
-            builder.branch(thrown, following, caught)
+            thrown = Condition(THROWN, (), node.start_byte, self.source.line_end(node.start_byte))
+            builder.branch(thrown, following, caught, truth=False)
             decided = builder.last_decision
             builder.enter(caught, decided, 1)
             self.escape_names(block)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from cuvet.catalog import driver
 from cuvet.model import HostMemory, Outcome
-from cuvet.source.calls import ASKING, Meaning, meaning
+from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning
 from cuvet.source.methods import THIS, shared_objects
 from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
 from cuvet.source.paths.contexts import EndedContext
@@ -47,6 +47,8 @@ class Effects:
         self._lent: dict[str, set[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
+        self._unchecked: set[int] = set()
+        """Made by calls whose status nobody looked at."""
 
     def state(self, matters: Callable[[str], bool]) -> tuple[object, ...]:
         """What the path knows, as far as lvalues are concerned that matter: equal at two of its steps if nothing changed in between."""
@@ -171,6 +173,8 @@ class Effects:
             return
         if operation.name in ASKING:
             self.handles.escaped.update(word for value in given if (word := self.handles.known(value)) is not None)
+        if fails and operation.name in LAST_ERROR:
+            self.handles.escaped |= self._unchecked  # it may be the failure of what should have made them
         made = {} if fails else {at: self.handles.fresh() for at, _ in found.made}
         words = found.words(given, self.handles.word)
         self._prepare(operation, found, fails)
@@ -182,6 +186,8 @@ class Effects:
             self.world.forget_unseen()
         for at, word in made.items():
             self._made(given[at] if at < len(given) else None, word, operation, here)
+            if not operation.checked and not operation.result:
+                self._unchecked.add(word)
 
     def _prepare(self, operation: Invoke, found: Meaning, fails: bool) -> None:
         """What the call ends is there; what it gets the address of is known to CUDA."""
@@ -228,7 +234,7 @@ class Effects:
             if at in summary.ends:
                 given = value.lvalue if isinstance(value, Address) and at in summary.variables else value
                 self._ended_by(operation, summary.ends[at], given, here, sets=at in summary.sets)
-            elif at in summary.makes:
+            elif at in summary.makes and here.key not in self.failing:
                 target = Address(value) if isinstance(value, str) and at in summary.references else value
                 self._made_by(operation, summary.makes[at], target, here)
             elif at in summary.keeps or isinstance(value, Address):
@@ -238,7 +244,7 @@ class Effects:
         result = operation.result
         if summary.makes and result:
             self.statuses.doubtful[result] = here.key
-        if summary.returns:
+        if summary.returns and here.key not in self.failing:
             self._made_by(operation, summary.returns, Address(result) if result else None, here)
         elif result:
             self.handles.hold(result, self.handles.fresh())

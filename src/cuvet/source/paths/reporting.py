@@ -15,7 +15,7 @@ from cuvet.source.paths.judging import SOME_DEVICE
 from cuvet.source.paths.leaks import also, message, rule_broken
 from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall
 from cuvet.source.paths.walk import Path, Taken
-from cuvet.source.program import Function, Invoke, Return
+from cuvet.source.program import THROWN, Function, Invoke, Return
 from cuvet.source.sites import finding, frame
 from cuvet.source.syntax.parsing import Source
 
@@ -155,6 +155,9 @@ class Reporter:
     def _decision(self, taken: Taken) -> Step:
         condition = taken.condition
         assert condition is not None
+        if condition.text == THROWN:
+            text = THROWN if taken.truth else "no exception is thrown"
+            return Step(frame=self.frame(condition.start, condition.end), text=text)
         word = "true" if taken.truth else "false"
         written = " ".join(self.source.slice(condition.start, condition.end).split())
         text = written if len(written) < 60 else written[:57] + "..."

@@ -10,9 +10,9 @@ from cuvet.findings import Finding, Severity
 from cuvet.rules.source.launch_unchecked import SourceLaunchUnchecked
 from cuvet.rules.source.status_dropped import SourceStatusDropped
 from cuvet.rules.source.status_unread import SourceStatusUnread
-from cuvet.source.calls import entry_point_called, meaning
+from cuvet.source.calls import LAST_ERROR, entry_point_called, meaning
 from cuvet.source.syntax.parsing import Node, enclosing, text_of
-from cuvet.source.textual.written import LAST_ERROR, Body, Written
+from cuvet.source.textual.written import Body, Written
 
 _WAITING = re.compile(r"Synchronize|Query")
 _MOST_STEPS = 50

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cuvet.findings import Finding, Frame, Severity, Step
 from cuvet.rules.rule import Rule
-from cuvet.source.calls import symbols
+from cuvet.source.calls import LAST_ERROR, symbols
 from cuvet.source.languages.cpp import Definition, mentions_cuda, name_of, runs_on_device
 from cuvet.source.languages.cpp_text import is_launch
 from cuvet.source.sites import finding, frame, site
@@ -25,7 +25,6 @@ _ALONE = re.compile(rb"\)\s*;\s*[A-Z][A-Z0-9_]{2,}[ \t]*(?=[;}/\r\n])")
 """A macro without arguments that is the next statement after a call."""
 _WORD_END = re.compile(rb"\w*$")
 _OF_CUDA = re.compile(rb"cu|gpu|launch|kernel|last", re.I)
-LAST_ERROR = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
 
 
 @dataclass(frozen=True, slots=True)
