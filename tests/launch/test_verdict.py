@@ -59,6 +59,22 @@ def compiled(folder: Path, null_driver: Path, **comments: str) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("comment", "why"),
+    [
+        ("cuvet: ignore", "the comment names no rule: write cuvet: ignore[RULE] reason"),
+        ("cuvet: ignore[cv201, CV999]", "no rule is called CV999 (see cuvet rules)"),
+        ("cuvet: ignore[stream-gone]", "no rule is called stream-gone (see cuvet rules)"),
+        ("cuvet: ignore[CV301] another rule", ""),
+        ("cuvet: ignore[CV201] it ends here", ""),
+    ],
+)
+def test_a_comment_that_names_no_rule_is_told(cuvet, null_driver, comment: str, why: str) -> None:
+    path = compiled(cuvet.tmp_path, null_driver, ABOVE=comment)
+    ran = cuvet.run(REAL, [path])
+    assert ran.report.hints == ((f"{path}.c:14: {why}",) if why else ())
+
+
+@pytest.mark.parametrize(
     ("comments", "left"),
     [
         ({}, ["cuStreamSynchronize", "cuStreamQuery"]),

@@ -1,6 +1,7 @@
 """Comments ``// cuvet: ignore[RULE] reason`` in the sources of a program that was run: they are about a line of a finding's stack."""
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -8,26 +9,36 @@ import msgspec
 from cuvet.findings import Finding, Frame, Report
 from cuvet.reports.source import source_text
 from cuvet.reports.terminal import located
-from cuvet.source.tool.ignores import IgnoreComment, ignore_comments
+from cuvet.source.tool.ignores import IgnoreComment, ignore_comments, mistakes
 
 
 def without_ignored(report: Report) -> Report:
-    """The report without the findings that comments ignore; ``stats["ignored"]`` says how many these are."""
+    """The report without the findings that comments ignore; ``stats["ignored"]`` says how many these are, and a hint each what is wrong
+    with a comment at a finding."""
     kept = tuple(finding for finding in report.findings if not is_ignored(finding))
     ignored = Counter(ignored=len(report.findings) - len(kept))
-    return msgspec.structs.replace(report, findings=kept, stats=dict(Counter(report.stats) + ignored))
+    wrong = dict.fromkeys(
+        f"{frame.file}:{comment.line}: {why}"
+        for finding in report.findings
+        for frame, comment in _comments_at(finding)
+        for why in mistakes(comment)
+    )
+    stats = dict(Counter(report.stats) + ignored)
+    return msgspec.structs.replace(report, findings=kept, hints=(*report.hints, *wrong), stats=stats)
 
 
 def is_ignored(finding: Finding) -> bool:
     """Whether a comment names the rule at the call or at one of its callers, as far as these are the user's own sources."""
     called = (finding.name, finding.rule.lower())
-    return any(
-        name.lower() in called
-        for frame in located(finding.site)
-        for comment in _comments_in(frame)
-        if comment.lines[0] <= (frame.line or 0) <= comment.lines[1]
-        for name in comment.names
-    )
+    return any(name.lower() in called for _, comment in _comments_at(finding) for name in comment.names)
+
+
+def _comments_at(finding: Finding) -> Iterator[tuple[Frame, IgnoreComment]]:
+    """The comments at the call or at one of its callers, each with its frame."""
+    for frame in located(finding.site):
+        for comment in _comments_in(frame):
+            if comment.lines[0] <= (frame.line or 0) <= comment.lines[1]:
+                yield frame, comment
 
 
 def _comments_in(frame: Frame) -> tuple[IgnoreComment, ...]:

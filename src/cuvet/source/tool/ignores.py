@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cuvet.rules import rule_called
 from cuvet.source.syntax.lexing import LEXERS
 
 MARK = b"cuvet:"
@@ -42,6 +43,15 @@ def ignore_comments(text: bytes, language: str) -> tuple[IgnoreComment, ...]:
     code = LEXERS[language].sub(_blank, source)
     lines = _Lines(code, joined="([{" if language == "python" else "([")
     return tuple(_comment(source, lines, comment, match) for comment, match in found)
+
+
+def mistakes(comment: IgnoreComment) -> Iterator[str]:
+    """What is wrong with the comment itself, wherever it stands, a sentence each."""
+    if not comment.names:
+        yield "the comment names no rule: write cuvet: ignore[RULE] reason"
+    for name in comment.names:
+        if rule_called(name) is None:
+            yield f"no rule is called {name} (see cuvet rules)"
 
 
 def _comment(source: str, lines: _Lines, comment: re.Match[str], match: re.Match[str]) -> IgnoreComment:

@@ -11,6 +11,7 @@ from pathlib import Path
 import cuvet
 from cuvet import CuvetError
 from cuvet.findings import SEVERITIES, Finding, Tool
+from cuvet.printable import valid
 from cuvet.rules import rule_called, rule_names
 from cuvet.rules.examples import invalid, sources
 from cuvet.source import Options, check_project, link
@@ -18,7 +19,7 @@ from cuvet.source.tool import baseline, changes, configuration, files
 from cuvet.source.tool.cache import Cache
 from cuvet.source.tool.changes import Changes
 from cuvet.source.tool.fingerprints import fingerprinted, place
-from cuvet.source.tool.ignores import IgnoreComment
+from cuvet.source.tool.ignores import IgnoreComment, mistakes
 from cuvet.source.tool.lines import lines_of
 from cuvet.source.tool.report import CheckFinding, CheckReport, Ignore, Skipped, Unread
 from cuvet.source.tool.workers import Checked, Job, check_files, check_linked, processors
@@ -156,13 +157,10 @@ def _unused(checked: Iterable[Checked], used: set[Use], todo: Plan) -> Iterator[
 
 
 def _wrong(comment: IgnoreComment, used: set[str], selected: frozenset[str]) -> Iterator[str]:
-    if not comment.names:
-        yield "the comment names no rule: write cuvet: ignore[RULE] reason"
+    yield from mistakes(comment)
     for name in comment.names:
         rule = _rule(name)
-        if rule is None:
-            yield f"no rule is called {name} (see cuvet rules)"
-        elif rule.name in selected and name not in used and sources(invalid(rule)):  # else it is for `cuvet run`
+        if rule and rule.name in selected and name not in used and sources(invalid(rule)):  # else it is for `cuvet run`
             yield f"nothing to ignore: no finding of {rule.name} here"
 
 
@@ -197,7 +195,7 @@ def report(todo: Plan, outcome: Outcome, fixed: int = 0) -> CheckReport:
         unused = [ignore for ignore in unused if changed.touch(ignore.file, ignore.line)]
     return CheckReport(
         tool=Tool(version=cuvet.__version__),
-        root=files.printable(todo.root),
+        root=valid(todo.root),
         findings=tuple(sorted(shown, key=lambda finding: SEVERITIES.index(finding.severity))),
         unused_ignores=tuple(unused),
         not_checked=tuple(part for each in outcome.checked for part in each.result.not_checked),
