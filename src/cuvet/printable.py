@@ -1,8 +1,8 @@
 """Makes text of others safe to show. Names and paths come out of recordings, binaries, source and logs that somebody else made.
 
 A character that is not printable (``str.isprintable``: control characters of ASCII and C1, line breaks, marks that turn the direction
-of text around, half a surrogate pair) is written as an escape. ``reports.terminal.console`` and the command line pass all text
-through here.
+of text around, half a surrogate pair) is written as an escape. A byte of a file name that is not UTF-8 is ``\\xff`` everywhere.
+``reports.terminal.console`` and the command line pass all text through here.
 """
 
 import json
@@ -16,7 +16,13 @@ def printable(text: str) -> str:
     """The text in one line, without characters that would control a terminal."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(map(_escaped, text))
+
+
+def _escaped(c: str) -> str:
+    if "\udc80" <= c <= "\udcff":  # a byte that is not UTF-8 (PEP 383)
+        return f"\\x{ord(c) - 0xDC00:x}"
+    return c if c.isprintable() else c.encode("unicode_escape").decode()
 
 
 def printable_json(document: str) -> str:
@@ -24,6 +30,6 @@ def printable_json(document: str) -> str:
     return _IN_JSON.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], document)
 
 
-def valid(path: str) -> str:
-    """A path without the surrogates that stand for bytes which are not UTF-8, so that JSON can hold it."""
-    return os.fsencode(path).decode("utf-8", "replace")
+def valid(path: str | os.PathLike[str]) -> str:
+    """A path with an escape for each byte that is not UTF-8, so that any report can hold it."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

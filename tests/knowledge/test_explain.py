@@ -219,12 +219,12 @@ def test_a_log_in_the_terminal_names_the_first_error_first(tmp_path: Path, capsy
             ["cudaErrorInvalidValue", "--api", "cublas"],
             "no error of cublas, cause or rule is called cudaErrorInvalidValue",
         ),
-        ([""], "no error, cause or rule is called"),
+        ([""], "nothing to explain: WHAT is empty (see cuvet explain -h)"),
         (["x" * 100_000], "no error, cause or rule is called xxx"),
         (["all went well\nindeed"], "no error of CUDA or its libraries was found in the log"),
-        (["/"], "no error, cause or rule is called /"),
+        (["/"], "cannot read /: Is a directory"),
         (["y" * 1000], "no error, cause or rule is called yyy"),
-        (["\udcff"], "no error, cause or rule is called ?"),
+        (["\udcff"], "no error, cause or rule is called \\xff"),
     ],
 )
 def test_what_is_unknown_is_one_line(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,7 +235,7 @@ def test_what_is_unknown_is_one_line(words: list[str], line: str, capsys: pytest
 
 
 def test_bytes_that_are_no_text_are_read(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask(capsys, "CUDA error 400 \udcff").asked == "CUDA error 400 ?"
+    assert ask(capsys, "CUDA error 400 \udcff").asked == "CUDA error 400 \\xff"
     assert ask(capsys, "CUDA error 400 \udcff\ndone").sightings[0].line == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from cuvet.cli import main
 from cuvet.findings import MachineCause
-from cuvet.printable import printable, printable_json
+from cuvet.printable import printable, printable_json, valid
 from cuvet.reports.formats import json as documents
 from cuvet.reports.terminal import console
 
@@ -86,4 +87,12 @@ def test_json_says_the_same_with_its_characters_escaped() -> None:
 def test_printable_text_is_left_alone() -> None:
     assert printable("µs → straße (日本)") == "µs → straße (日本)"
     assert printable_json('{\n  "a": "µ"\n}') == '{\n  "a": "µ"\n}'
-    assert printable("\udc80") == "\\udc80"
+    assert printable("\ud800") == "\\ud800"
+
+
+def test_a_byte_that_is_not_utf_8_has_one_form(capfd: pytest.CaptureFixture[str]) -> None:
+    name = os.fsdecode(b"/nowhere/a\xff")
+    assert (printable(name), valid(name)) == ("/nowhere/a\\xff",) * 2
+    for command in (["inspect"], ["analyze"], ["check"], ["run", "--"], ["explain"], ["doctor", "--"]):
+        assert main([*command, name]) != 0
+        assert "a\\xff" in capfd.readouterr().err

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from cuvet import CuvetError, reports
 from cuvet.knowledge import APIS
+from cuvet.printable import valid
 from cuvet.reports import Document
 from cuvet.rules import rule_called, rule_names
 
@@ -55,13 +56,15 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
     """CuvetError if nothing is known: with the nearest names."""
     from cuvet.knowledge import explanation, logs
 
+    if not words:
+        raise CuvetError("nothing to explain: WHAT is empty (see cuvet explain -h)")
     if words == "-" or "\n" in words or _is_log(words):
-        name = "-" if "\n" in words else _text(words)
+        name = "-" if "\n" in words else valid(words)
         found = explanation.explain_log(name, logs.read(_content(words)), everything=args.all)
         if found is None:
             raise CuvetError(f"no error of CUDA or its libraries was found in {'the log' if name == '-' else name}")
         return found
-    words = _text(words)
+    words = valid(words)
     found = explanation.explain_cause(words) or explanation.explain_text(words, args.api, everything=args.all)
     if found is None or (not found.errors and _nearest(words, 0.8)):
         raise CuvetError(_unknown(words, args.api))
@@ -69,10 +72,11 @@ def _explained(words: str, args: argparse.Namespace) -> Explanation:
 
 
 def _is_log(word: str) -> bool:
-    """Whether it is a file, and no name or number that means something itself."""
+    """Whether it is a file, and no name or number that means something itself. A directory or a device is meant by its path."""
     from cuvet.knowledge.errors import integer, named
 
-    return integer(word) is None and named(word) is None and os.path.isfile(word)
+    is_there = os.path.exists if os.sep in word else os.path.isfile
+    return integer(word) is None and named(word) is None and is_there(word)
 
 
 def _content(words: str) -> bytes:
@@ -86,12 +90,7 @@ def _content(words: str) -> bytes:
         with open(words, "rb") as file:
             return file.read(MOST_BYTES)
     except OSError as error:
-        raise CuvetError(f"cannot read {_text(words)}: {error.strerror}") from error
-
-
-def _text(words: str) -> str:
-    """Without the bytes of an argument that are no text."""
-    return words.encode("utf-8", "replace").decode()
+        raise CuvetError(f"cannot read {valid(words)}: {error.strerror}") from error
 
 
 def _unknown(words: str, api: str | None) -> str:

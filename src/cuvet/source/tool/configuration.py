@@ -14,9 +14,10 @@ from typing import Any
 
 from cuvet import CuvetError
 from cuvet.catalog import runtime
+from cuvet.printable import valid
 from cuvet.regular import read_whole
 from cuvet.rules import all_rules
-from cuvet.source.tool.files import printable, repository
+from cuvet.source.tool.files import repository
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -114,9 +115,7 @@ def _inside(directory: Path, name: str, where: str) -> Path:
     except (OSError, RuntimeError, ValueError):  # links that lead to themselves, a byte 0
         inside = False
     if not inside:
-        raise CuvetError(
-            f"{where}: baseline {name!r} is outside of {printable(root)}; to use it, name it with --baseline"
-        )
+        raise CuvetError(f"{where}: baseline {name!r} is outside of {valid(root)}; to use it, name it with --baseline")
     return path
 
 

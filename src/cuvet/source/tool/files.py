@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuvet import CuvetError
+from cuvet.printable import valid
 from cuvet.regular import NOT_REGULAR, read_whole
 from cuvet.source import SUFFIXES
 from cuvet.source.tool.cache import Status, status_of
@@ -25,7 +26,7 @@ SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages"))
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """``name`` is ``path`` as reports write it: relative to the working directory if it is below it, and always printable."""
+    """``name`` is ``path`` as reports write it: relative to the working directory if it is below it, and always valid."""
 
     name: str
     path: Path
@@ -83,27 +84,22 @@ def find(paths: Sequence[Path], exclude: Sequence[str] = (), base: Path | None =
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            raise CuvetError(f"{printable(path)}: {error.strerror}") from None
+            raise CuvetError(f"{valid(path)}: {error.strerror}") from None
         if stat.S_ISDIR(mode):
             for file in _below(path, always, found):
                 _add(file, seen, found)
         elif not stat.S_ISREG(mode):
-            found.skipped.append((printable(path), NOT_REGULAR))
+            found.skipped.append((valid(path), NOT_REGULAR))
         elif path.suffix.lower() not in SUFFIXES:
-            found.skipped.append((printable(path), "not a kind of source file that cuvet check reads"))
+            found.skipped.append((valid(path), "not a kind of source file that cuvet check reads"))
         else:
             _add(path, seen, found)
     irregular = [name for name, why in found.skipped if why == NOT_REGULAR]
     if irregular and not found.files and not found.broken:
         raise CuvetError(f"{irregular[0]} is {NOT_REGULAR}: cuvet check reads source files and directories of them")
     if not found.files and not found.broken:
-        raise CuvetError(f"no source file in {' '.join(map(printable, paths))} (looked for {' '.join(SUFFIXES)})")
+        raise CuvetError(f"no source file in {' '.join(map(valid, paths))} (looked for {' '.join(SUFFIXES)})")
     return found
-
-
-def printable(path: Path) -> str:
-    """The path as text that any report can hold, whatever bytes the name has."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def repository(start: Path) -> Path | None:
@@ -116,7 +112,7 @@ def _add(path: Path, seen: set[tuple[int, int]], found: Found) -> None:
     try:
         status = path.stat()
     except OSError as error:  # a link to nothing, or to itself
-        found.skipped.append((printable(path), error.strerror or str(error)))
+        found.skipped.append((valid(path), error.strerror or str(error)))
         return
     key = (status.st_dev, status.st_ino)
     if key not in seen and stat.S_ISREG(status.st_mode):
@@ -130,7 +126,7 @@ def _shown(path: Path) -> str:
             path = path.relative_to(Path.cwd())
         except ValueError:
             pass
-    return printable(path)
+    return valid(path)
 
 
 def _below(top: Path, always: list[_Patterns], found: Found) -> Iterator[Path]:
@@ -142,7 +138,7 @@ def _below(top: Path, always: list[_Patterns], found: Found) -> Iterator[Path]:
             with os.scandir(directory) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            found.broken.append((printable(directory), error.strerror or str(error)))
+            found.broken.append((valid(directory), error.strerror or str(error)))
             continue
         if any(entry.name == ".gitignore" for entry in entries):
             ignored = [*ignored, *_read(directory / ".gitignore", Path(real))]
@@ -202,7 +198,7 @@ def _read(file: Path, directory: Path) -> list[_Patterns]:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return []
     except OSError as error:
-        raise CuvetError(f"cannot read {printable(file)}: {error.strerror}") from None
+        raise CuvetError(f"cannot read {valid(file)}: {error.strerror}") from None
     return [_Patterns(str(directory), _spec([line for line in lines if _is_pattern(line)]))]
 
 
