@@ -160,11 +160,11 @@ def _machine(cause: MachineCause, console: Console) -> None:
 
 
 def _history(finding: Finding, console: Console) -> None:
-    """Where each object was destroyed and created; a call that did it to several is shown once."""
-    shown = {_call(finding.site)}
+    """Where each object was destroyed and created, other than by the finding's own call; a call that did it to several is shown once."""
+    shown: set[tuple[int, int, int]] = set()
     for thing in finding.objects:
         for site, verbs, usual in ((thing.destroyed, _ENDS, "destroyed"), (thing.created, _MAKES, "created")):
-            if site is None:
+            if site is None or _call(site) == _call(finding.site):
                 continue
             verb = next((verb for part, verb, kinds in verbs if part in site.api and thing.kind in kinds), usual)
             key = _call(site)
@@ -381,7 +381,8 @@ def _summary(report: Report, recording: str | None, kept: int, cut: bool) -> Ite
         yield Text("not checked: ", style="bold yellow").append(printable(sentence), style="default not bold")
     for sentence in report.hints:
         yield Text("hint: ", style=_LABELS["help"]).append(printable(sentence), style="default not bold")
-    yield f"device: {device(report.program)}"
+    if report.stats.get("calls"):
+        yield f"device: {device(report.program)}"
     if elsewhere := sources_elsewhere():
         yield elsewhere
     if recording is not None:
