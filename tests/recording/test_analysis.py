@@ -152,6 +152,12 @@ def test_the_same_finding_in_several_recordings_is_one(tmp_path: Path) -> None:
     assert found.stats["processes"] == 3
 
 
+def test_a_recording_that_is_named_twice_is_counted_once(tmp_path: Path) -> None:
+    report(tmp_path, Thread().setup())
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert analyze([tmp_path, tmp_path / "link", tmp_path / "."]) == analyze([tmp_path])
+
+
 def test_of_several_recordings_the_program_that_failed_is_told(tmp_path: Path) -> None:
     for name, code in (("first", 0), ("second", 3)):
         (tmp_path / name).mkdir()

@@ -1,5 +1,6 @@
 """Makes the report of a program from the recordings of its processes."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -122,9 +123,9 @@ def analyze(
     memory: bool = False,
     ignored: Callable[[Finding], bool] = lambda finding: False,
 ) -> Report:
-    """The report of one or more recordings. CuvetError if a directory holds none, or only damaged ones."""
+    """The report of one or more recordings, each counted once. CuvetError if a directory holds none, or only damaged ones."""
     reports = []
-    for directory in directories:
+    for directory in {os.path.realpath(each): each for each in directories}.values():
         analysis = Analysis(directory, ignored=ignored)
         reports.append(analysis.report(read_meta(directory), leaks=leaks, memory=memory))
         damaged = [why for path, why in analysis.unreadable.items() if path.stat().st_size]
