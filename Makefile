@@ -39,7 +39,7 @@ native: $(INSTALLED) ## build the shim and the emulated device's libraries into 
 demo: requirements ## install the package and diagnose an example program, on the GPU if there is one
 	@test -x $(DEMO)/venv/bin/python || $(PYTHON) -m venv $(DEMO)/venv
 	@echo "building cuvet and installing it into $(DEMO)/venv: half a minute"
-	@$(DEMO)/venv/bin/python -m pip install --quiet --disable-pip-version-check .
+	@$(DEMO)/venv/bin/python -m pip install -qq --disable-pip-version-check .
 	@sh examples/demo.sh $(DEMO)
 
 sanitized: $(INSTALLED) ## run the native tests over libraries built with ASan, UBSan and TSan (SANITIZER=thread: one)

@@ -25,8 +25,8 @@ EPILOG = """examples:
   cuvet check src/                  check source code
   cuvet explain event-use-after-destroy
 
-exit codes: 0 and 1 are a command's answer (see cuvet COMMAND -h); 2 it could not do its work, and one line says why;
-130 it was interrupted; 141 nobody read its output
+exit codes: 0 or 1 is what the command found (see cuvet COMMAND -h; `run` returns the program's); 2 the command could not work,
+and one line says why; 130 it was interrupted; 141 the program that read its output had ended
 """
 
 UNABLE = 2

@@ -13,6 +13,8 @@ import cuvet
 from cuvet.cli import COMMANDS, main
 from cuvet.rules import all_rules
 
+ROOT = Path(__file__).parents[2]
+
 
 def cuvet_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -87,6 +89,33 @@ def test_help_has_an_example_and_the_exit_codes(command: str, capsys: pytest.Cap
     examples, codes = out.split("examples:")[1].split("exit codes: ")
     assert f"cuvet {command}" in examples
     assert "2 " in codes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", ""], "nothing to explain: WHAT is empty (see cuvet explain -h)"),
+        (["explain", "", " "], "nothing to explain: WHAT is empty (see cuvet explain -h)"),
+        (["explain", "/dev/null"], "no error of CUDA or its libraries was found in /dev/null"),
+        (["explain", "/dev"], "cannot read /dev: Is a directory"),
+        (["analyze", ""], "argument DIR: '' is not a path (see cuvet analyze -h)"),
+        (["inspect", ""], "argument FILE: '' is not a path (see cuvet inspect -h)"),
+        (["doctor", "--python", ""], "'': command not found"),
+        (["doctor", "--", ""], "'': command not found"),
+        (["doctor", "--output", ""], "argument --output: '' is not a path (see cuvet doctor -h)"),
+    ],
+)
+def test_a_name_that_names_nothing_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr() == ("", f"cuvet: {message}\n")
+
+
+def test_make_demo_shows_no_warning_of_pip() -> None:
+    asked = subprocess.run(["make", "-n", "demo"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    (install,) = (line for line in asked.splitlines() if " pip install " in line)
+    assert "-qq --disable-pip-version-check" in install
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

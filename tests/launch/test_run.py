@@ -198,6 +198,10 @@ def test_a_program_with_address_sanitizer_is_not_disturbed(cuvet, program) -> No
         ([], 2, "no program to run"),
         (["--devices", "2", "--", "true"], 2, "--devices is for the emulated device"),
         (["--devices", "no", "--", "true"], 2, "not a number from 1 to 64"),
+        (["--devices", "", "--", "true"], 2, "argument --devices: '' is not a number from 1 to 64"),
+        (["--output", "", "--", "true"], 2, "argument --output: '' is not a path"),
+        (["--trace", "", "--", "true"], 2, "argument --trace: '' is not a path"),
+        (["--", ""], 127, "'': command not found"),
         (["--device-memory", "1GiB", "--", "true"], 2, "--device-memory is for the emulated device"),
         (["--device-memory", "1MiB", "--", "true"], 2, "1MiB is not a size from 2MiB to 1TiB, for example 8GiB"),
         (["--device-memory", "8 apples", "--", "true"], 2, "8 apples is not a size"),
@@ -229,7 +233,9 @@ def test_a_script_whose_interpreter_is_missing_is_told_so(cuvet, tmp_path: Path)
 
 
 def test_an_output_that_cannot_be_written_is_told_before_the_program_runs(cuvet, tmp_path: Path) -> None:
-    for output in (tmp_path, tmp_path / "missing" / "report"):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "dangling").symlink_to(tmp_path / "missing" / "report")
+    for output in (tmp_path, tmp_path / "missing" / "report", tmp_path / "loop", tmp_path / "dangling"):
         done = cuvet("run", *REAL, "--output", output, "--", "touch", tmp_path / "ran")
         assert done.returncode == 2
         assert done.stderr.startswith(f"cuvet: cannot write the report to {output}: ")

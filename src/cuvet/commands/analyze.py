@@ -4,7 +4,7 @@ import argparse
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from cuvet import CuvetError, reports
+from cuvet import CuvetError, arguments, reports
 from cuvet.reports import verdict
 
 NAME = "analyze"
@@ -21,7 +21,7 @@ exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--erro
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="directory of a recording")
+    parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
     parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
     parser.add_argument(
         "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source-root",
         metavar="DIR",
-        type=Path,
+        type=arguments.path,
         action="append",
         help="show lines of sources below DIR only; may be repeated (default: any source for a recording in ~/.local/state/cuvet,"
         " sources below the working directory for one from elsewhere)",

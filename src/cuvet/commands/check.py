@@ -6,10 +6,9 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuvet import reports
+from cuvet import arguments, reports
 from cuvet.reports import verdict
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ UNREADABLE = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", type=_path, help="source file, or directory with those below it"
+        "paths", metavar="PATH", nargs="+", type=arguments.path, help="source file, or directory with those below it"
     )
     reports.add_arguments(parser, NAME)
     parser.add_argument(
@@ -46,14 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="report these rules only: name, code, or a pattern such as 'stream-*'",
     )
     parser.add_argument("--ignore", metavar="RULE", action="append", default=[], help="leave these rules out")
-    parser.add_argument("--baseline", metavar="FILE", type=_path, help="leave out the findings that FILE lists")
+    parser.add_argument(
+        "--baseline", metavar="FILE", type=arguments.path, help="leave out the findings that FILE lists"
+    )
     parser.add_argument("--write-baseline", action="store_true", help="list all present findings in --baseline FILE")
     parser.add_argument("--diff", metavar="REV", help="report only findings on lines changed since git revision REV")
     parser.add_argument("--fix", action="store_true", help="edit the files where a fix is mechanical and safe")
     parser.add_argument(
         "--cuda", metavar="VERSION", help="release of CUDA that the code is for, for example 12.8 (default: newest)"
     )
-    parser.add_argument("--jobs", metavar="N", type=_jobs, help="processes (default: one for each processor)")
+    parser.add_argument(
+        "--jobs", metavar="N", type=arguments.number(1, 1024), help="processes (default: one for each processor)"
+    )
     parser.add_argument("--no-cache", action="store_true", help="do not use or keep results of earlier runs")
     parser.add_argument(
         "--fail-on",
@@ -61,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="exit with 1 if there is a finding of this severity or a worse one (default: error)",
     )
-    parser.add_argument("--error-exitcode", metavar="N", type=verdict.exit_code_number, help="exit with N instead of 1")
+    parser.add_argument("--error-exitcode", metavar="N", type=arguments.number(0, 255), help="exit with N instead of 1")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -121,15 +124,3 @@ def _progress(files: int) -> Iterator[Callable[[int], None]]:
             progress.refresh()
 
         yield tell
-
-
-def _path(text: str) -> Path:
-    if not text:  # of a variable that is not set; Path("") would be the working directory
-        raise argparse.ArgumentTypeError("'' is not a path")
-    return Path(text)
-
-
-def _jobs(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 1024")
-    return int(text)

@@ -39,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     environ = users_own(os.environ)
     argv = args.program[1:] if args.program[:1] == ["--"] else args.program
     program = _executable(argv[0], environ) if argv else None
-    python = _executable(args.python, environ) if args.python else _python_of(program, environ) if program else None
+    python = args.python if args.python is None else _executable(args.python, environ)
+    if python is None and program:
+        python = _python_of(program, environ)
     diagnosis = diagnose(Machine(environ=environ, program=program, python=python))
     reports.write(report.document(diagnosis, every_probe=args.verbose), args)
     return 1 if any(diagnosis.of("error")) else 0
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 def _executable(name: str, environ: Mapping[str, str]) -> str:
     path = shutil.which(name, path=environ.get("PATH"))
     if path is None:
-        raise CuvetError(f"{name}: {'not executable' if os.path.exists(name) else 'command not found'}")
+        raise CuvetError(f"{name or repr(name)}: {'not executable' if os.path.exists(name) else 'command not found'}")
     return os.path.abspath(path)
 
 

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuvet import CuvetError, reports
+from cuvet import CuvetError, arguments, reports
 from cuvet.image import compatibility
 from cuvet.image.compatibility import Driver
 from cuvet.image.inspection import Inspection, Question, inspect
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="FILE",
         nargs="+",
-        type=Path,
+        type=arguments.path,
         help="executable, shared object, object file, archive, fatbin, cubin, PTX, LTO-IR, wheel or directory",
     )
     parser.add_argument(

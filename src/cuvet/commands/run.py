@@ -1,9 +1,8 @@
 """``cuvet run``: runs a program and checks its CUDA calls."""
 
 import argparse
-from pathlib import Path
 
-from cuvet import reports
+from cuvet import arguments, reports
 from cuvet.reports import verdict
 from cuvet.sizes import bytes_of
 
@@ -40,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the real GPU, the emulated device, or the emulated one if there is no GPU (default: auto)",
     )
     parser.add_argument(
-        "--devices", metavar="N", type=_device_count, help="how many GPUs the emulated device has (default: 1)"
+        "--devices",
+        metavar="N",
+        type=arguments.number(1, 64),
+        help="how many GPUs the emulated device has (default: 1)",
     )
     parser.add_argument(
         "--device-memory",
@@ -57,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace",
         metavar="DIR",
-        type=Path,
+        type=arguments.path,
         help="keep the recording in DIR, new or empty (default: a new directory in ~/.local/state/cuvet)",
     )
     parser.add_argument(
@@ -87,12 +89,6 @@ def run(args: argparse.Namespace) -> int:
     from cuvet.launch import session
 
     return session.run(args)
-
-
-def _device_count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 64")
-    return int(text)
 
 
 def _device_memory(text: str) -> int:

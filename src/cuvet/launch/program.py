@@ -50,8 +50,8 @@ def _not_found(name: str, search: str | None) -> CannotStart:
     """126 if there is a file or a directory of this name."""
     places = [""] if os.sep in name else (search or os.defpath).split(os.pathsep)
     there = [path for place in places if os.path.exists(path := os.path.join(place, name))]
-    if not there:
-        return CannotStart(f"{name}: command not found", 127)
+    if not name or not there:
+        return CannotStart(f"{name or repr(name)}: command not found", 127)
     return CannotStart(f"{name}: {'is a directory' if os.path.isdir(there[0]) else 'not executable'}", 126)
 
 

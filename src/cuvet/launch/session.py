@@ -49,11 +49,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _require_writable(output: Path) -> None:
     """Before the program runs, because its report would be lost."""
+    cannot = f"cannot write the report to {output}: "
+    try:
+        target = os.path.realpath(output, strict=True)
+    except FileNotFoundError:
+        target = os.path.dirname(os.path.realpath(output))
+    except OSError as error:
+        raise CuvetError(f"{cannot}{error.strerror}") from None
     if output.is_dir():
-        raise CuvetError(f"cannot write the report to {output}: it is a directory")
-    if not os.access(output if output.exists() else output.parent, os.W_OK):
-        place = output if output.exists() else f"the directory {output.parent}"
-        raise CuvetError(f"cannot write the report to {output}: {place} cannot be written to")
+        raise CuvetError(f"{cannot}it is a directory")
+    if not os.access(target, os.W_OK):
+        raise CuvetError(f"{cannot}{output if output.exists() else f'the directory {target}'} cannot be written to")
 
 
 def _run(args: argparse.Namespace, argv: list[str], executable: program.Executable, own: dict[str, str]) -> int:

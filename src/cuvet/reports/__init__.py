@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from cuvet import CuvetError
+from cuvet.arguments import path
 
 if TYPE_CHECKING:
     from cuvet.findings import Report
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser, command: str, *, output: bool
     formats = [name for name, commands in FORMATS.items() if command in commands]
     parser.add_argument("--format", choices=formats, default="terminal", help="form of the report (default: terminal)")
     if output:
-        parser.add_argument("--output", metavar="FILE", type=Path, help="write the report to FILE")
+        parser.add_argument("--output", metavar="FILE", type=path, help="write the report to FILE")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 

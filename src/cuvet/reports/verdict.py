@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from cuvet.arguments import number
+
 if TYPE_CHECKING:
     from cuvet.findings import Finding, Report
 
@@ -22,15 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=LEAST,
         help="exit with 1 if there is a finding of this severity or a worse one (default: error, if --error-exitcode is given)",
     )
-    parser.add_argument("--error-exitcode", metavar="N", type=exit_code_number, help="exit with N instead of 1")
+    parser.add_argument("--error-exitcode", metavar="N", type=number(0, 255), help="exit with N instead of 1")
     parser.add_argument("--require-cuda", action="store_true", help="exit with 1 if no CUDA call was seen")
-
-
-def exit_code_number(text: str) -> int:
-    """Of ``--error-exitcode``."""
-    if not text.isdecimal() or int(text) > 255:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 255")
-    return int(text)
 
 
 def exit_code(args: argparse.Namespace, report: Report) -> int | None:
