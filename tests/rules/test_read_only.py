@@ -15,15 +15,21 @@ RULES = Path(__file__).parents[2] / "src/cuvet/rules"
 NOT_RULES = {"programs.py"}
 """It runs the example programs."""
 CHANGING = set("add append clear discard extend insert pop popitem remove reverse setdefault sort update".split())
+SETTING = {"setattr", "delattr", "__setattr__", "__delattr__"}
+MAKING = {"__init__": "self", "__init_subclass__": "cls"}
+"""What makes an object or a class, and may store into that and into nothing else."""
 STATE = {"allocations", "host_memory", "live_captures", "order", "primaries", "table", "threads"}
 """What the view's queries look into. It can be changed, and so is no rule's."""
 
 
 def changes(source: str) -> Iterator[str]:
     """The places of a source that store into an object, or into a container that is an attribute of one."""
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in MAKING]
+    own = {id(node) for made in functions for node in ast.walk(made) if _is_of(node, MAKING[made.name])}
+    for node in ast.walk(tree):
         stored = isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
-        attribute = isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("cls", "self")
+        attribute = isinstance(node, ast.Attribute) and id(node) not in own
         inside = isinstance(node, ast.Subscript) and not isinstance(node.value, ast.Name)
         if (stored and (attribute or inside)) or (
             isinstance(node, ast.Attribute) and ast.unparse(node.value) == "model" and node.attr in STATE
@@ -33,8 +39,13 @@ def changes(source: str) -> Iterator[str]:
             method = node.func
             if (
                 isinstance(method, ast.Attribute) and method.attr in CHANGING and not isinstance(method.value, ast.Name)
-            ) or (isinstance(method, ast.Name) and method.id in ("setattr", "delattr")):
+            ) or getattr(method, "attr", getattr(method, "id", "")) in SETTING:
                 yield ast.unparse(node)
+
+
+def _is_of(node: ast.AST, name: str) -> bool:
+    """Whether it is an attribute of what has that name."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
 
 
 def test_no_rule_changes_what_it_was_told_of() -> None:
@@ -52,6 +63,11 @@ def test_no_rule_changes_what_it_was_told_of() -> None:
         "context.children.pop(stream)",
         "model.table.add(Stream, Kind.STREAM, 1, 0)",
         "setattr(stream, 'lost', True)",
+        "object.__setattr__(stream, 'lost', True)",
+        "def check(self): self.seen = True",
+        "def check(cls): cls.count += 1",
+        "def __init__(self, stream): stream.lost = True",
+        "def __init_subclass__(cls, self): self.lost = True",
     ],
 )
 def test_a_change_is_seen(line: str) -> None:
@@ -59,7 +75,13 @@ def test_a_change_is_seen(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["found = model.find(kind, 1)", "words[0] = 1", "seen.add(stream)", "cls.kinds = kinds"]
+    "line",
+    [
+        "found = model.find(kind, 1)",
+        "words[0] = 1",
+        "seen.add(stream)",
+        "def __init_subclass__(cls): cls.kinds = kinds",
+    ],
 )
 def test_what_changes_nothing_is_let_pass(line: str) -> None:
     assert list(changes(line)) == []
