@@ -57,9 +57,10 @@ def refused(call: Call, takes: Takes) -> str:
         return "" if value in allowed else f"{takes.field or takes.parameter} is {value}, not {_listed(takes)}"
     known = sum(set(allowed))
     if value & ~known:
-        return f"{takes.parameter} is {value:#x}, which has bits that are none of {_listed(takes)}"
+        return f"{takes.parameter} is {value:#x}; {_flags(takes)}"
     if takes.together and value & takes.together[0] and not value & takes.together[1]:
-        return f"{takes.parameter} is {value:#x}: {takes.together[0]:#x} is taken only with {takes.together[1]:#x}"
+        flag, other = (f"{bits:#x}{_name(takes, bits)}" for bits in takes.together)
+        return f"{takes.parameter} is {value:#x}; {flag} must be combined with {other}"
     return ""
 
 
@@ -75,15 +76,32 @@ def _values(takes: Takes) -> tuple[int, ...]:
 
 @cache
 def _enumerators(name: str) -> dict[str, int]:
-    return {each: value for each, value in driver().enumerations[name].items() if not each.endswith(_NO_VALUES)}
+    return {each: value for each, value in driver().enumerations.get(name, {}).items() if not each.endswith(_NO_VALUES)}
+
+
+def _name(takes: Takes, value: int) -> str:
+    """`` (CU_EVENT_INTERPROCESS)``; nothing for a number without a name."""
+    names = (name for name, known in _enumerators(takes.enumeration).items() if known == value)
+    return next((f" ({name})" for name in names), "")
+
+
+def _flags(takes: Takes) -> str:
+    """``its flags are 1 (CU_EVENT_BLOCKING_SYNC) and 2 (CU_EVENT_DISABLE_TIMING)``."""
+    words = _words(takes)
+    if len(words) > _MOST_NAMED:
+        return f"its flags are those of {takes.enumeration}"
+    return (
+        f"its only flag is {words[0]}" if len(words) == 1 else f"its flags are {', '.join(words[:-1])} and {words[-1]}"
+    )
 
 
 def _listed(takes: Takes) -> str:
-    if takes.values:
-        words = [str(value) for value in takes.values]
-    else:
-        named = _enumerators(takes.enumeration)
-        if len(named) > _MOST_NAMED:
-            return f"one of {takes.enumeration}"
-        words = [f"{value} ({name})" for name, value in named.items() if value or not takes.bits]
+    words = _words(takes)
+    if takes.enumeration and len(words) > _MOST_NAMED:
+        return f"one of {takes.enumeration}"
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _words(takes: Takes) -> list[str]:
+    """The values that the parameter takes, with their names; of flags, without 0."""
+    return [f"{value}{_name(takes, value)}" for value in dict.fromkeys(_values(takes)) if value or not takes.bits]
