@@ -18,12 +18,12 @@ from cuvet.catalog.results import (
     SUCCESS,
 )
 from cuvet.catalog.roles import ENDS, Kind, Role, Verb
-from cuvet.model.answers import OUTPUTS, STATUSES
-from cuvet.model.answers.event import of_query
 from cuvet.model.call import CRASH
 from cuvet.model.current import needs_context, refuses_destroyed_context
 from cuvet.model.objects import Allocation
 from cuvet.model.precedence import Stage
+from cuvet.model.transitions import OUTPUTS, STATUSES
+from cuvet.model.transitions.event import of_query
 
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint

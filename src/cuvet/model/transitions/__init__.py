@@ -1,22 +1,12 @@
-"""What successful calls do to the model's state, one module per noun of CUDA."""
+"""What successful calls do to the model's state, and what calls answer that break no rule: one module per noun of CUDA."""
 
-from cuvet.model.transitions import (
-    array,
-    capture,
-    context,
-    device,
-    event,
-    graph,
-    host_memory,
-    memory,
-    module,
-    object,
-    pool,
-    stream,
-)
-from cuvet.model.transitions.registry import plan
+from importlib import import_module
 
-__all__ = [
+from cuvet.model.transitions.registry import OUTPUTS, STATUSES, plan
+
+__all__ = ["OUTPUTS", "STATUSES", "plan"]
+
+for _noun in (
     "array",
     "capture",
     "context",
@@ -27,7 +17,7 @@ __all__ = [
     "memory",
     "module",
     "object",
-    "plan",
     "pool",
     "stream",
-]
+):
+    import_module(f"{__name__}.{_noun}")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from cuvet.catalog.results import INVALID_VALUE, SUCCESS
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.naming import member
 from cuvet.model.objects import MemoryPool
 from cuvet.model.transitions.object import output, parameter
-from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles
+from cuvet.model.transitions.registry import after_roles, for_role, instead_of_roles, returned_by, written_by
 
 if TYPE_CHECKING:
     from cuvet.model.call import Call, Outcome
     from cuvet.model.model import Model
-
+    from cuvet.model.view import ModelView
 
 _DEVICE = 1
 """CU_MEM_LOCATION_TYPE_DEVICE."""
@@ -91,3 +92,22 @@ def set_current(model: Model, call: Call, outcome: Outcome) -> None:
     device = parameter(call, "dev") if "dev" in call.entry_point.index else member(call, "location", "id")
     if device is not None:
         model.current_pools[device] = pool if isinstance(pool, MemoryPool) else None
+
+
+@returned_by("cuDeviceSetMemPool", "cuMemSetMemPool")
+def of_pool(model: ModelView, call: Call) -> tuple[int, ...]:
+    """A device takes its own pools only."""
+    index = call.entry_point.index
+    pool = model.object_of(call, index["pool"], Kind.MEMORY_POOL)
+    made = None if pool is None else pool.created_by
+    if made is None or made.name != "cuMemPoolCreate":
+        return (SUCCESS,)
+    device = member(made, "poolProps", "location.id")
+    wanted = call.arg("dev") if "dev" in index else member(call, "location", "id")
+    return (SUCCESS,) if device is None or wanted in (None, device) else (INVALID_VALUE,)
+
+
+@written_by("cuDeviceGetDefaultMemPool")
+def default_pool(model: ModelView, call: Call) -> dict[int, int]:
+    pool = model.default_pools.get(call.arg("dev"))
+    return {} if pool is None else {0: pool.handle}

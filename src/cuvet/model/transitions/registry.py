@@ -1,13 +1,13 @@
-"""How calls change the state: transitions by role, and for the calls whose roles do not say enough, by name.
+"""What calls change and answer: transitions by role, and by name for the calls whose roles do not say enough; answers by name.
 
 ``plan(entry_point)`` puts together, once per entry point, what a successful call does, in the order of ``SEQUENCE``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model.call import Call, Outcome
@@ -15,9 +15,12 @@ from cuvet.model.call import Call, Outcome
 if TYPE_CHECKING:
     from cuvet.catalog import EntryPoint
     from cuvet.model.model import Model
+    from cuvet.model.view import ModelView
 
 Transition = Callable[["Model", Call, Outcome], None]
 RoleTransition = Callable[["Model", Call, Outcome, Role], None]
+Statuses = Callable[["ModelView", Call], tuple[int, ...]]
+Outputs = Callable[["ModelView", Call], dict[int, int]]
 
 SEQUENCE = (
     Verb.INITIALISES,
@@ -51,30 +54,32 @@ SEQUENCE = (
     Verb.SETS_WORKSPACE,
 )
 
+STATUSES: dict[str, Statuses] = {}
+OUTPUTS: dict[str, Outputs] = {}
 _by_role: dict[tuple[Verb, Kind | None], RoleTransition] = {}
 _instead: dict[str, Transition] = {}
 _then: dict[str, list[Transition]] = {}
 
+K = TypeVar("K")
+F = TypeVar("F")
+
+
+def _register(table: dict[K, F], keys: Iterable[K]) -> Callable[[F], F]:
+    def register(function: F) -> F:
+        table.update(dict.fromkeys(keys, function))
+        return function
+
+    return register
+
 
 def for_role(verb: Verb, *kinds: Kind) -> Callable[[RoleTransition], RoleTransition]:
     """The decorated function is what a role of that verb does, to objects of these kinds (none: of all kinds)."""
-
-    def register(transition: RoleTransition) -> RoleTransition:
-        for kind in kinds or (None,):
-            _by_role[verb, kind] = transition
-        return transition
-
-    return register
+    return _register(_by_role, [(verb, kind) for kind in kinds or (None,)])
 
 
 def instead_of_roles(*names: str) -> Callable[[Transition], Transition]:
     """The decorated function is all that these entry points do."""
-
-    def register(transition: Transition) -> Transition:
-        _instead.update(dict.fromkeys(names, transition))
-        return transition
-
-    return register
+    return _register(_instead, names)
 
 
 def after_roles(*names: str) -> Callable[[Transition], Transition]:
@@ -86,6 +91,16 @@ def after_roles(*names: str) -> Callable[[Transition], Transition]:
         return transition
 
     return register
+
+
+def returned_by(*names: str) -> Callable[[Statuses], Statuses]:
+    """The decorated function says what calls of these entry points return that break no rule, the likeliest status first."""
+    return _register(STATUSES, names)
+
+
+def written_by(*names: str) -> Callable[[Outputs], Outputs]:
+    """The decorated function says what they write, where the model knows it, by parameter index."""
+    return _register(OUTPUTS, names)
 
 
 @cache
