@@ -157,18 +157,10 @@ LAUNCH = _dtype("Launch")
 RING = np.dtype(
     [("slots", FLIGHT_SLOT, FLIGHT_SLOTS), ("launches", LAUNCH, FLIGHT_SLOTS), ("on_host", "<u2", FLIGHT_SLOTS)]
 )
-STACK = _struct("StackFields")
 PYTHON_FRAME = _struct("PythonFrameFields")
-PYTHON_CODE = _struct("PythonCodeFields")
-MODULE = _struct("ModuleFields")
-THREAD = _struct("ThreadFields")
-MAPS = _struct("MapsFields")
-FAULT = _struct("FaultFields")
-FORK = _struct("ForkFields")
-ENTRY_POINTS = _struct("EntryPointsFields")
-NOTE = _struct("NoteFields")
-IMAGE = _struct("ImageFields")
-OVERLAP = _struct("OverlapFields")
-LAUNCH_PLACE = _struct("LaunchPlaceFields")
-LAUNCHES = _struct("LaunchesFields")
-HANDED_OUT = _struct("HandedOutFields")
+SIDE = {
+    int(kind): _struct(f"{kind.name.title().replace('_', '')}Fields")
+    for kind in RecordType
+    if kind is not RecordType.CALL
+}
+"""The fixed part of each record that is no call."""

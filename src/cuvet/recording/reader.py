@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cuvet import CuvetError
 from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, CHUNK_HEADER_BYTES, HEADER_BYTES, ChunkKind, RecordType
-from cuvet.recording.records import Fork, SideTables, take_side_record, text_of
+from cuvet.recording.records import Fork, SideTables, text_of
 from cuvet.regular import open_regular
 
 Array = NDArray[Any]
@@ -358,13 +358,8 @@ class Recording(SideTables):
         for index in np.flatnonzero(types != RecordType.CALL).tolist():
             start, size = int(at[index]), int(sizes[index])
             try:
-                take_side_record(
-                    self,
-                    int(types[index]),
-                    int(words[start // 4 + 1]) >> 16,
-                    bytes(data[start + 8 : start + size]),
-                    int(offsets[index]),
-                )
+                flags = int(words[start // 4 + 1]) >> 16
+                self.take(int(types[index]), flags, bytes(data[start + 8 : start + size]), int(offsets[index]))
             except ValueError as error:
                 self._problem(int(offsets[index]), str(error))
         is_call = (types == RecordType.CALL) & (sizes >= layout.CALL.itemsize)

@@ -188,6 +188,33 @@ def _inputs(data: bytes) -> dict[int, bytes]:
     return inputs
 
 
+def text_of(data: bytes) -> str:
+    return data.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+class _Rest:
+    """What follows the fixed part of a record, from its beginning on. ``what``: the type of the record, ``flags``: of its header."""
+
+    def __init__(self, data: bytes, what: str, flags: int, offset: int) -> None:
+        self._data = data
+        self._what = what
+        self.flags = flags
+        self.offset = offset
+
+    def take(self, length: int) -> bytes:
+        taken, self._data = self._data[:length], self._data[length:]
+        if len(taken) < length:
+            raise ValueError(f"a {self._what} record says that it holds more than its size")
+        return taken
+
+    def text(self, length: int, errors: str = "replace") -> str:
+        return self.take(length).decode("utf-8", errors)
+
+    def names(self, count: int) -> list[str]:
+        """So many of all names, each of which a NUL ends."""
+        return [name.decode("ascii", "replace") for name in self._data.split(b"\0")[:count]]
+
+
 @dataclass
 class SideTables:
     """Everything in a recording that is not a call. ``maps``, ``images``, ``overlaps``, ``launches`` and ``handed_out`` have keys
@@ -208,133 +235,61 @@ class SideTables:
     notes: dict[Note, None] = field(default_factory=dict)
     entry_points: dict[int, str] = field(default_factory=dict)
 
+    def take(self, kind: int, flags: int, data: bytes, offset: int) -> None:
+        """Puts a record that is no call where it belongs. ValueError, saying what is wrong, if it does not parse."""
+        structure = layout.SIDE.get(kind)
+        if structure is None:
+            raise ValueError(f"a record of unknown type {kind}")
+        what = RecordType(kind).name
+        if len(data) < structure.size:
+            raise ValueError(f"a {what} record of {len(data) + 8} bytes")
+        rest = _Rest(data[structure.size :], what, flags, offset)
+        getattr(self, f"_take_{what.lower()}")(rest, *structure.unpack_from(data))
 
-def take_side_record(into: SideTables, kind: int, flags: int, data: bytes, offset: int) -> None:
-    """Puts a record that is no call where it belongs. ValueError, saying what is wrong, if it does not parse."""
-    if kind == RecordType.FORK:
-        _fork(into, offset, data)
-    elif kind in _PARSERS:
-        _PARSERS[RecordType(kind)](into, flags, data)
-    else:
-        raise ValueError(f"a record of unknown type {kind}")
+    def _take_stack(self, rest: _Rest, number: int, native: int, python: int) -> None:
+        addresses, frames = np.frombuffer(rest.take(8 * native), "<u8"), rest.take(8 * python)
+        self.stacks[number] = Stack(tuple(addresses.tolist()), tuple(layout.PYTHON_FRAME.iter_unpack(frames)))
 
+    def _take_python_code(self, rest: _Rest, number: int, file_bytes: int, name_bytes: int) -> None:
+        self.codes[number] = PythonCode(rest.text(file_bytes), rest.text(name_bytes))
 
-def text_of(data: bytes) -> str:
-    return data.split(b"\0", 1)[0].decode("utf-8", "replace")
+    def _take_module(self, rest: _Rest, start: int, end: int, bias: int, id_bytes: int, path_bytes: int) -> None:
+        build_id = rest.take(id_bytes).hex()
+        self.modules.append(Module(start, end, bias, build_id, rest.text(path_bytes, "surrogateescape")))
 
+    def _take_thread(self, rest: _Rest, thread: int, length: int) -> None:
+        self.threads[thread] = rest.text(length)
 
-def _take(structure: Any, data: bytes, what: str) -> tuple[Any, ...]:
-    if len(data) < structure.size:
-        raise ValueError(f"a {what} record of {len(data) + 8} bytes")
-    values: tuple[Any, ...] = structure.unpack_from(data)
-    return values
+    def _take_maps(self, rest: _Rest, number: int, thread: int, length: int) -> None:
+        self.maps[thread, number] = rest.text(length)
 
+    def _take_fault(self, rest: _Rest, *fields: int) -> None:
+        self.faults.append(Fault(*fields))
 
-def _rest(data: bytes, start: int, length: int, what: str) -> bytes:
-    if start + length > len(data):
-        raise ValueError(f"a {what} record says that it holds more than its size")
-    return data[start : start + length]
+    def _take_fork(self, rest: _Rest, child: int, thread: int, ticks: int, stack: int, _: int) -> None:
+        self.forks.append(Fork(child, thread, ticks, stack, rest.offset))
 
+    def _take_entry_points(self, rest: _Rest, first: int, count: int) -> None:
+        self.entry_points.update(enumerate(rest.names(count), first))
 
-def _stack(into: SideTables, flags: int, data: bytes) -> None:
-    number, native, python = _take(layout.STACK, data, "STACK")
-    start = layout.STACK.size
-    addresses = _rest(data, start, 8 * native, "STACK")
-    frames = _rest(data, start + 8 * native, 8 * python, "STACK")
-    into.stacks[number] = Stack(
-        tuple(np.frombuffer(addresses, "<u8").tolist()), tuple(layout.PYTHON_FRAME.iter_unpack(frames))
-    )
+    def _take_note(self, rest: _Rest, code: int, length: int) -> None:
+        self.notes[Note(code, text_of(rest.take(length)))] = None
 
+    def _take_image(self, rest: _Rest, number: int, thread: int, length: int, readable: int) -> None:
+        self.images[thread, number] = Image(readable, rest.take(length), bool(rest.flags & 1))
 
-def _python_code(into: SideTables, flags: int, data: bytes) -> None:
-    number, file_bytes, name_bytes = _take(layout.PYTHON_CODE, data, "PYTHON_CODE")
-    names = _rest(data, layout.PYTHON_CODE.size, file_bytes + name_bytes, "PYTHON_CODE")
-    into.codes[number] = PythonCode(
-        names[:file_bytes].decode("utf-8", "replace"), names[file_bytes:].decode("utf-8", "replace")
-    )
+    def _take_overlap(self, rest: _Rest, number: int, thread: int, *other: int) -> None:
+        self.overlaps[thread, number] = Overlap(*other)
 
+    def _take_launch_place(self, rest: _Rest, number: int, stack: int, function: int, stream: int, count: int) -> None:
+        words = np.frombuffer(rest.take(4 * min(count, layout.LAUNCH_WORDS)), "<u4").tolist()
+        self.places[number] = LaunchPlace(stack, function, stream, tuple((word >> 16, word & 0xFFFF) for word in words))
 
-def _module(into: SideTables, flags: int, data: bytes) -> None:
-    start, end, bias, id_bytes, path_bytes = _take(layout.MODULE, data, "MODULE")
-    names = _rest(data, layout.MODULE.size, id_bytes + path_bytes, "MODULE")
-    into.modules.append(
-        Module(start, end, bias, names[:id_bytes].hex(), names[id_bytes:].decode("utf-8", "surrogateescape"))
-    )
+    def _take_launches(self, rest: _Rest, number: int, thread: int, launching: int) -> None:
+        ring = np.frombuffer(rest.take(layout.RING.itemsize), layout.RING)[0]
+        if len(self.launches) < MOST_LOSSES or (thread, number) in self.launches:
+            self.launches.setdefault((thread, number), []).append(Ring(launching, ring))
 
-
-def _thread(into: SideTables, flags: int, data: bytes) -> None:
-    thread, length = _take(layout.THREAD, data, "THREAD")
-    into.threads[thread] = _rest(data, layout.THREAD.size, length, "THREAD").decode("utf-8", "replace")
-
-
-def _maps(into: SideTables, flags: int, data: bytes) -> None:
-    number, thread, length = _take(layout.MAPS, data, "MAPS")
-    into.maps[thread, number] = _rest(data, layout.MAPS.size, length, "MAPS").decode("utf-8", "replace")
-
-
-def _fault(into: SideTables, flags: int, data: bytes) -> None:
-    into.faults.append(Fault(*_take(layout.FAULT, data, "FAULT")))
-
-
-def _fork(into: SideTables, offset: int, data: bytes) -> None:
-    child, thread, ticks, stack, _ = _take(layout.FORK, data, "FORK")
-    into.forks.append(Fork(child, thread, ticks, stack, offset))
-
-
-def _entry_points(into: SideTables, flags: int, data: bytes) -> None:
-    first, count = _take(layout.ENTRY_POINTS, data, "ENTRY_POINTS")
-    names = data[layout.ENTRY_POINTS.size :].split(b"\0")[:count]
-    for index, name in enumerate(names):
-        into.entry_points[first + index] = name.decode("ascii", "replace")
-
-
-def _note(into: SideTables, flags: int, data: bytes) -> None:
-    code, length = _take(layout.NOTE, data, "NOTE")
-    into.notes[Note(code, text_of(_rest(data, layout.NOTE.size, length, "NOTE")))] = None
-
-
-def _image(into: SideTables, flags: int, data: bytes) -> None:
-    number, thread, length, readable = _take(layout.IMAGE, data, "IMAGE")
-    into.images[thread, number] = Image(readable, _rest(data, layout.IMAGE.size, length, "IMAGE"), bool(flags & 1))
-
-
-def _overlap(into: SideTables, flags: int, data: bytes) -> None:
-    number, thread, *other = _take(layout.OVERLAP, data, "OVERLAP")
-    into.overlaps[thread, number] = Overlap(*other)
-
-
-def _launch_place(into: SideTables, flags: int, data: bytes) -> None:
-    number, stack, function, stream, count = _take(layout.LAUNCH_PLACE, data, "LAUNCH_PLACE")
-    words = _rest(data, layout.LAUNCH_PLACE.size, 4 * min(count, layout.LAUNCH_WORDS), "LAUNCH_PLACE")
-    told = np.frombuffer(words, "<u4").tolist()
-    into.places[number] = LaunchPlace(stack, function, stream, tuple((word >> 16, word & 0xFFFF) for word in told))
-
-
-def _launches(into: SideTables, flags: int, data: bytes) -> None:
-    number, thread, launching = _take(layout.LAUNCHES, data, "LAUNCHES")
-    ring = np.frombuffer(_rest(data, layout.LAUNCHES.size, layout.RING.itemsize, "LAUNCHES"), layout.RING)[0]
-    if len(into.launches) < MOST_LOSSES or (thread, number) in into.launches:
-        into.launches.setdefault((thread, number), []).append(Ring(launching, ring))
-
-
-def _handed_out(into: SideTables, flags: int, data: bytes) -> None:
-    number, thread, count = _take(layout.HANDED_OUT, data, "HANDED_OUT")
-    objects = _rest(data, layout.HANDED_OUT.size, layout.CALL_OUTPUT.size * count, "HANDED_OUT")
-    into.handed_out.setdefault((thread, number), []).extend(_outputs(objects))
-
-
-_PARSERS = {
-    RecordType.STACK: _stack,
-    RecordType.PYTHON_CODE: _python_code,
-    RecordType.MODULE: _module,
-    RecordType.THREAD: _thread,
-    RecordType.MAPS: _maps,
-    RecordType.FAULT: _fault,
-    RecordType.ENTRY_POINTS: _entry_points,
-    RecordType.NOTE: _note,
-    RecordType.IMAGE: _image,
-    RecordType.OVERLAP: _overlap,
-    RecordType.LAUNCH_PLACE: _launch_place,
-    RecordType.LAUNCHES: _launches,
-    RecordType.HANDED_OUT: _handed_out,
-}
+    def _take_handed_out(self, rest: _Rest, number: int, thread: int, count: int) -> None:
+        objects = _outputs(rest.take(layout.CALL_OUTPUT.size * count))
+        self.handed_out.setdefault((thread, number), []).extend(objects)
