@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
 from cuvet.analysis.calls import RecordedCall
 from cuvet.findings import SEVERITIES, Finding, UnexplainedFailure
 from cuvet.rules.rule import Violation
+
+T = TypeVar("T", Finding, UnexplainedFailure)
 
 MOST_OTHERS = 5
 """Of what else one rule says about one call."""
@@ -111,23 +114,22 @@ def cause_of(violation: Violation) -> Fold | None:
 
 def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each once that occurred in several recordings, with the same stack and message: they are of processes of one program."""
-    folded: dict[tuple[object, ...], Finding] = {}
-    for number, each in enumerate(findings):
-        key = (each.rule, each.api, each.message, each.site.frames or number)
-        if (first := folded.get(key)) is not None:
-            each = msgspec.structs.replace(
-                first, repeats=first.repeats + each.repeats, processes=first.processes + each.processes
-            )
-        folded[key] = each
-    return tuple(folded.values())
+    return _summed(findings, lambda each: (each.rule, each.api, each.message), "repeats", "processes")
 
 
 def folded_failures(failures: Iterable[UnexplainedFailure]) -> tuple[UnexplainedFailure, ...]:
     """Likewise, of calls that failed."""
-    folded: dict[tuple[object, ...], UnexplainedFailure] = {}
-    for number, each in enumerate(failures):
-        key = (each.api, each.status, each.library, each.site.frames or number)
+    return _summed(failures, lambda each: (each.api, each.status, each.library), "count")
+
+
+def _summed(items: Iterable[T], like: Callable[[T], object], *counts: str) -> tuple[T, ...]:
+    """The first of those that are alike and have the same stack, with the sums of their ``counts``."""
+    folded: dict[tuple[object, object], T] = {}
+    for number, each in enumerate(items):
+        key = (like(each), each.site.frames or number)
         if (first := folded.get(key)) is not None:
-            each = msgspec.structs.replace(first, count=first.count + each.count)
+            each = msgspec.structs.replace(
+                first, **{name: getattr(first, name) + getattr(each, name) for name in counts}
+            )
         folded[key] = each
     return tuple(folded.values())

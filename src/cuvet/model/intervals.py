@@ -38,32 +38,14 @@ class Intervals(Generic[T]):
         if start >= end:
             return
         low, high = self._span(start, end)
-        starts, ends, values = [start], [end], [value]
-        if low < high:
-            if self._starts[low] < start:
-                starts.insert(0, self._starts[low])
-                ends.insert(0, start)
-                values.insert(0, self._values[low])
-            if self._ends[high - 1] > end:
-                starts.append(end)
-                ends.append(self._ends[high - 1])
-                values.append(self._values[high - 1])
-        self._replace(low, high, starts, ends, values)
+        self._replace(low, high, start, end, [(start, end, value)])
 
     def remove(self, start: int, end: int, value: T) -> None:
         """Uncover what ``value`` covers of [start, end)."""
         low, high = self._span(start, end)
         for i in range(high - 1, low - 1, -1):
-            if self._values[i] is not value:
-                continue
-            starts, ends = [], []
-            if self._starts[i] < start:
-                starts.append(self._starts[i])
-                ends.append(start)
-            if self._ends[i] > end:
-                starts.append(end)
-                ends.append(self._ends[i])
-            self._replace(i, i + 1, starts, ends, [value] * len(starts))
+            if self._values[i] is value:
+                self._replace(i, i + 1, start, end, [])
 
     def _span(self, start: int, end: int) -> tuple[int, int]:
         """Indexes [low, high) of the intervals that overlap [start, end)."""
@@ -74,7 +56,12 @@ class Intervals(Generic[T]):
             low -= 1
         return low, max(low, bisect_left(self._starts, end))
 
-    def _replace(self, low: int, high: int, starts: list[int], ends: list[int], values: list[T]) -> None:
-        self._starts[low:high] = starts
-        self._ends[low:high] = ends
-        self._values[low:high] = values
+    def _replace(self, low: int, high: int, start: int, end: int, new: list[tuple[int, int, T]]) -> None:
+        """Put ``new`` in place of what the intervals ``low`` to ``high`` cover of [start, end)."""
+        if low < high and self._starts[low] < start:
+            new = [(self._starts[low], start, self._values[low]), *new]
+        if low < high and self._ends[high - 1] > end:
+            new = [*new, (end, self._ends[high - 1], self._values[high - 1])]
+        self._starts[low:high] = [first for first, _, _ in new]
+        self._ends[low:high] = [last for _, last, _ in new]
+        self._values[low:high] = [value for _, _, value in new]

@@ -6,7 +6,7 @@ heap are told apart by stack, so that a program that allocates a million times i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -37,20 +37,11 @@ _NOT_BACKED = 0x40 | 0x80
 """CUDA_ARRAY3D_SPARSE and CUDA_ARRAY3D_DEFERRED_MAPPING: such an array has no memory when it is made."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Held:
     """What calls with one stack held. ``call`` is the first of them; ``peak_bytes`` and ``peak_count`` are of the moment when all places
     together held most."""
 
-    call: Call
-    bytes: int
-    count: int
-    peak_bytes: int
-    peak_count: int
-
-
-@dataclass(slots=True)
-class _Place:
     call: Call
     bytes: int = 0
     count: int = 0
@@ -70,29 +61,24 @@ class Total:
     peak_count: int = 0
     peak_ns: int = 0
     _peaks: int = 0
-    _places: dict[tuple[str, int], _Place] = field(default_factory=dict)
+    _places: dict[tuple[str, int], Held] = field(default_factory=dict)
 
     def places(self) -> list[Held]:
-        """Those that hold something or did at the peak, in no order."""
+        """Those that hold something or did at the peak, in no order, as they are now."""
         every = [self._settled(place) for place in self._places.values()]
-        return [
-            Held(place.call, place.bytes, place.count, place.peak_bytes, place.peak_count)
-            for place in every
-            if place.count or place.peak_count
-        ]
+        return [replace(place) for place in every if place.count or place.peak_count]
 
     def largest(self, most: int) -> list[Held]:
         """The places that hold most now, the largest first."""
         return sorted((held for held in self.places() if held.bytes), key=lambda held: -held.bytes)[:most]
 
-    def place_of(self, call: Call) -> _Place:
+    def place_of(self, call: Call) -> Held:
         key = (call.name, call.stack)
-        found = self._places.get(key)
-        if found is None:
-            found = self._places[key] = _Place(call, peak=self._peaks)
-        return found
+        if key not in self._places:
+            self._places[key] = Held(call, peak=self._peaks)
+        return self._places[key]
 
-    def change(self, place: _Place, bytes: int, count: int, time_ns: int) -> None:
+    def change(self, place: Held, bytes: int, count: int, time_ns: int) -> None:
         self._settled(place)
         place.bytes += bytes
         place.count += count
@@ -102,7 +88,7 @@ class Total:
             self.peak_bytes, self.peak_count, self.peak_ns = self.bytes, self.count, time_ns
             self._peaks += 1
 
-    def _settled(self, place: _Place) -> _Place:
+    def _settled(self, place: Held) -> Held:
         """The place, with what it held at the newest peak."""
         if place.peak != self._peaks:
             place.peak, place.peak_bytes, place.peak_count = self._peaks, place.bytes, place.count
@@ -114,7 +100,7 @@ class _Entry:
     """One allocation. ``mappings``: how many keep the memory of its handle."""
 
     total: Total
-    place: _Place
+    place: Held
     bytes: int
     counted: bool = True
     mappings: int = 0
@@ -143,9 +129,7 @@ class Ledger:
         heap, size = measured
         if heap == ("device", None):
             heap = self.heap_of(None)
-        total = self.totals.get(heap)
-        if total is None:
-            total = self.totals[heap] = Total()
+        total = self.totals.setdefault(heap, Total())
         entry = self._entries[made] = _Entry(total, total.place_of(call), size, counted=False)
         entry.count(True, call.time_ns)
 

@@ -191,10 +191,9 @@ class Model(ModelView):
 
     def thread(self, number: int) -> Thread:
         """The state of the thread of that number, which begins with nothing current."""
-        found = self.threads.get(number)
-        if found is None:
-            found = self.threads[number] = Thread()
-        return found
+        if number not in self.threads:
+            self.threads[number] = Thread()
+        return self.threads[number]
 
     # For transitions.
 
@@ -279,8 +278,7 @@ class Model(ModelView):
 
     def _follow_driver(self, thread: Thread, handle: int) -> None:
         """The driver says which context is current; ours differs if something went past what is seen."""
-        top = thread.stack[-1] if thread.stack else None
-        if not agrees(top, handle):
+        if not agrees(thread.current, handle):
             thread.set_current(self.adopt_context(handle) if handle else None)
 
     def _observe_error(self, thread: Thread, call: Call, status: int) -> None:
@@ -339,7 +337,6 @@ class Model(ModelView):
 
 @cache
 def _judged(entry_point: EntryPoint) -> Judged:
-
     of_library = entry_point.api != "driver"
     every = rules_that_are(CallRule)
     rules = tuple(rule for rule in every if (rule.libraries or not of_library) and rule.applies_to(entry_point))

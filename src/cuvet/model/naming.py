@@ -64,6 +64,5 @@ def member(call: Call, name: str, field: str) -> int | None:
 
 @cache
 def _place(struct: str, field: str) -> tuple[int, int]:
-
     offset, size, _ = driver().field(struct, field)
     return offset, size

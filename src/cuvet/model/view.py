@@ -173,8 +173,7 @@ class ModelView:
     def current_context(self, call: Call) -> Context | None:
         """The context that is current on the call's thread, alive or dead; None if there is none, or it is unknown. Of a green context it
         is the primary context of the device, which has all its objects."""
-        thread = self.threads.get(call.thread)
-        top = thread.stack[-1] if thread is not None and thread.stack else None
+        top = self._top(call.thread)
         if call.context is not None and not agrees(top, call.context):
             top = self.context_at(call.context)
         return self._newest(top)
@@ -188,8 +187,7 @@ class ModelView:
         """The handle of the context that is current on the call's thread; 0 if the thread has none."""
         if call.context is not None:
             return call.context
-        thread = self.threads.get(call.thread)
-        top = thread.stack[-1] if thread is not None and thread.stack else None
+        top = self._top(call.thread)
         return 0 if top is None else top.handle
 
     def context_at(self, handle: int) -> Context | None:
@@ -203,11 +201,7 @@ class ModelView:
 
     def threads_of(self, context: Context) -> tuple[int, ...]:
         """The threads on which the context is current."""
-        return tuple(
-            number
-            for number, thread in self.threads.items()
-            if thread.stack and self._newest(thread.stack[-1]) is context
-        )
+        return tuple(number for number in self.threads if self._newest(self._top(number)) is context)
 
     def primary_context(self, device: int) -> Context | None:
         """The newest primary context of a device, alive or dead; None if none was seen."""
@@ -346,6 +340,10 @@ class ModelView:
         return self.host_memory.live_overlapping(address, size)
 
     # How handles are looked up.
+
+    def _top(self, thread: int) -> Context | None:
+        """The context that was made current last on the thread."""
+        return self.threads[thread].current if thread in self.threads else None
 
     def _scope(self, kind: Kind, context: Context | None) -> int:
         """The context in which a handle of that kind means what it does; 0 if it does in all, or that is not known."""
