@@ -1,4 +1,4 @@
-"""How numbers of bytes are written, and read."""
+"""How numbers of bytes are written, and read; how things are counted."""
 
 import re
 
@@ -11,6 +11,16 @@ def binary_size(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.4g} {unit}" if size < 9999 * factor else f"{size / factor:,.0f} {unit}"
     return f"{size} byte{'' if size == 1 else 's'}"
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """``1 file``, ``5,120 processes``."""
+    return f"{number:,} {noun if number == 1 else several or plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """``files``, ``processes``."""
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 
 def bytes_of(text: str) -> int:

@@ -14,18 +14,14 @@ by their order; an entry that names another status than the call returned is not
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
-from cuvet.analysis.driver_log import Failure
+from cuvet.analysis.driver_log import Failure, attached, grouped, text_of
 from cuvet.catalog import status_name
 from cuvet.findings import Finding
-from cuvet.regular import read_regular
+from cuvet.regular import open_regular
 
 FILE = "cudnn.log"
 """In the directory of a recording: the errors of the program's log."""
@@ -90,26 +86,18 @@ def _errors(paths: Iterable[str], since_ns: int) -> bytes:
 def _lines(path: str, since_ns: int) -> Iterator[bytes]:
     """None of what is not an ordinary file, or cannot be read: the log may never have been written."""
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            status = os.fstat(file.fileno())
-            if stat.S_ISREG(status.st_mode) and status.st_mtime_ns + _MTIME_NS >= since_ns:
+        with open(open_regular(path), "rb") as file:
+            if os.fstat(file.fileno()).st_mtime_ns + _MTIME_NS >= since_ns:
                 while line := file.readline(_LONGEST_LINE):
                     yield line
-    except (OSError, ValueError):  # ValueError: NUL in the name
+    except OSError:
         return
 
 
 def attach(directory: Path, findings: Sequence[Finding], failures: Iterable[Failure]) -> tuple[Finding, ...]:
     """The findings with what the directory's log, if there is one, says about their calls. ``failures``: of cuDNN's functions."""
-    try:
-        entries = list(read(read_regular(directory / FILE, MOST_KEPT, follow=False).decode("utf-8", "replace")))
-    except OSError:
-        return tuple(findings)
-    words = _by_call(list(failures), entries)
-    return tuple(
-        msgspec.structs.replace(each, library_log=words.get((each.site.process, each.site.thread, each.site.call), ()))
-        for each in findings
-    )
+    words = _by_call(list(failures), list(read(text_of(directory / FILE, MOST_KEPT))))
+    return attached(findings, words, "library_log")
 
 
 def read(text: str) -> Iterator[Entry]:
@@ -131,17 +119,11 @@ def read(text: str) -> Iterator[Entry]:
 
 def _by_call(failures: list[Failure], entries: list[Entry]) -> dict[tuple[int, int, int], tuple[str, ...]]:
     """(process, thread, call number) to the lines about that call."""
-    logged = {key: list(group) for key, group in groupby(sorted(entries, key=_function), key=_function)}
+    logged = grouped(((each.process, each.thread, each.name), each) for each in entries)
     words = {}
-    for key, group in groupby(sorted(failures, key=_function), key=_function):
-        calls, answers = list(group), logged.get(key, [])
-        if len(calls) != len(answers):
-            continue
-        for call, answer in zip(calls, answers, strict=True):
+    for function, calls in grouped(((each.process, each.thread, each.name), each) for each in failures).items():
+        answers = logged.get(function, [])
+        for call, answer in zip(calls, answers, strict=True) if len(calls) == len(answers) else ():
             if any(line.split(";")[0] == status_name("cudnn", call.status) for line in answer.lines):
                 words[call.process, call.thread, call.number] = answer.lines
     return words
-
-
-def _function(each: Failure | Entry) -> tuple[int, int, str]:
-    return each.process, each.thread, each.name

@@ -8,7 +8,7 @@ order of their failing calls, and where that leaves a doubt nothing is attached.
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -61,15 +61,24 @@ class Said(NamedTuple):
 
 def attach(directory: Path, findings: Sequence[Finding], failures: Iterable[Failure]) -> tuple[Finding, ...]:
     """The findings with what the directory's log, if there is one, says about their calls."""
+    words = _by_call(list(failures), list(read(text_of(directory / FILE, MOST_BYTES))))
+    return attached(findings, words, "driver_log")
+
+
+def text_of(log: Path, most: int) -> str:
+    """At most so many bytes of a log; empty if there is none."""
     try:
-        said = read(read_regular(directory / FILE, MOST_BYTES, follow=False).decode("utf-8", "replace"))
+        return read_regular(log, most, follow=False).decode("utf-8", "replace")
     except OSError:
-        return tuple(findings)
-    words = _by_call(list(failures), list(said))
-    return tuple(
-        msgspec.structs.replace(each, driver_log=words.get((each.site.process, each.site.thread, each.site.call), ()))
-        for each in findings
-    )
+        return ""
+
+
+def attached(
+    findings: Iterable[Finding], words: Mapping[tuple[int, int, int], tuple[str, ...]], field: str
+) -> tuple[Finding, ...]:
+    """The findings with the words about their calls (by process, thread and number) in that field."""
+    calls = ((each, (each.site.process, each.site.thread, each.site.call)) for each in findings)
+    return tuple(msgspec.structs.replace(each, **{field: words.get(call, ())}) for each, call in calls)
 
 
 def read(text: str) -> Iterator[Said]:
@@ -97,12 +106,12 @@ def read(text: str) -> Iterator[Said]:
 
 def _by_call(failures: list[Failure], said: list[Said]) -> dict[tuple[int, int, int], tuple[str, ...]]:
     """(process, thread, call number) to the messages about that call."""
-    recorded = _grouped(((each.process, each.thread), each) for each in failures)
-    logged = _grouped((each.thread, each) for each in said)
+    recorded = grouped(((each.process, each.thread), each) for each in failures)
+    logged = grouped((each.thread, each) for each in said)
     words = {}
     for calls, answers in _same_threads(list(recorded.values()), list(logged.values())):
-        answers_of = _grouped(((each.name, each.status), each) for each in answers)
-        for kind, alike in _grouped(((each.name, each.status), each) for each in calls).items():
+        answers_of = grouped(((each.name, each.status), each) for each in answers)
+        for kind, alike in grouped(((each.name, each.status), each) for each in calls).items():
             if len(alike) == len(answers_of.get(kind, ())):
                 for call, answer in zip(alike, answers_of[kind], strict=True):
                     words[call.process, call.thread, call.number] = _of_call(call, answer)
@@ -116,8 +125,8 @@ def _same_threads(
     if len(recorded) == len(logged) == 1:
         yield recorded[0], logged[0]
         return
-    recorded_as = _grouped((tuple((each.name, each.status) for each in calls), calls) for calls in recorded)
-    logged_as = _grouped((tuple((each.name, each.status) for each in answers), answers) for answers in logged)
+    recorded_as = grouped((tuple((each.name, each.status) for each in calls), calls) for calls in recorded)
+    logged_as = grouped((tuple((each.name, each.status) for each in answers), answers) for answers in logged)
     for order, threads in recorded_as.items():
         if len(threads) == len(logged_as.get(order, ())) == 1:
             yield threads[0], logged_as[order][0]
@@ -128,7 +137,8 @@ def _of_call(call: Failure, answer: Said) -> tuple[str, ...]:
     return tuple(each.text for each in answer.messages if (answer.time_ms - each.time_ms) % _DAY_MS <= longest_ms)
 
 
-def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of each key, in order."""
     groups: dict[Key, list[Value]] = defaultdict(list)
     for key, value in pairs:
         groups[key].append(value)

@@ -22,10 +22,6 @@ exit codes: 0, whatever was found; 1 --fail-on or --require-cuda applies (--erro
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directories", metavar="DIR", nargs="+", type=arguments.path, help="directory of a recording")
-    parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
-    parser.add_argument(
-        "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
-    )
     parser.add_argument(
         "--source-root",
         metavar="DIR",
@@ -36,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     verdict.add_arguments(parser)
     reports.add_arguments(parser, NAME)
-    reports.add_verbose(parser)
+    reports.add_contents(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -58,13 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", metavar="N", type=arguments.number(1, 1024), help="processes (default: one for each processor)"
     )
     parser.add_argument("--no-cache", action="store_true", help="do not use or keep results of earlier runs")
-    parser.add_argument(
-        "--fail-on",
-        choices=verdict.LEAST,
-        default="error",
-        help="exit with 1 if there is a finding of this severity or a worse one (default: error)",
-    )
-    parser.add_argument("--error-exitcode", metavar="N", type=arguments.number(0, 255), help="exit with N instead of 1")
+    verdict.add_fail_on(parser, default="error")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -68,10 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep the program's arguments (for example a password) out of the recording and all reports",
     )
     verdict.add_arguments(parser)
-    parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
-    parser.add_argument(
-        "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
-    )
     parser.add_argument(
         "--emulate-crashes",
         action="store_true",
@@ -81,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--driver-log", action="store_true", help="attach what the real driver writes to its error log (CUDA_LOG_FILE)"
     )
     reports.add_arguments(parser, NAME)
-    reports.add_verbose(parser)
+    reports.add_contents(parser)
     parser.add_argument("program", metavar="PROGRAM ARGS…", nargs=argparse.REMAINDER, help="the program, after --")
 
 

@@ -42,8 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser, command: str, *, output: bool
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 
-def add_verbose(parser: argparse.ArgumentParser) -> None:
-    """Add ``-v`` to a command that reports findings."""
+def add_contents(parser: argparse.ArgumentParser) -> None:
+    """Add ``--leaks``, ``--memory`` and ``-v`` to a command that reports on a program."""
+    parser.add_argument("--leaks", action="store_true", help="also report what was never freed")
+    parser.add_argument(
+        "--memory", action="store_true", help="also show what held memory, by place, at the peak and at the end"
+    )
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show every finding in full, and all that is known about its rule"
     )

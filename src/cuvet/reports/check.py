@@ -13,6 +13,7 @@ from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.source import window
 from cuvet.reports.terminal import STYLES, console, headline, labelled, line, show
+from cuvet.sizes import counted
 from cuvet.source import NotChecked
 from cuvet.source.tool.fingerprints import place
 from cuvet.source.tool.lines import line_of
@@ -177,23 +178,19 @@ def _not_checked(report: CheckReport) -> Iterator[str]:
 def _rest(parts: Sequence[NotChecked]) -> str:
     lines = sum(part.last - part.first + 1 for part in parts)
     files = len({part.file for part in parts})
-    return f"{lines:,} more lines in {_count(files, 'file')}; --format json lists them"
+    return f"{lines:,} more lines in {counted(files, 'file')}; --format json lists them"
 
 
 def _totals(report: CheckReport) -> Text:
     """``1 error, 2 warnings in 34 files (210 functions that use CUDA)``."""
     severities = Counter(finding.severity for finding in report.findings)
-    parts = [_count(severities["error"], "error"), _count(severities["warning"], "warning")]
-    parts += [_count(severities["note"], "note")] if severities["note"] else []
+    parts = [counted(severities["error"], "error"), counted(severities["warning"], "warning")]
+    parts += [counted(severities["note"], "note")] if severities["note"] else []
     functions = report.stats.get("functions", 0)
-    text = f"{', '.join(parts)} in {_count(report.stats.get('files', 0), 'file')}"
-    text += f" ({_count(functions, 'function')} with CUDA)"
+    text = f"{', '.join(parts)} in {counted(report.stats.get('files', 0), 'file')}"
+    text += f" ({counted(functions, 'function')} with CUDA)"
     hidden = [f"{count:,} {_HIDDEN[name]}" for name, count in report.hidden.items()]
     text += f"; not shown: {', '.join(hidden)}" if hidden else ""
     if fixed := report.stats.get("fixed"):
-        text += f"; {_count(fixed, 'fix', 'fixes')} made"
+        text += f"; {counted(fixed, 'fix', 'fixes')} made"
     return Text(text, style="bold red" if severities["error"] else "bold")
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -11,6 +11,7 @@ from cuvet.doctor.probe import Conclusion, Severity
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.terminal import STYLES, console, labelled, show
+from cuvet.sizes import counted
 
 SCHEMA_FILE = Path(__file__).with_name("doctor.schema.json")
 _STYLES = {**STYLES, "healthy": "bold green", "unknown": "dim"}
@@ -50,17 +51,11 @@ def _verdict(diagnosis: Diagnosis) -> Text:
             gpus,
         ]
         return Text("healthy", style=_STYLES["healthy"]).append(": " + ", ".join(filter(None, facts)), style="default")
-    counts = [_count(diagnosis, severity) for severity in ("error", "warning")]
+    numbers = ((sum(1 for _ in diagnosis.of(severity)), severity) for severity in ("error", "warning"))
+    counts = [counted(number, severity) for number, severity in numbers if number]
     severity: Severity = "error" if any(diagnosis.of("error")) else "warning"
     first = next(diagnosis.of(severity)).verdict
-    return Text(" and ".join(filter(None, counts)), style=_STYLES[severity]).append(
-        f": {printable(first)}", style="default"
-    )
-
-
-def _count(diagnosis: Diagnosis, severity: Severity) -> str:
-    count = sum(1 for _ in diagnosis.of(severity))
-    return f"{count} {severity}{'s' if count > 1 else ''}" if count else ""
+    return Text(" and ".join(counts), style=_STYLES[severity]).append(f": {printable(first)}", style="default")
 
 
 def _subject(subject: Subject) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +13,8 @@ from cuvet.knowledge.errors import integer
 from cuvet.knowledge.explanation import CauseText, ErrorText, Explanation
 from cuvet.knowledge.logs import Sighting
 from cuvet.printable import printable
-from cuvet.reports.terminal import STYLES, show
+from cuvet.reports.terminal import STYLES, labelled, show, wrapped
+from cuvet.sizes import counted
 
 SCHEMA_FILE = Path(__file__).with_name("explanation.schema.json")
 _MOST_SIGHTINGS = 5
@@ -44,7 +44,7 @@ def render(found: Explanation, output: Console) -> None:
     if ambiguous:
         _others(found, output)
     if found.more_causes:
-        causes = "1 less likely cause" if found.more_causes == 1 else f"{found.more_causes} less likely causes"
+        causes = counted(found.more_causes, "less likely cause")
         show(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
 
 
@@ -154,17 +154,10 @@ def _sources(evidence: Sequence[Evidence]) -> str:
 
 
 def _paragraph(text: str, output: Console) -> None:
-    for line in _wrapped(text, min(output.width, _WIDTH) - 3):
+    for line in wrapped(" ".join(text.split()), min(output.width, _WIDTH) - 3):
         show(output, f"   {line}")
 
 
 def _labelled(label: str, text: str, output: Console) -> None:
-    prefix = f"   = {label}: "
-    for number, line in enumerate(_wrapped(text, min(output.width, _WIDTH) - len(prefix))):
-        row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
-        show(output, row.append(line, style="default not bold"))
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    words = printable(" ".join(text.split()))
-    return textwrap.wrap(words, max(width, 30), break_long_words=False, break_on_hyphens=False)
+    style = _LABELS.get(label, "dim")
+    labelled(label, " ".join(text.split()), output, width=_WIDTH, style=style)

@@ -1,7 +1,6 @@
 """What ``cuvet inspect`` found, for people and as JSON (``cuvet-inspect/1``, whose schema is ``inspect.schema.json``)."""
 
 import os
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,7 +12,8 @@ from rich.text import Text
 from cuvet.image.inspection import Code, File, GpuVerdict, Inspection
 from cuvet.printable import printable
 from cuvet.reports import Document
-from cuvet.reports.terminal import STYLES, console, show
+from cuvet.reports.terminal import STYLES, console, labelled, show
+from cuvet.sizes import counted
 
 SCHEMA_FILE = Path(__file__).with_name("inspect.schema.json")
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
@@ -41,7 +41,7 @@ def render(found: Inspection, output: Console, *, entries: bool = False, kernels
         for verdict in file.verdicts:
             show(output, _verdict(verdict))
             for label, text in _reasons(verdict) if len(file.verdicts) == 1 else ():
-                _labelled(label, text, output)
+                labelled(label, text, output, indent=5)
     show(output, Text(_totals(found), style="bold"))
 
 
@@ -49,7 +49,7 @@ def _headline(file: File) -> Text:
     exists = os.path.exists(file.path)
     style = Style(bold=True, link=Path(file.path).absolute().as_uri() if exists else None)
     what = f": {file.form}, {_size(file.size_bytes)}" if file.form else ""
-    held = f", {_count(len(file.code), 'entry', 'entries')}" if file.code else ", no device code"
+    held = f", {counted(len(file.code), 'entry', 'entries')}" if file.code else ", no device code"
     text = Text().append(printable(file.path), style=style)
     return text.append(what + ("" if file.problems and not file.code else held))
 
@@ -81,7 +81,7 @@ def _kernels(codes: Iterable[Code]) -> Iterator[str]:
     for code in codes:
         for name in code.kernels or ():
             places.setdefault(name, {})[f"{code.arch} PTX" if code.kind == "ptx" else code.arch] = None
-    yield _count(len(places), "kernel", "kernels")
+    yield counted(len(places), "kernel")
     for name, archs in places.items():
         yield f"  {printable(demangle(name))}  [{', '.join(archs)}]"
 
@@ -100,25 +100,17 @@ def _reasons(verdict: GpuVerdict) -> Iterator[tuple[str, str]]:
         yield "more", f"cuvet explain {verdict.cause}"
 
 
-def _labelled(label: str, text: str, output: Console) -> None:
-    prefix = f"     = {label}: "
-    for number, line in enumerate(
-        textwrap.wrap(printable(text), max(output.width - len(prefix), 30), break_on_hyphens=False)
-    ):
-        show(output, (prefix if number == 0 else " " * len(prefix)) + line)
-
-
 def _totals(found: Inspection) -> str:
     holding = [file for file in found.files if file.code]
     entries = sum(len(file.code) for file in holding)
-    parts = [f"{_count(entries, 'entry', 'entries')} in {_count(len(holding), 'file', 'files')}"]
+    parts = [f"{counted(entries, 'entry', 'entries')} in {counted(len(holding), 'file')}"]
     if found.without_code:
-        parts.append(f"{_count(found.without_code, 'other file has', 'other files have')} no device code")
+        parts.append(f"{counted(found.without_code, 'other file has', 'other files have')} no device code")
     if found.windows_binaries:
-        parts.append(f"{_count(found.windows_binaries, 'Windows binary', 'Windows binaries')} not examined")
+        parts.append(f"{counted(found.windows_binaries, 'Windows binary', 'Windows binaries')} not examined")
     broken = sum(1 for file in found.files if file.problems)
     if broken:
-        parts.append(f"{_count(broken, 'file', 'files')} could not be read, or only in part")
+        parts.append(f"{counted(broken, 'file')} could not be read, or only in part")
     return "; ".join(parts)
 
 
@@ -135,7 +127,3 @@ def _size(size_bytes: int) -> str:
         if size_bytes >= factor:
             return f"{size_bytes / factor:,.1f} {unit}"
     return f"{size_bytes} B"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

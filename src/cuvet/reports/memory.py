@@ -10,7 +10,7 @@ from rich.text import Text
 from cuvet.findings import MemoryPlace, MemoryUse
 from cuvet.printable import printable
 from cuvet.reports import terminal
-from cuvet.sizes import binary_size
+from cuvet.sizes import binary_size, counted
 
 MOST_ROWS = 10
 """Smaller places are summed up."""
@@ -52,11 +52,7 @@ def render(uses: tuple[MemoryUse, ...], console: Console) -> None:
 def held(places: Iterable[MemoryPlace]) -> Iterator[str]:
     """A line for each place, with what it holds: ``96.0 GiB in 3 allocations: main.py:12 in fill (cudaMalloc)``."""
     for row in _rows(places):
-        yield f"{binary_size(row.bytes)} in {_allocations(row.count)}: {row.where}"
-
-
-def _allocations(count: int) -> str:
-    return f"{count:,} allocation{'' if count == 1 else 's'}"
+        yield f"{binary_size(row.bytes)} in {counted(row.count, 'allocation')}: {row.where}"
 
 
 def _headline(use: MemoryUse, several: bool) -> Text:
@@ -65,7 +61,7 @@ def _headline(use: MemoryUse, several: bool) -> Text:
         name = f"memory of GPU {use.device}"
     of = f" of {binary_size(use.capacity)}" if use.capacity else ""
     text = Text(name + (f", process {use.process}" if several else ""), style="bold cyan")
-    peak = f": {binary_size(use.peak_bytes)}{of} at the peak, in {_allocations(use.peak_count)}"
+    peak = f": {binary_size(use.peak_bytes)}{of} at the peak, in {counted(use.peak_count, 'allocation')}"
     text.append(peak, style="bold default")
     text.append(f", {terminal.duration(use.peak_ns)} after the first call", style="not bold default")
     return text.append(f"; {_amount(use.bytes, use.count)} at the end", style="not bold default")

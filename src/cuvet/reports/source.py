@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from cuvet.regular import open_regular
+from cuvet.sizes import counted
 from cuvet.source import SUFFIXES
 
 _LINES_BEFORE = 12
@@ -64,8 +65,7 @@ def sources_elsewhere() -> str:
     roots = _roots.get()
     if roots is None or not roots.elsewhere:
         return ""
-    count = len(roots.elsewhere)
-    files = "1 file" if count == 1 else f"{count:,} files"
+    files = counted(len(roots.elsewhere), "file")
     below = " or ".join(map(str, roots.directories))
     return f"sources: lines of {files} are not shown, since only source files below {below} are read (--source-root DIR for others)"
 

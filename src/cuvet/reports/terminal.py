@@ -25,6 +25,7 @@ from cuvet.reports import memory, unexplained
 from cuvet.reports.selection import fitting, select
 from cuvet.reports.source import excerpt, sources_elsewhere, window
 from cuvet.signals import signal_name
+from cuvet.sizes import counted, plural
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 """Of the report's JSON form, ``cuvet-report/1``."""
@@ -284,13 +285,10 @@ def _source(file: str, number: int, api: str, argument: int | None, style: str, 
     for row, text in enumerate(found.lines, found.first):
         mark = found.mark if found.mark and found.mark.line == row else None
         part = window(text, mark.start if mark else 0, mark.end if mark else 0, room)
-        _row(f"{row:>{gutter}}", part.text, "default", console)
+        show(console, Text(f"{row:>{gutter}} | ", style=_PLACE).append(part.text, style="default"))
         if mark:
-            _row(" " * gutter, " " * part.start + "^" * (part.end - part.start), style, console)
-
-
-def _row(gutter: str, text: str, style: str, console: Console) -> None:
-    console.print(Text(f"{gutter} | ", style=_PLACE).append(text, style=style), soft_wrap=True, markup=False)
+            under = " " * part.start + "^" * (part.end - part.start)
+            show(console, Text(f"{'':>{gutter}} | ", style=_PLACE).append(under, style=style))
 
 
 def _note(thing: ObjectReport, verb: str, site: Site, use: Site, again: bool) -> Text:
@@ -359,15 +357,18 @@ def result(finding: Finding, program: Program) -> str:
     return f"{finding.api} returned {name} ({finding.status}){by}{silent}"
 
 
-def labelled(label: str, text: str, console: Console) -> None:
-    """Print ``= label: text`` below a finding, wrapped."""
-    prefix = f"   = {label}: "
-    lines = textwrap.wrap(
-        printable(text), max(console.width - len(prefix), 30), break_long_words=False, break_on_hyphens=False
-    )
-    for number, text in enumerate(lines):
-        row = Text(prefix, style=_LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
-        console.print(row.append(text, style="default"), soft_wrap=True, markup=False)
+def labelled(label: str, text: str, console: Console, *, width: int = 0, style: str = "", indent: int = 3) -> None:
+    """Print ``= label: text`` below a finding, wrapped at the console's width or a smaller one."""
+    prefix = f"{' ' * indent}= {label}: "
+    lines = wrapped(text, min(width or console.width, console.width) - len(prefix))
+    for number, part in enumerate(lines):
+        row = Text(prefix, style=style or _LABELS.get(label, "dim")) if number == 0 else Text(" " * len(prefix))
+        show(console, row.append(part, style="default not bold"))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of so many characters, or as many as its longest word has."""
+    return textwrap.wrap(printable(text), max(width, 30), break_long_words=False, break_on_hyphens=False)
 
 
 def _summary(report: Report, recording: str | None, kept: int, cut: bool) -> Iterable[Text | str]:
@@ -404,12 +405,12 @@ def totals(report: Report) -> Text:
     """``1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)``."""
     severities = [finding.severity for finding in report.findings]
     errors, warnings, notes = (severities.count(name) for name in ("error", "warning", "note"))
-    parts = [_count(errors, "error"), _count(warnings, "warning"), *([_count(notes, "note")] if notes else [])]
+    parts = [counted(errors, "error"), counted(warnings, "warning"), *([counted(notes, "note")] if notes else [])]
     failed = sum(each.count for each in report.unexplained if each.library is None and not each.reason)
-    parts += [_count(failed, "unexplained failure")] if failed else []
+    parts += [counted(failed, "unexplained failure")] if failed else []
     calls = report.stats.get("calls", 0)
-    seen = [_count(report.stats[_plural(n)], n) for n in _COUNTED if report.stats.get(_plural(n))]
-    text = f"{', '.join(parts)} in {_count(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")
+    seen = [counted(report.stats[plural(n)], n) for n in _COUNTED if report.stats.get(plural(n))]
+    text = f"{', '.join(parts)} in {counted(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")
     if calls == 0:
         text = "the program made no CUDA call that cuvet could see"
     if ignored := report.stats.get("ignored"):
@@ -425,11 +426,3 @@ def device(program: Program) -> str:
         return "not known, since the recording has no meta.json that says it"
     driver = f", driver for CUDA {program.driver}" if program.driver else ""
     return (", ".join(program.gpus) or "real GPU") + driver
-
-
-def _plural(noun: str) -> str:
-    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else _plural(noun)}"

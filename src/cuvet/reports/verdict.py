@@ -17,14 +17,21 @@ FAILED = 1
 """Without ``--error-exitcode``."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the three options."""
+def add_fail_on(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Add ``--fail-on``, which nobody need give if there is a ``default``, and ``--error-exitcode``."""
+    usual = default or "error, if --error-exitcode is given"
     parser.add_argument(
         "--fail-on",
         choices=LEAST,
-        help="exit with 1 if there is a finding of this severity or a worse one (default: error, if --error-exitcode is given)",
+        default=default,
+        help=f"exit with 1 if there is a finding of this severity or a worse one (default: {usual})",
     )
     parser.add_argument("--error-exitcode", metavar="N", type=number(0, 255), help="exit with N instead of 1")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add all three options."""
+    add_fail_on(parser)
     parser.add_argument("--require-cuda", action="store_true", help="exit with 1 if no CUDA call was seen")
 
 
