@@ -5,11 +5,9 @@ used in the last steps of a program only, so that they are few, and hardly anyth
 """
 
 import random
-from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 
-from cuvet.catalog import Kind
 from cuvet.conformance.play import Generator, Player
 from cuvet.conformance.steps import (
     array,
@@ -25,12 +23,11 @@ from cuvet.conformance.steps import (
     stream_work,
     virtual_memory,
 )
-from cuvet.conformance.world import Nothing, Thing, World
+from cuvet.conformance.world import Nothing, Steps, World
 
 LEAST_STEPS, MOST_STEPS, MOST_AFTER_LAST = 20, 180, 5
 MOST_PROGRAMS, LAST_SHARE = 40, 0.05
 FAVOUR, MOST_ATTEMPTS = 8, 20
-Steps = tuple[tuple[int, Callable[[World], None]], ...]
 _NOUNS = (array, context, graph, graph_node, host_memory, memory, module, pool, stream, stream_work, virtual_memory)
 _FAVOURED: tuple[tuple[ModuleType, ...], ...] = (
     (),
@@ -91,8 +88,7 @@ def begin(world: World) -> None:
     if row.status:
         return
     word = row.outputs[0]
-    if not any(thing.word == word for thing in world.living(Kind.CONTEXT)):
-        world.things.append(Thing(Kind.CONTEXT, word, word, device, variant="primary"))
+    world.met(word, device, "primary")
     if world.call("cuCtxSetCurrent", ctx=word).status == 0:
         world.stacks[world.thread] = [*world.stacks.get(world.thread, [])[:-1], word]
 

@@ -1,9 +1,10 @@
 """What a random program has made so far, and the ways to draw from it."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from cuvet.catalog import Kind, driver
+from cuvet.catalog import Kind, Verb, driver
 from cuvet.catalog.kinds import OUTLIVES_CONTEXT
 from cuvet.conformance.play import Player, Step, Value
 from cuvet.conformance.recording import Row
@@ -14,6 +15,23 @@ SAFE_WHEN_DEAD = {Kind.MEMORY, Kind.HOST_MEMORY, Kind.MODULE, Kind.GRAPH, Kind.T
 _KEPT = OUTLIVES_CONTEXT | {Kind.HOST_MEMORY}
 """What programs go on using when its context is gone: of host memory they find out that it went with it."""
 SAFE_WHEN_NULL = SAFE_WHEN_DEAD | {Kind.EVENT, Kind.CONTEXT, Kind.GRAPH_EXEC, Kind.CULIBRARY}
+
+ENDS = {
+    role.kind: (entry_point.name, role.parameter)
+    for entry_point in driver().entry_points
+    for role in entry_point.roles
+    if role.verb is Verb.DESTROYS
+} | {
+    Kind.MEMORY: ("cuMemFree", "dptr"),
+    Kind.HOST_MEMORY: ("cuMemFreeHost", "p"),
+    Kind.MEMORY_HANDLE: ("cuMemRelease", "handle"),
+    Kind.USER_OBJECT: ("cuUserObjectRelease", "object"),
+}
+"""The call that ends an object, and the parameter that names it; of some, what the roles do not tell: which of several, or that the
+last one ends it."""
+
+ONE_THREAD = dict.fromkeys(("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ"), 1)
+"""A launch of one."""
 
 DEAD_SHARE, NULL_SHARE, ELSEWHERE_SHARE, ODD_SHARE = 0.03, 0.02, 0.1, 0.04
 
@@ -65,6 +83,11 @@ class World:
             new = replace(like, word=next(iter(row.outputs.values())), context=self.context, device=self.device)
             self.things.append(new)
         return row
+
+    def met(self, context: int, device: int, variant: str, parent: int = 0) -> None:
+        """A call has handed out a context, which may be known already."""
+        if not any(thing.word == context for thing in self.living(Kind.CONTEXT)):
+            self.things.append(Thing(Kind.CONTEXT, context, context, device, parent=parent, variant=variant))
 
     @property
     def context(self) -> int:
@@ -129,9 +152,14 @@ class World:
         """An ordinal; now and then of a device that does not exist."""
         return self.mostly(self.rng.randrange(self.devices), -1, self.devices + 7)
 
-    def end(self, kind: Kind, name: str, parameter: str) -> None:
+    def any_of(self, names: str) -> str:
+        """One of the names, which are separated by blanks."""
+        return self.rng.choice(names.split())
+
+    def end(self, kind: Kind) -> None:
         """The call that ends an object of that kind."""
         word = self.needed(kind)
+        name, parameter = ENDS[kind]
         if self.call(name, **{parameter: word}).status == 0:
             self.kill(kind, word)
 
@@ -152,16 +180,20 @@ class Nothing(Exception):
     """The program has no object for this call."""
 
 
+Steps = tuple[tuple[int, Callable[[World], object]], ...]
+"""What a program may do next, each with its weight."""
+
+
+def ends(kind: Kind) -> Callable[[World], object]:
+    """The step that ends an object of that kind."""
+    return lambda world: world.end(kind)
+
+
 def struct(name: str, **fields: int) -> bytes:
     """Bytes of a struct of the catalog; ``a__b`` stands for the member ``a.b``."""
-    content = bytearray(driver().struct(name).bytes)
-    for path, value in fields.items():
-        offset, size, _ = driver().field(name, path.replace("__", "."))
-        content[offset : offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
-    return bytes(content)
+    return driver().pack(name, fields)
 
 
-def member(name: str, content: bytes, path: str) -> int:
-    """A member of such bytes."""
-    offset, size, _ = driver().field(name, path)
-    return int.from_bytes(content[offset : offset + size], "little")
+def asks(names: str, parameter: str, kind: Kind) -> Callable[[World], object]:
+    """The step that calls one of the entry points about an object of that kind."""
+    return lambda world: world.call(world.any_of(names), **{parameter: world.needed(kind)})

@@ -2,7 +2,7 @@
 
 from cuvet.catalog import Kind
 from cuvet.conformance.play import Value
-from cuvet.conformance.world import Nothing, Thing, World, struct
+from cuvet.conformance.world import Nothing, Steps, Thing, World, ends, struct
 
 _FLOAT, _SURFACE = 0x20, 2
 
@@ -18,10 +18,6 @@ def array_create(world: World) -> None:
     else:
         flat = struct("CUDA_ARRAY_DESCRIPTOR", Width=width, Height=64, Format=_FLOAT, NumChannels=1)
         world.make(Thing(Kind.ARRAY, variant="flat"), "cuArrayCreate", pAllocateArray=flat)
-
-
-def array_end(world: World) -> None:
-    world.end(Kind.ARRAY, "cuArrayDestroy", "hArray")
 
 
 def array_ask(world: World) -> None:
@@ -107,10 +103,6 @@ def mipmapped_ask(world: World) -> None:
         world.call("cuMipmappedArrayGetMemoryRequirements", mipmap=word, device=device, memoryRequirements=bytes(64))
 
 
-def mipmapped_end(world: World) -> None:
-    world.end(Kind.MIPMAPPED_ARRAY, "cuMipmappedArrayDestroy", "hMipmappedArray")
-
-
 def texture_create(world: World) -> None:
     roll = world.rng.random()
     if roll < 0.6:
@@ -149,23 +141,16 @@ def texture_ask(world: World) -> None:
     world.call(name, **values)
 
 
-def texture_end(world: World) -> None:
-    if world.rng.random() < 0.5:
-        world.end(Kind.TEXTURE_OBJECT, "cuTexObjectDestroy", "texObject")
-    else:
-        world.end(Kind.SURFACE_OBJECT, "cuSurfObjectDestroy", "surfObject")
-
-
-STEPS = (
+STEPS: Steps = (
     (4, array_create),
-    (3, array_end),
+    (3, ends(Kind.ARRAY)),
     (2, array_ask),
     (3, array_copy),
     (3, struct_copy),
     (3, mipmapped_create),
     (2, mipmapped_ask),
-    (2, mipmapped_end),
+    (2, ends(Kind.MIPMAPPED_ARRAY)),
     (5, texture_create),
     (2, texture_ask),
-    (4, texture_end),
+    (4, lambda world: world.end(world.rng.choice((Kind.TEXTURE_OBJECT, Kind.SURFACE_OBJECT)))),
 )

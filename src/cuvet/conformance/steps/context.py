@@ -2,7 +2,7 @@
 
 from cuvet.catalog import Kind
 from cuvet.conformance.play import Value
-from cuvet.conformance.world import Nothing, Thing, World
+from cuvet.conformance.world import Nothing, Steps, Thing, World
 
 
 def context_create(world: World) -> None:
@@ -13,9 +13,8 @@ def context_create(world: World) -> None:
     device = world.rng.randrange(world.devices)
     row = world.call("cuCtxCreate", dev=device)
     if row.status == 0:
-        word = row.outputs[0]
-        world.things.append(Thing(Kind.CONTEXT, word, word, device, variant="user"))
-        world.stacks.setdefault(world.thread, []).append(word)
+        world.met(row.outputs[0], device, "user")
+        world.stacks.setdefault(world.thread, []).append(row.outputs[0])
 
 
 def context_destroy(world: World) -> None:
@@ -52,9 +51,8 @@ def context_pop(world: World) -> None:
 def primary_retain(world: World) -> None:
     device = world.any_device()
     row = world.call("cuDevicePrimaryCtxRetain", dev=device)
-    if row.status == 0 and not any(thing.word == row.outputs[0] for thing in world.living(Kind.CONTEXT)):
-        word = row.outputs[0]
-        world.things.append(Thing(Kind.CONTEXT, word, word, device, variant="primary"))
+    if row.status == 0:
+        world.met(row.outputs[0], device, "primary")
 
 
 def primary_end(world: World) -> None:
@@ -75,17 +73,6 @@ def primary_end(world: World) -> None:
 def primary_flags(world: World) -> None:
     world.some(0.3)
     world.call("cuDevicePrimaryCtxSetFlags", dev=world.any_device(), flags=world.mostly(world.rng.choice((0, 4)), 64))
-
-
-def context_ask(world: World) -> None:
-    """Of the context that is current."""
-    name = world.rng.choice(
-        """
-        cuCtxGetCurrent cuCtxGetDevice cuCtxSynchronize cuMemGetInfo cuCtxGetFlags cuCtxGetCacheConfig
-        cuCtxGetSharedMemConfig cuCtxGetStreamPriorityRange cuCtxResetPersistingL2Cache
-        """.split()
-    )
-    world.call(name)
 
 
 def context_limit(world: World) -> None:
@@ -151,10 +138,6 @@ def process_ask(world: World) -> None:
         world.call(name)
 
 
-def profiler(world: World) -> None:
-    world.call(world.rng.choice(("cuProfilerStart", "cuProfilerStop")))
-
-
 def peer_access(world: World) -> None:
     context = world.needed(Kind.CONTEXT)
     if world.rng.random() < 0.6:
@@ -204,9 +187,8 @@ def green_context_use(world: World) -> None:
     roll = world.rng.random()
     if roll < 0.3:
         row = world.call("cuCtxFromGreenCtx", hCtx=green)
-        if row.status == 0 and not any(thing.word == row.outputs[0] for thing in world.living(Kind.CONTEXT)):
-            word = row.outputs[0]
-            world.things.append(Thing(Kind.CONTEXT, word, word, world.device, parent=green, variant="green"))
+        if row.status == 0:
+            world.met(row.outputs[0], world.device, "green", parent=green)
     elif roll < 0.5:
         name = world.rng.choice(("cuGreenCtxRecordEvent", "cuGreenCtxWaitEvent"))
         world.call(name, hCtx=green, hEvent=world.needed(Kind.EVENT))
@@ -235,7 +217,12 @@ _ABOUT_DEVICES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("cuDeviceGetTexture1DLinearMaxWidth", {"format": 0x20, "numChannels": 1}),
 )
 
-STEPS = (
+_OF_CURRENT = """
+    cuCtxGetCurrent cuCtxGetDevice cuCtxSynchronize cuMemGetInfo cuCtxGetFlags cuCtxGetCacheConfig
+    cuCtxGetSharedMemConfig cuCtxGetStreamPriorityRange cuCtxResetPersistingL2Cache
+"""
+
+STEPS: Steps = (
     (2, context_create),
     (2, context_destroy),
     (4, context_set),
@@ -244,14 +231,14 @@ STEPS = (
     (2, primary_retain),
     (1, primary_end),
     (1, primary_flags),
-    (4, context_ask),
+    (4, lambda world: world.call(world.any_of(_OF_CURRENT))),
     (1, context_limit),
     (2, context_name),
     (1, context_events),
     (2, device_ask),
     (1, devices_ask),
     (1, process_ask),
-    (1, profiler),
+    (1, lambda world: world.call(world.any_of("cuProfilerStart cuProfilerStop"))),
     (1, peer_access),
     (1, peer_copy),
     (1, green_context),

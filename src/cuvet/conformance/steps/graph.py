@@ -2,7 +2,7 @@
 
 from cuvet.catalog import Kind
 from cuvet.conformance.steps.graph_node import after, graph_of
-from cuvet.conformance.world import Nothing, Thing, World, struct
+from cuvet.conformance.world import Nothing, Steps, Thing, World, asks, ends, struct
 
 
 def graph_create(world: World) -> None:
@@ -12,10 +12,6 @@ def graph_create(world: World) -> None:
         original = graph_of(world)
         made = Thing(Kind.GRAPH, source=original.word, size=original.size)
         world.make(made, "cuGraphClone", originalGraph=original.word)
-
-
-def graph_destroy(world: World) -> None:
-    world.end(Kind.GRAPH, "cuGraphDestroy", "hGraph")
 
 
 def graph_ask(world: World) -> None:
@@ -38,25 +34,11 @@ def graph_instantiate(world: World) -> None:
         world.make(made, "cuGraphInstantiateWithParams", hGraph=graph, instantiateParams=parameters)
 
 
-def graph_launch(world: World) -> None:
-    name = world.rng.choice(("cuGraphLaunch", "cuGraphLaunch", "cuGraphUpload"))
-    world.call(name, hGraph=world.needed(Kind.GRAPH_EXEC), hStream=world.stream())
-
-
 def exec_update(world: World) -> None:
     made = world.thing(Kind.GRAPH_EXEC)
     sources = [graph for graph in world.living(Kind.GRAPH) if graph.word == made.source]
     graph = made.source if sources and world.rng.random() < 0.7 else world.needed(Kind.GRAPH)
     world.call("cuGraphExecUpdate", hGraphExec=made.word, hGraph=graph, resultInfo=bytes(24))
-
-
-def exec_ask(world: World) -> None:
-    name = world.rng.choice(("cuGraphExecGetFlags", "cuGraphExecGetId"))
-    world.call(name, hGraphExec=world.needed(Kind.GRAPH_EXEC))
-
-
-def exec_destroy(world: World) -> None:
-    world.end(Kind.GRAPH_EXEC, "cuGraphExecDestroy", "hGraphExec")
 
 
 def user_object_create(world: World) -> None:
@@ -142,19 +124,22 @@ def capture_ask(world: World) -> None:
         world.call("cuStreamUpdateCaptureDependencies", hStream=stream, flags=world.mostly(1, 0, 7))
 
 
-def capture_mode(world: World) -> None:
-    world.call("cuThreadExchangeStreamCaptureMode", mode=(world.mostly(world.rng.choice((0, 0, 1, 2)), 3),))
-
-
-STEPS = (
+STEPS: Steps = (
     (5, graph_create),
-    (3, graph_destroy),
+    (3, ends(Kind.GRAPH)),
     (2, graph_ask),
     (5, graph_instantiate),
-    (6, graph_launch),
+    (
+        6,
+        lambda world: world.call(
+            world.any_of("cuGraphLaunch cuGraphLaunch cuGraphUpload"),
+            hGraph=world.needed(Kind.GRAPH_EXEC),
+            hStream=world.stream(),
+        ),
+    ),
     (2, exec_update),
-    (1, exec_ask),
-    (3, exec_destroy),
+    (1, asks("cuGraphExecGetFlags cuGraphExecGetId", "hGraphExec", Kind.GRAPH_EXEC)),
+    (3, ends(Kind.GRAPH_EXEC)),
     (2, user_object_create),
     (2, user_object_references),
     (2, user_object_of_graph),
@@ -162,5 +147,10 @@ STEPS = (
     (4, capture_begin),
     (6, capture_end),
     (1, capture_ask),
-    (1, capture_mode),
+    (
+        1,
+        lambda world: world.call(
+            "cuThreadExchangeStreamCaptureMode", mode=(world.mostly(world.rng.choice((0, 0, 1, 2)), 3),)
+        ),
+    ),
 )

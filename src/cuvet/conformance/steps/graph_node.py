@@ -1,11 +1,12 @@
 """Steps: nodes of graphs."""
 
+import re
 from collections.abc import Callable
 
 from cuvet.catalog import Kind, driver
 from cuvet.conformance.play import Value
 from cuvet.conformance.steps.stream_work import write_value
-from cuvet.conformance.world import Nothing, Thing, World, member, struct
+from cuvet.conformance.world import Nothing, Steps, Thing, World, asks, ends, struct
 
 ON_DEVICE, PINNED, DEVICE_MEMORY, BYTES = 1, 1, 2, 4096
 MOST_NODES_OF_CHILD = 16
@@ -97,44 +98,41 @@ PARAMETERS: dict[str, Callable[[World], Values]] = {
     "cuGraphAddMemFreeNode": _free,
     "cuGraphAddBatchMemOpNode": lambda world: {"nodeParams": batch_parameters(world)},
 }
-_SET: dict[str, tuple[str, Callable[[World], Values]]] = {
-    "cuGraphNodeSetParams": ("cuGraphAddKernelNode", lambda world: {"nodeParams": any_parameters(world)}),
-    "cuGraphKernelNodeSetParams": ("cuGraphAddKernelNode", PARAMETERS["cuGraphAddKernelNode"]),
-    "cuGraphMemsetNodeSetParams": (
-        "cuGraphAddMemsetNode",
-        lambda world: {"nodeParams": memset_parameters(world)},
-    ),
-    "cuGraphMemcpyNodeSetParams": ("cuGraphAddMemcpyNode", lambda world: {"nodeParams": copy_parameters(world)}),
-    "cuGraphHostNodeSetParams": ("cuGraphAddHostNode", PARAMETERS["cuGraphAddHostNode"]),
-    "cuGraphBatchMemOpNodeSetParams": ("cuGraphAddBatchMemOpNode", PARAMETERS["cuGraphAddBatchMemOpNode"]),
-    "cuGraphEventRecordNodeSetEvent": ("cuGraphAddEventRecordNode", _event),
-    "cuGraphEventWaitNodeSetEvent": ("cuGraphAddEventWaitNode", _event),
+_ALLOCATION = "cuGraphAddMemAllocNode"
+
+
+def _of_types(pattern: str) -> dict[str, str]:
+    """Entry points for nodes of one type, whose name is the pattern's group, and the entry point that adds such a node."""
+    found = ((entry.name, re.fullmatch(pattern, entry.name)) for entry in driver().entry_points)
+    adds = {name: f"cuGraphAdd{match[1]}Node" for name, match in found if match}
+    return {name: added for name, added in adds.items() if added in PARAMETERS or added == _ALLOCATION}
+
+
+_KERNEL = "cuGraphAddKernelNode"
+_SET = _of_types(r"cuGraph(?!Exec)(\w+)NodeSet(?:Params|Event)") | {"cuGraphNodeSetParams": _KERNEL}
+_SET_IN_EXEC = _of_types(r"cuGraphExec(\w+)NodeSet(?:Params|Event)") | {"cuGraphExecNodeSetParams": _KERNEL}
+_GET = _of_types(r"cuGraph(\w+)NodeGet(?:Params|Event|Graph)")
+_ATTRIBUTE: dict[str, Values] = {
+    "cuGraphKernelNodeGetAttribute": {"attr": 2, "value_out": bytes(64)},
+    "cuGraphKernelNodeSetAttribute": {"attr": 2, "value": bytes(64)},
 }
-_SET_IN_EXEC: dict[str, tuple[str, Callable[[World], Values]]] = {
-    "cuGraphExecNodeSetParams": ("cuGraphAddKernelNode", lambda world: {"nodeParams": any_parameters(world)}),
-    "cuGraphExecKernelNodeSetParams": ("cuGraphAddKernelNode", PARAMETERS["cuGraphAddKernelNode"]),
-    "cuGraphExecMemsetNodeSetParams": ("cuGraphAddMemsetNode", PARAMETERS["cuGraphAddMemsetNode"]),
-    "cuGraphExecMemcpyNodeSetParams": ("cuGraphAddMemcpyNode", PARAMETERS["cuGraphAddMemcpyNode"]),
-    "cuGraphExecHostNodeSetParams": ("cuGraphAddHostNode", PARAMETERS["cuGraphAddHostNode"]),
-    "cuGraphExecBatchMemOpNodeSetParams": ("cuGraphAddBatchMemOpNode", PARAMETERS["cuGraphAddBatchMemOpNode"]),
-    "cuGraphExecChildGraphNodeSetParams": ("cuGraphAddChildGraphNode", PARAMETERS["cuGraphAddChildGraphNode"]),
-    "cuGraphExecEventRecordNodeSetEvent": ("cuGraphAddEventRecordNode", _event),
-    "cuGraphExecEventWaitNodeSetEvent": ("cuGraphAddEventWaitNode", _event),
-}
-_GET: dict[str, tuple[str, Values]] = {
-    "cuGraphKernelNodeGetParams": ("cuGraphAddKernelNode", {"nodeParams": bytes(72)}),
-    "cuGraphMemsetNodeGetParams": ("cuGraphAddMemsetNode", {"nodeParams": bytes(40)}),
-    "cuGraphMemcpyNodeGetParams": ("cuGraphAddMemcpyNode", {"nodeParams": bytes(200)}),
-    "cuGraphHostNodeGetParams": ("cuGraphAddHostNode", {"nodeParams": bytes(16)}),
-    "cuGraphBatchMemOpNodeGetParams": ("cuGraphAddBatchMemOpNode", {"nodeParams_out": bytes(32)}),
-    "cuGraphMemAllocNodeGetParams": ("cuGraphAddMemAllocNode", {"params_out": bytes(120)}),
-    "cuGraphMemFreeNodeGetParams": ("cuGraphAddMemFreeNode", {}),
-    "cuGraphChildGraphNodeGetGraph": ("cuGraphAddChildGraphNode", {}),
-    "cuGraphEventRecordNodeGetEvent": ("cuGraphAddEventRecordNode", {}),
-    "cuGraphEventWaitNodeGetEvent": ("cuGraphAddEventWaitNode", {}),
-    "cuGraphKernelNodeGetAttribute": ("cuGraphAddKernelNode", {"attr": 2, "value_out": bytes(64)}),
-    "cuGraphKernelNodeSetAttribute": ("cuGraphAddKernelNode", {"attr": 2, "value": bytes(64)}),
-}
+
+
+def _changed(world: World, name: str, added: str) -> Values:
+    """What the entry point gives a node: mostly what such a node is added with."""
+    if name in ("cuGraphNodeSetParams", "cuGraphExecNodeSetParams"):
+        return {"nodeParams": any_parameters(world)}
+    index = driver()[name].index
+    given = PARAMETERS[added](world)
+    return {
+        key if key in index else "nodeParams": value for key, value in given.items() if key in index or key != "ctx"
+    }
+
+
+def _room(name: str) -> Values:
+    """Room for the struct that the entry point writes."""
+    structs = (each for each in driver()[name].parameters if each.pointee and not each.out)
+    return {parameter.name: bytes(parameter.pointee_bytes) for parameter in structs}
 
 
 def graph_of(world: World) -> Thing:
@@ -172,11 +170,10 @@ def node_add_allocation(world: World) -> None:
         poolProps__location__id=world.any_device(),
         bytesize=world.mostly(BYTES, 0),
     )
-    name = "cuGraphAddMemAllocNode"
-    node = Thing(Kind.GRAPH_NODE, parent=graph.word, variant=name)
-    row = world.make(node, name, hGraph=graph.word, nodeParams=properties, **after(world, graph.word))
+    node = Thing(Kind.GRAPH_NODE, parent=graph.word, variant=_ALLOCATION)
+    row = world.make(node, _ALLOCATION, hGraph=graph.word, nodeParams=properties, **after(world, graph.word))
     if row.status == 0:
-        address = member("CUDA_MEM_ALLOC_NODE_PARAMS", world.player.written("nodeParams"), "dptr")
+        address = driver().member("CUDA_MEM_ALLOC_NODE_PARAMS", world.player.written("nodeParams"), "dptr")
         world.things.append(
             Thing(Kind.MEMORY, address, world.context, world.device, BYTES, variant="graph", apart=True)
         )
@@ -216,42 +213,24 @@ def node_add_conditional(world: World) -> None:
     world.make(Thing(Kind.GRAPH_NODE, parent=graph.word, variant="conditional"), "cuGraphAddNode", **added)
 
 
-def node_destroy(world: World) -> None:
-    world.end(Kind.GRAPH_NODE, "cuGraphDestroyNode", "hNode")
-
-
-def node_ask(world: World) -> None:
-    name = world.rng.choice(
-        (
-            "cuGraphNodeGetType",
-            "cuGraphNodeGetDependencies",
-            "cuGraphNodeGetDependentNodes",
-            "cuGraphNodeGetContainingGraph",
-            "cuGraphNodeGetLocalId",
-            "cuGraphNodeGetToolsId",
-        )
-    )
-    world.call(name, hNode=world.thing(Kind.GRAPH_NODE).word)
-
-
 def node_get(world: World) -> None:
     """Parameters; now and then of a node of another type."""
-    name, (variant, values) = world.rng.choice(tuple(_GET.items()))
-    world.call(name, hNode=world.thing(Kind.GRAPH_NODE, variant if world.rng.random() < 0.95 else None).word, **values)
+    name = world.rng.choice((*_GET, *_ATTRIBUTE))
+    values = _ATTRIBUTE.get(name) or _room(name)
+    world.call(name, hNode=_node_of(world, _GET.get(name, _KERNEL)), **values)
 
 
 def node_set(world: World) -> None:
-    name, (variant, values) = world.rng.choice(tuple(_SET.items()))
-    world.call(
-        name, hNode=world.thing(Kind.GRAPH_NODE, variant if world.rng.random() < 0.95 else None).word, **values(world)
-    )
+    name, added = world.rng.choice(tuple(_SET.items()))
+    world.call(name, hNode=_node_of(world, added), **_changed(world, name, added))
+
+
+def _node_of(world: World, variant: str) -> int:
+    return world.thing(Kind.GRAPH_NODE, variant if world.rng.random() < 0.95 else None).word
 
 
 def node_copy_attributes(world: World) -> None:
-    one, other = (
-        world.thing(Kind.GRAPH_NODE, "cuGraphAddKernelNode"),
-        world.thing(Kind.GRAPH_NODE, "cuGraphAddKernelNode"),
-    )
+    one, other = world.thing(Kind.GRAPH_NODE, _KERNEL), world.thing(Kind.GRAPH_NODE, _KERNEL)
     world.call("cuGraphKernelNodeCopyAttributes", dst=one.word, src=other.word)
 
 
@@ -264,8 +243,8 @@ def node_in_exec(world: World, variant: str | None) -> Values:
 
 
 def exec_set(world: World) -> None:
-    name, (variant, values) = world.rng.choice(tuple(_SET_IN_EXEC.items()))
-    world.call(name, **node_in_exec(world, variant), **values(world))
+    name, added = world.rng.choice(tuple(_SET_IN_EXEC.items()))
+    world.call(name, **node_in_exec(world, added), **_changed(world, name, added))
 
 
 def exec_enable(world: World) -> None:
@@ -303,13 +282,18 @@ def find_in_clone(world: World) -> None:
         world.things.append(clone)
 
 
-STEPS = (
+_ABOUT_NODES = """
+    cuGraphNodeGetType cuGraphNodeGetDependencies cuGraphNodeGetDependentNodes cuGraphNodeGetContainingGraph
+    cuGraphNodeGetLocalId cuGraphNodeGetToolsId
+"""
+
+STEPS: Steps = (
     (14, node_add),
     (2, node_add_allocation),
     (2, node_add_generic),
     (1, node_add_conditional),
-    (3, node_destroy),
-    (3, node_ask),
+    (3, ends(Kind.GRAPH_NODE)),
+    (3, asks(_ABOUT_NODES, "hNode", Kind.GRAPH_NODE)),
     (3, node_get),
     (3, node_set),
     (1, node_copy_attributes),

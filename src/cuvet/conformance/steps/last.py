@@ -1,8 +1,8 @@
 """The steps that a program ends with: its context is lost, or the process dies."""
 
-from cuvet.catalog import Kind, Verb, driver
+from cuvet.catalog import Kind
 from cuvet.conformance.play import Value
-from cuvet.conformance.world import Thing, World
+from cuvet.conformance.world import ENDS, ONE_THREAD, Steps, Thing, World
 
 TIDY_SHARE = 0.9
 TRAP = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry trap_kernel(){ trap; ret; }\n\0"
@@ -10,32 +10,16 @@ TRAP = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry trap_ker
 
 def trap(world: World) -> None:
     module = world.call("cuModuleLoadData", image=TRAP)
-    function = (
-        world.call("cuModuleGetFunction", hmod=module.outputs.get(0, 0), name="trap_kernel")
-        if not module.status
-        else module
-    )
+    if module.status:
+        return
+    function = world.call("cuModuleGetFunction", hmod=module.outputs.get(0, 0), name="trap_kernel")
     if not function.status:
-        ones = dict.fromkeys(("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ"), 1)
-        world.call("cuLaunchKernel", f=function.outputs[0], **ones)
+        world.call("cuLaunchKernel", f=function.outputs[0], **ONE_THREAD)
         world.call("cuCtxSynchronize")
         world.over = False
 
 
 _NOT_ENDED = frozenset({Kind.CONTEXT, Kind.GRAPH_NODE})
-ENDS = {
-    role.kind: (entry_point.name, role.parameter)
-    for entry_point in driver().entry_points
-    for role in entry_point.roles
-    if role.verb is Verb.DESTROYS and role.kind not in _NOT_ENDED
-} | {
-    Kind.MEMORY: ("cuMemFree", "dptr"),
-    Kind.HOST_MEMORY: ("cuMemFreeHost", "p"),
-    Kind.MEMORY_HANDLE: ("cuMemRelease", "handle"),
-    Kind.USER_OBJECT: ("cuUserObjectRelease", "object"),
-}
-"""The call that ends an object, and the parameter that names it; of some, what the roles do not tell: which of several, or that the
-last one ends it."""
 USES = {
     Kind.STREAM: (("cuStreamSynchronize", "hStream"), ("cuStreamQuery", "hStream")),
     Kind.EVENT: (("cuEventSynchronize", "hEvent"), ("cuEventQuery", "hEvent")),
@@ -43,7 +27,7 @@ USES = {
 
 
 def use_dead(world: World) -> None:
-    dead = [thing for thing in world.things if not thing.alive and thing.kind in ENDS]
+    dead = [thing for thing in world.things if not thing.alive and _can_end(thing)]
     if dead:
         thing = world.rng.choice(dead)
         name, parameter = world.rng.choice((ENDS[thing.kind], *USES.get(thing.kind, ())))
@@ -57,13 +41,13 @@ def tidy(world: World) -> None:
         world.call("cuStreamEndCapture", hStream=stream)
         world.capturing.remove(stream)
     for thing in world.rng.sample(world.things, len(world.things)):
-        if (
-            thing.alive
-            and thing.kind in ENDS
-            and not (thing.apart and thing.kind is Kind.MEMORY)
-            and world.rng.random() < TIDY_SHARE
-        ):
+        kept = thing.apart and thing.kind is Kind.MEMORY
+        if thing.alive and _can_end(thing) and not kept and world.rng.random() < TIDY_SHARE:
             end(world, thing)
+
+
+def _can_end(thing: Thing) -> bool:
+    return thing.kind in ENDS and thing.kind not in _NOT_ENDED
 
 
 def end(world: World, thing: Thing) -> None:
@@ -75,4 +59,4 @@ def end(world: World, thing: Thing) -> None:
         world.kill(thing.kind, thing.word)
 
 
-STEPS = ((1, trap), (5, use_dead))
+STEPS: Steps = ((1, trap), (5, use_dead))

@@ -2,7 +2,7 @@
 
 from cuvet.catalog import Kind
 from cuvet.conformance.play import Value
-from cuvet.conformance.world import Nothing, Thing, World, struct
+from cuvet.conformance.world import Nothing, Steps, Thing, World, struct
 
 
 def bytes_wanted(world: World) -> int:
@@ -104,11 +104,6 @@ def memory_host_copy(world: World) -> None:
     world.call(name, **values)
 
 
-def memory_range(world: World) -> None:
-    address, _ = extent(world)
-    world.call("cuMemGetAddressRange", dptr=address)
-
-
 def memory_ask(world: World) -> None:
     """About a pointer of any kind; now and then one of no kind."""
     thing = world.pick(Kind.MEMORY) if world.rng.random() < 0.7 else world.pick(Kind.HOST_MEMORY)
@@ -153,7 +148,7 @@ def managed_advise(world: World) -> None:
         world.call("cuStreamAttachMemAsync", hStream=world.stream(), dptr=thing.word, length=0, flags=flags)
 
 
-STEPS = (
+STEPS: Steps = (
     (8, memory_allocate),
     (2, memory_pitched),
     (7, memory_free),
@@ -162,7 +157,7 @@ STEPS = (
     (6, memory_set),
     (5, memory_copy),
     (4, memory_host_copy),
-    (2, memory_range),
+    (2, lambda world: world.call("cuMemGetAddressRange", dptr=extent(world)[0])),
     (3, memory_ask),
     (1, memory_attribute),
     (2, memory_ipc),

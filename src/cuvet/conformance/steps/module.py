@@ -2,13 +2,12 @@
 
 from cuvet.catalog import Kind
 from cuvet.conformance.play import Value
-from cuvet.conformance.world import Thing, World, struct
+from cuvet.conformance.world import ONE_THREAD, Steps, Thing, World, ends, struct
 from cuvet.rules.programs import PTX
 
 _PTX_OF_OTHER = b".version 7.0\n.target sm_999\n.address_size 64\n.visible .entry k(){ ret; }\n\0"
 _PTX_WITH_VARIABLE = PTX.rstrip(b"\0") + b".visible .global .align 8 .b8 variable[64];\n\0"
 _IN_PTX = 1
-_ONE_THREAD = dict.fromkeys(("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ"), 1)
 
 
 def module_load(world: World) -> None:
@@ -22,13 +21,6 @@ def module_load(world: World) -> None:
         world.make(Kind.MODULE, "cuModuleLoadDataEx", image=image)
     else:
         world.make(Kind.CULIBRARY, "cuLibraryLoadData", code=image)
-
-
-def module_end(world: World) -> None:
-    if world.rng.random() < 0.6:
-        world.end(Kind.MODULE, "cuModuleUnload", "hmod")
-    else:
-        world.end(Kind.CULIBRARY, "cuLibraryUnload", "library")
 
 
 def function_get(world: World) -> None:
@@ -117,7 +109,7 @@ def occupancy(world: World) -> None:
 
 def launch_shape(stream: int) -> bytes:
     """Of one thread, without attributes."""
-    return struct("CUlaunchConfig", hStream=stream, **_ONE_THREAD)
+    return struct("CUlaunchConfig", hStream=stream, **ONE_THREAD)
 
 
 def launch(world: World) -> None:
@@ -125,16 +117,12 @@ def launch(world: World) -> None:
     stream, arguments = world.stream(), (world.word(Kind.MEMORY),)
     roll = world.rng.random()
     if roll < 0.6:
-        shape = {**_ONE_THREAD, "blockDimX": world.mostly(1, 32, 1024, 0, 2048)}
+        shape = {**ONE_THREAD, "blockDimX": world.mostly(1, 32, 1024, 0, 2048)}
         world.call("cuLaunchKernel", f=function, hStream=stream, kernelParams=arguments, **shape)
     elif roll < 0.8:
         world.call("cuLaunchKernelEx", f=function, config=launch_shape(stream), kernelParams=arguments)
     else:
-        world.call("cuLaunchCooperativeKernel", f=function, hStream=stream, kernelParams=arguments, **_ONE_THREAD)
-
-
-def linker_create(world: World) -> None:
-    world.make(Kind.LINKER, "cuLinkCreate")
+        world.call("cuLaunchCooperativeKernel", f=function, hStream=stream, kernelParams=arguments, **ONE_THREAD)
 
 
 def linker_use(world: World) -> None:
@@ -146,18 +134,19 @@ def linker_use(world: World) -> None:
     elif roll < 0.7:
         world.call("cuLinkComplete", state=linker)
     else:
-        world.end(Kind.LINKER, "cuLinkDestroy", "state")
+        world.end(Kind.LINKER)
 
 
-STEPS = (
+STEPS: Steps = (
     (4, module_load),
-    (3, module_end),
+    (2, ends(Kind.MODULE)),
+    (1, ends(Kind.CULIBRARY)),
     (6, function_get),
     (2, module_ask),
     (4, function_ask),
     (3, kernel_ask),
     (2, occupancy),
     (8, launch),
-    (1, linker_create),
+    (1, lambda world: world.make(Kind.LINKER, "cuLinkCreate")),
     (2, linker_use),
 )

@@ -1,7 +1,7 @@
 """Steps: memory pools."""
 
 from cuvet.catalog import Kind
-from cuvet.conformance.world import World, struct
+from cuvet.conformance.world import Steps, World, struct
 
 ON_DEVICE, PINNED, POSIX_FILE_DESCRIPTOR, READ_WRITE = 1, 1, 1, 3
 _SWITCHES, _THRESHOLD, _HIGHEST = (1, 2, 3), 4, (6, 8)
@@ -30,15 +30,11 @@ def pool_create(world: World) -> None:
 def pool_destroy(world: World) -> None:
     """Now and then the device's own, which stays."""
     if world.rng.random() < 0.95:
-        world.end(Kind.MEMORY_POOL, "cuMemPoolDestroy", "pool")
+        world.end(Kind.MEMORY_POOL)
         return
     row = world.call("cuDeviceGetDefaultMemPool", dev=world.rng.randrange(world.devices))
     if row.status == 0:
         world.call("cuMemPoolDestroy", pool=row.outputs[0])
-
-
-def pool_trim(world: World) -> None:
-    world.call("cuMemPoolTrimTo", pool=world.needed(Kind.MEMORY_POOL), minBytesToKeep=0)
 
 
 def pool_of_device(world: World) -> None:
@@ -88,10 +84,10 @@ def pool_export(world: World) -> None:
         world.call("cuMemPoolExportToShareableHandle", handle_out=bytes(8), pool=pool, handleType=kind)
 
 
-STEPS = (
+STEPS: Steps = (
     (4, pool_create),
     (2, pool_destroy),
-    (2, pool_trim),
+    (2, lambda world: world.call("cuMemPoolTrimTo", pool=world.needed(Kind.MEMORY_POOL), minBytesToKeep=0)),
     (3, pool_of_device),
     (3, pool_attribute),
     (2, pool_access),

@@ -1,7 +1,7 @@
 """Steps: streams and events."""
 
 from cuvet.catalog import Kind
-from cuvet.conformance.world import Nothing, World, struct
+from cuvet.conformance.world import Nothing, Steps, World, asks, ends, struct
 
 
 def stream_create(world: World) -> None:
@@ -18,16 +18,6 @@ def stream_destroy(world: World) -> None:
         raise Nothing
     if world.call("cuStreamDestroy", hStream=word).status == 0:
         world.kill(Kind.STREAM, word)
-
-
-def stream_use(world: World) -> None:
-    name = world.rng.choice(
-        """
-        cuStreamSynchronize cuStreamSynchronize cuStreamQuery cuStreamQuery cuStreamGetFlags cuStreamIsCapturing
-        cuStreamGetPriority cuStreamGetId cuStreamGetCtx cuStreamGetDevice cuStreamGetGreenCtx
-        """.split()
-    )
-    world.call(name, hStream=world.stream())
 
 
 def stream_wait(world: World) -> None:
@@ -54,10 +44,6 @@ def event_create(world: World) -> None:
     world.make(Kind.EVENT, "cuEventCreate", Flags=flags)
 
 
-def event_destroy(world: World) -> None:
-    world.end(Kind.EVENT, "cuEventDestroy", "hEvent")
-
-
 def event_record(world: World) -> None:
     event, stream = world.needed(Kind.EVENT), world.stream()
     if world.rng.random() < 0.2:
@@ -66,24 +52,24 @@ def event_record(world: World) -> None:
         world.call("cuEventRecord", hEvent=event, hStream=stream)
 
 
-def event_use(world: World) -> None:
-    name = world.rng.choice(("cuEventQuery", "cuEventSynchronize"))
-    world.call(name, hEvent=world.needed(Kind.EVENT))
-
-
 def event_elapsed(world: World) -> None:
     world.call("cuEventElapsedTime", hStart=world.needed(Kind.EVENT), hEnd=world.needed(Kind.EVENT))
 
 
-STEPS = (
+_ABOUT_STREAMS = """
+    cuStreamSynchronize cuStreamSynchronize cuStreamQuery cuStreamQuery cuStreamGetFlags cuStreamIsCapturing
+    cuStreamGetPriority cuStreamGetId cuStreamGetCtx cuStreamGetDevice cuStreamGetGreenCtx
+"""
+
+STEPS: Steps = (
     (8, stream_create),
     (5, stream_destroy),
-    (10, stream_use),
+    (10, lambda world: world.call(world.any_of(_ABOUT_STREAMS), hStream=world.stream())),
     (6, stream_wait),
     (2, stream_attributes),
     (8, event_create),
-    (5, event_destroy),
+    (5, ends(Kind.EVENT)),
     (10, event_record),
-    (8, event_use),
+    (8, asks("cuEventQuery cuEventSynchronize", "hEvent", Kind.EVENT)),
     (4, event_elapsed),
 )

@@ -2,7 +2,7 @@
 
 from cuvet.catalog import Kind
 from cuvet.conformance.steps.pool import READ_WRITE, access, location
-from cuvet.conformance.world import Nothing, Thing, World, struct
+from cuvet.conformance.world import Nothing, Steps, Thing, World, ends, struct
 
 _GRANULE, _PINNED, _ON_DEVICE, _FILE_DESCRIPTOR = 2 << 20, 1, 1, 1
 
@@ -75,10 +75,6 @@ def virtual_end(world: World) -> None:
         where.alive, where.variant, where.source = name == "cuMemUnmap", "", 0
 
 
-def handle_release(world: World) -> None:
-    world.end(Kind.MEMORY_HANDLE, "cuMemRelease", "handle")
-
-
 def handle_use(world: World) -> None:
     roll = world.rng.random()
     if roll < 0.4:
@@ -93,7 +89,7 @@ def handle_use(world: World) -> None:
             world.call("cuMemRelease", handle=row.outputs[0])
 
 
-STEPS = (
+STEPS: Steps = (
     (3, virtual_reserve),
     (3, virtual_create),
     (1, virtual_granularity),
@@ -101,6 +97,6 @@ STEPS = (
     (4, virtual_access),
     (2, virtual_use),
     (3, virtual_end),
-    (2, handle_release),
+    (2, ends(Kind.MEMORY_HANDLE)),
     (2, handle_use),
 )
