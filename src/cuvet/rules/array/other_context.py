@@ -9,15 +9,14 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 
 class ArrayOtherContext(CallRule):
     """
-    checks: A texture or surface object is made of an array of another context than the current one, and the call fails. Or a texture object
-      is made of a mipmapped array of another device.
+    checks: A texture or surface object is made of an array of another context than the current one, and the call fails. Or a texture
+      object is made of a mipmapped array of another device.
     why: The driver returns CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, also for two contexts of one device, between which peer access cannot be
-      enabled. Of a mipmapped array of another device it dies of SIGSEGV.
-    instead: Make the context of the array current before `cuTexObjectCreate`, or make the array in the context that is current. Use
-      one context for each device.
-    limits:
-      Arrays that were made before the first call that was seen are not known. Arrays of a context to which peer access was enabled are
-      not judged, nor are mipmapped arrays of another context of the same device.
+      enabled. For a mipmapped array of another device it dies of SIGSEGV.
+    instead: Make the context of the array current before `cuTexObjectCreate`, or make the array in the current context. Use one context
+      for each device.
+    limits: Arrays that were made before the first call that was seen are not known. Arrays of a context to which peer access was enabled
+      are not judged, nor are mipmapped arrays of another context of the same device.
     """
 
     code = "CV467"

@@ -19,16 +19,16 @@ _DESCRIPTORS = {"cuArray3DCreate": "pAllocateArray", "cuMipmappedArrayCreate": "
 
 class ArrayWrongKind(CallRule):
     """
-    checks: Properties are asked for that only sparse arrays or arrays with deferred mapping have, of an array that was made without that
-      flag, and the call fails.
-    why: These properties tell how to map memory into an array that was made without it. Of other arrays the driver tells none: it returns
+    checks: The program asks an array for properties that only sparse arrays or arrays with deferred mapping have. The array was made
+      without that flag, and the call fails.
+    why: These properties tell how to map memory into an array that was created without memory. For other arrays the driver returns
       CUDA_ERROR_INVALID_VALUE.
     instead: Make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask.
-    limits: Known if the creation of the array was seen with its descriptor.
+    limits: Known only if the creation of the array was seen with its descriptor.
     """
 
     code = "CV468"
-    summary = "properties of sparse or deferred arrays are asked for of an ordinary array"
+    summary = "an ordinary array is asked for properties of sparse or deferred arrays"
     help = "make the array with CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING, or do not ask"
     entry_points = frozenset(_NEEDS)
     evidence = """

@@ -9,10 +9,10 @@ from cuvet.rules.rule import Violation
 
 class CaptureBeginLegacy(CaptureRule):
     """
-    checks: `cuStreamBeginCapture` is called, and fails, with the legacy default stream (NULL or `CU_STREAM_LEGACY`).
-    why: The legacy stream stands for all blocking streams of the context and cannot be captured; the call was measured to return
+    checks: `cuStreamBeginCapture` is called on the legacy default stream (NULL or `CU_STREAM_LEGACY`), and fails.
+    why: The legacy stream stands for all blocking streams of the context and cannot be captured. The call was measured to return
       CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
-    instead: Capture on a stream of your own, or on the per-thread default stream (`CU_STREAM_PER_THREAD`).
+    instead: Capture on a stream that you created, or on the per-thread default stream (`CU_STREAM_PER_THREAD`).
     limits: Reported only when the call fails.
     """
 

@@ -8,10 +8,9 @@ from cuvet.rules.rule import Violation
 
 class CaptureBeginTwice(CaptureRule):
     """
-    checks: `cuStreamBeginCapture` is called, and fails, on a stream that is capturing already.
-    why: A stream takes part in one capture at a time; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. The capture goes on
-      unharmed.
-    instead: End the capture first. Code that may run within the capture of its caller asks `cuStreamIsCapturing` before it begins one.
+    checks: `cuStreamBeginCapture` is called on a stream that is already capturing, and fails.
+    why: A stream takes part in one capture at a time. The call was measured to return CUDA_ERROR_ILLEGAL_STATE. The capture continues.
+    instead: End the capture first. Code that may run inside its caller's capture should ask `cuStreamIsCapturing` first.
     limits: Reported only when the call fails.
     """
 

@@ -8,9 +8,10 @@ from cuvet.rules.rule import Violation
 
 class CaptureDependenciesNotCapturing(CaptureRule):
     """
-    checks: `cuStreamUpdateCaptureDependencies` is called, and fails, on a stream that is not capturing.
-    why: Only a capture has dependencies that the next captured work gets. The call returns CUDA_ERROR_ILLEGAL_STATE.
-    instead: Make the call between `cuStreamBeginCapture` and `cuStreamEndCapture`; `cuStreamIsCapturing` tells whether it is allowed.
+    checks: `cuStreamUpdateCaptureDependencies` is called on a stream that is not capturing, and fails.
+    why: Only a capture has dependencies for the next captured work. The call returns CUDA_ERROR_ILLEGAL_STATE.
+    instead: Make the call between `cuStreamBeginCapture` and `cuStreamEndCapture`. `cuStreamIsCapturing` tells whether the stream is
+      capturing.
     limits: Reported only when the call fails.
     """
 

@@ -8,16 +8,16 @@ from cuvet.rules.rule import Violation
 
 class CaptureEndNotBegun(CaptureRule):
     """
-    checks: `cuStreamEndCapture` is called, and fails, on a stream that is not capturing.
-    why: There is no capture to end; the call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the capture could not be begun, or
-      was ended before.
-    instead: Look at the status of `cuStreamBeginCapture`, and end each capture once. `cuStreamIsCapturing` tells whether there is one.
+    checks: `cuStreamEndCapture` is called on a stream that is not capturing, and fails.
+    why: There is no capture to end. The call was measured to return CUDA_ERROR_ILLEGAL_STATE. Often the begin failed, or the capture was
+      ended before.
+    instead: Check the status of `cuStreamBeginCapture`, and end each capture once. `cuStreamIsCapturing` tells whether there is one.
     limits: Reported only when the call fails.
     """
 
     code = "CV810"
     summary = "a capture is ended that was not begun"
-    help = "look at the status of cuStreamBeginCapture, and end each capture once"
+    help = "check the status of cuStreamBeginCapture, and end each capture once"
     verbs = frozenset({Verb.ENDS_CAPTURE})
     evidence = """
     measured: CUDA_ERROR_ILLEGAL_STATE (capture_end_not_begun)

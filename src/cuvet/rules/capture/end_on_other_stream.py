@@ -9,7 +9,7 @@ from cuvet.rules.rule import Violation
 class CaptureEndOnOtherStream(CaptureRule):
     """
     checks: A capture is ended on a stream that joined it, and the call fails.
-    why: `cuStreamEndCapture` must be called on the stream on which the capture was begun; the call returns
+    why: `cuStreamEndCapture` must be called on the stream on which the capture was begun. The call returns
       CUDA_ERROR_STREAM_CAPTURE_UNMATCHED and invalidates the capture.
     instead: Join the other streams to the first (`cuEventRecord` on them, `cuStreamWaitEvent` on it) and end the capture there.
     limits: Reported only when the call fails.

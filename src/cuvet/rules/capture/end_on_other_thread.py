@@ -8,9 +8,8 @@ from cuvet.rules.rule import Violation
 
 class CaptureEndOnOtherThread(CaptureRule):
     """
-    checks: A capture is ended on another thread than the one that began it, and was not begun in relaxed mode.
-    why: The capture restricts what its thread may do, so it must end there. The call returns
-      CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
+    checks: A capture that was not begun in relaxed mode is ended on another thread than the one that began it.
+    why: The capture restricts what its thread may do, so it must end there. The call returns CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
     instead: End the capture on the thread that began it, or begin it with `CU_STREAM_CAPTURE_MODE_RELAXED`.
     limits: None known.
     """

@@ -11,13 +11,13 @@ from cuvet.rules.rule import Violation
 
 class CaptureEventWait(CaptureRule):
     """
-    checks:
-      The host waits for, or queries, an event that was last recorded in a capturing stream, or asks for the time between it and another.
+    checks: The host waits for, or queries, an event that was last recorded in a capturing stream, or asks for the time between it and
+      another event.
     why: Such an event stands for nodes of the graph, not for work that runs. During the capture the call returns
-      CUDA_ERROR_CAPTURED_EVENT and invalidates the capture; once the capture is over or invalidated, it was measured to return
+      CUDA_ERROR_CAPTURED_EVENT and invalidates the capture. After the capture ended or was invalidated, it was measured to return
       CUDA_ERROR_INVALID_VALUE.
-    instead: Record another event after the launch of the graph and wait for that; or record with `CU_EVENT_RECORD_EXTERNAL`, which makes an
-      event node that runs with the graph.
+    instead: Record another event after the launch of the graph and wait for that. Or record with `CU_EVENT_RECORD_EXTERNAL`, which makes
+      an event node that runs with the graph.
     limits: Reported only when the call fails.
     """
 

@@ -9,17 +9,17 @@ from cuvet.rules.rule import CallRule, Violation
 
 class CaptureFreeOutsideMemory(CallRule):
     """
-    checks: Memory that was allocated outside of the capture is freed with `cuMemFreeAsync` on a capturing stream, and the call fails.
-    why: The free becomes a node of the graph, and such a node can only free what a node of a graph allocates. The call was measured to
-      return CUDA_ERROR_INVALID_VALUE; the capture goes on.
-    instead: Free the memory before the capture or after it, when no launch of the graph needs it any more; or allocate it with
+    checks: Memory that was allocated outside the capture is freed with `cuMemFreeAsync` on a capturing stream, and the call fails.
+    why: The free becomes a node of the graph, and such a node frees only what a node of a graph allocates. The call was measured to
+      return CUDA_ERROR_INVALID_VALUE; the capture continues.
+    instead: Free the memory before the capture, or after it when no launch of the graph needs the memory any more. Or allocate it with
       `cuMemAllocAsync` on the capturing stream, so that it belongs to the graph.
     limits: Reported only when the call fails.
     """
 
     code = "CV814"
-    summary = "memory from outside of a capture is freed on a capturing stream"
-    help = "free the memory outside of the capture, or allocate it on the capturing stream"
+    summary = "memory from outside a capture is freed on a capturing stream"
+    help = "free the memory outside the capture, or allocate it on the capturing stream"
     entry_points = frozenset({"cuMemFreeAsync"})
     evidence = """
     measured: memory of cudaMallocAsync: CUDA_ERROR_INVALID_VALUE, and the capture ends well

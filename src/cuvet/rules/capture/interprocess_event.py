@@ -10,15 +10,13 @@ from cuvet.rules.rule import Violation
 
 class CaptureInterprocessEvent(CaptureRule):
     """
-    checks:
-      An event that was created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the call
-      fails.
-    why: What is captured has no place in time that another process could wait for. The call returns
-      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; a wait also invalidates the capture, a record does not.
-    instead:
-      Use an ordinary event between streams of a capture. For other processes, record the interprocess event on the stream after the launch
-      of the graph.
-    limits: Reported only when the call fails. Records and waits with `CU_EVENT_RECORD_EXTERNAL` or `CU_EVENT_WAIT_EXTERNAL`, which
+    checks: An event that was created with `CU_EVENT_INTERPROCESS` is recorded on a capturing stream, or the stream waits for it, and the
+      call fails.
+    why: Captured work has no point in time that another process could wait for. The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. A
+      wait also invalidates the capture, a record does not.
+    instead: Use an ordinary event between streams of a capture. For other processes, record the interprocess event on the stream after
+      the launch of the graph.
+    limits: Reported only when the call fails. Records with `CU_EVENT_RECORD_EXTERNAL` and waits with `CU_EVENT_WAIT_EXTERNAL`, which
       become nodes of the graph, are left out.
     """
 

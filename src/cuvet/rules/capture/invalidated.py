@@ -12,12 +12,11 @@ from cuvet.rules.rule import Violation
 class CaptureInvalidated(CaptureRule):
     """
     checks: A stream is used, or its capture ended, after an earlier call invalidated the capture.
-    why: The failure that counts is the earlier one: it was refused because of the capture and broke it. From then on work on the
-      streams in the capture, copying their attributes or asking for their priority, and `cuStreamEndCapture` return
-      CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and there is no graph.
-    instead: Fix the call that is named as the cause. `cuStreamEndCapture` still has to be called: it takes the streams out of the
-      capture.
-    limits: The cause is not known if it was a call that was not seen. Calls that only ask about the stream are reported when they fail.
+    why: The earlier call is at fault: it was refused and invalidated the capture. From then on, work on the streams in the capture,
+      copying their attributes, asking for their priority, and `cuStreamEndCapture` return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and
+      there is no graph.
+    instead: Fix the call that is named as the cause. `cuStreamEndCapture` must still be called: it takes the streams out of the capture.
+    limits: The cause is not known if that call was not seen. Calls that only ask about the stream are reported only when they fail.
     """
 
     code = "CV805"

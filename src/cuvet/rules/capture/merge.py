@@ -9,10 +9,9 @@ from cuvet.rules.rule import CallRule, Violation
 
 class CaptureMerge(CallRule):
     """
-    checks: A capturing stream is made to wait for an event of another capture that is still going on, and the call fails.
-    why: The two captures make two graphs, and no dependency can lead from one to the other. The call returns
-      CUDA_ERROR_STREAM_CAPTURE_MERGE.
-    instead: Begin one capture and let the other stream join it by waiting for an event recorded in it; or order the launches of the two
+    checks: A capturing stream is made to wait for an event of another capture that is not yet ended, and the call fails.
+    why: The two captures make two graphs, and there are no dependencies between graphs. The call returns CUDA_ERROR_STREAM_CAPTURE_MERGE.
+    instead: Begin one capture and let the other stream join it by waiting for an event recorded in it. Or order the launches of the two
       graphs.
     limits: Reported only when the call fails.
     """

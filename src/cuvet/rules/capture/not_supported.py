@@ -9,13 +9,12 @@ from cuvet.rules.rule import Violation
 
 class CaptureNotSupported(CaptureRule):
     """
-    checks: A call that cannot be captured is made on a capturing stream, and fails: a graph is launched or uploaded there, a callback added
-      with `cuStreamAddCallback`, memory attached or prefetched, or copied with `cuMemcpyPeerAsync`, or the stream's flags, id or device
-      are asked for.
+    checks: A call that cannot be captured is made on a capturing stream, and fails: launching or uploading a graph,
+      `cuStreamAddCallback`, attaching or prefetching memory, `cuMemcpyPeerAsync`, or asking for the stream's flags, id or device.
     why: The call returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture, in every mode.
-    instead: Make the call before the capture begins or after it has ended. Instead of launching an executable graph, add its graph to the
-      other one as a child node (`cuGraphAddChildGraphNode`); for host functions there is `cuLaunchHostFunc`. Whether a stream is
-      capturing tells `cuStreamIsCapturing`.
+    instead: Make the call before the capture begins or after it has ended. Instead of launching an executable graph, add its graph as a
+      child node (`cuGraphAddChildGraphNode`). Host functions can be captured with `cuLaunchHostFunc`. `cuStreamIsCapturing` tells whether
+      a stream is capturing.
     limits: Reported only when the call fails.
     """
 

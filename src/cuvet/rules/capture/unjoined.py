@@ -8,11 +8,11 @@ from cuvet.rules.rule import Violation
 
 class CaptureUnjoined(CaptureRule):
     """
-    checks: A capture is ended, and the call fails, while a stream that joined it has captured work that the first stream has not been made
-      to wait for.
+    checks: A capture is ended, and the call fails, while a stream that joined it has captured work for which the first stream does not
+      wait.
     why: The end of the graph would not wait for that work. The call returns CUDA_ERROR_STREAM_CAPTURE_UNJOINED, and there is no graph.
     instead: Record an event on the other stream after its last work, and make the first stream wait for it, before the capture is ended.
-    limits: Reported only when the call fails. Unless every call is recorded (`--record full`), all streams that joined are named.
+    limits: Reported only when the call fails. Without `--record full`, all streams that joined are named.
     """
 
     code = "CV813"

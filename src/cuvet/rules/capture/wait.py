@@ -10,12 +10,11 @@ from cuvet.rules.rule import Violation
 
 class CaptureWait(CaptureRule):
     """
-    checks:
-      The host waits for, or queries, a stream that is capturing, or the context of such a stream; or an event is recorded on, or awaited
-      by, all streams of the context (`cuCtxRecordEvent`, `cuCtxWaitEvent`).
+    checks: The host waits for, or queries, a capturing stream or its context; or an event is recorded on, or awaited by, all streams of
+      the context (`cuCtxRecordEvent`, `cuCtxWaitEvent`).
     why: Captured work is not enqueued for execution, so there is nothing to wait for. The call returns
       CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and invalidates the capture.
-    instead: Move the synchronisation out of the captured part: before `cuStreamBeginCapture` or after the launch of the graph.
+    instead: Move the synchronisation out of the capture: before `cuStreamBeginCapture`, or after the launch of the graph.
     limits: None known.
     """
 

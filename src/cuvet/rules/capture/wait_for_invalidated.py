@@ -10,14 +10,13 @@ from cuvet.rules.rule import CallRule, Violation
 
 class CaptureWaitForInvalidated(CallRule):
     """
-    checks: A stream is made to wait for an event that was last recorded in a capture which is invalidated and not yet
-      ended, and the call fails.
-    why: The event stands for a place in that capture, not for work that runs. Once the capture is invalidated, no stream can join it:
-      the call returns CUDA_ERROR_INVALID_VALUE.
+    checks: A stream is made to wait for an event that was last recorded in an invalidated capture that is not yet ended, and the call
+      fails.
+    why: The event stands for a place in that capture, not for work that runs. No stream can join an invalidated capture: the call returns
+      CUDA_ERROR_INVALID_VALUE.
     instead: End the capture, which returns CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, and record the event again.
-    limits:
-      Reported only when the call fails. What the driver returns for an event whose capture has ended was not recorded, so the rule is
-      silent about it.
+    limits: Reported only when the call fails. What the driver returns after the end of the capture was not recorded, so the rule is
+      silent then.
     """
 
     code = "CV816"

@@ -12,16 +12,16 @@ _WAIT_EXTERNAL = 1
 
 class CaptureWaitForUncaptured(CallRule):
     """
-    checks: A capturing stream is made to wait for an event that was recorded outside of any capture, and the call fails.
-    why: Captured work would depend on work that is not captured, which a graph cannot hold. The call returns
+    checks: A capturing stream is made to wait for an event that was recorded outside any capture, and the call fails.
+    why: Captured work would depend on work that is not captured, which a graph cannot express. The call returns
       CUDA_ERROR_STREAM_CAPTURE_ISOLATION and invalidates the capture.
-    instead: Make the stream wait before the capture begins; record the event on a stream of the capture; or wait with
+    instead: Make the stream wait before the capture begins, or record the event on a stream of the capture. Or wait with
       `CU_EVENT_WAIT_EXTERNAL`, which makes an event node.
     limits: Reported only when the call fails.
     """
 
     code = "CV808"
-    summary = "a capturing stream waits for an event that was recorded outside of the capture"
+    summary = "a capturing stream waits for an event that was recorded outside the capture"
     help = "wait before the capture begins, or record the event on a stream of the capture"
     entry_points = frozenset({"cuStreamWaitEvent"})
     evidence = """

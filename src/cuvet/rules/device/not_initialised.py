@@ -10,19 +10,19 @@ from cuvet.rules.rule import Ended, ExitRule, Violation
 
 class DeviceNotInitialised(ExitRule):
     """
-    checks: Calls of the driver fail in a process in which cuInit was never called, or failed.
-    why: All other functions of the driver need it, and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it by itself;
-      a program that calls the driver has to.
-    instead: Call `cuInit(0)` before all others, and look at its status.
-    limits: Told at the end of the process, at the first call that failed: whether cuInit is called yet cannot be known before. Calls that
-      libraries make are left out, since they may only ask.
+    checks: Driver calls fail in a process that never called cuInit, or whose cuInit failed.
+    why: All other functions of the driver need cuInit and return CUDA_ERROR_NOT_INITIALIZED without it. The CUDA runtime calls it itself;
+      a program that uses the driver must call it.
+    instead: Call `cuInit(0)` first, and check its status.
+    limits: Reported at the end of the process, at the first call that failed, because cuInit may still be called later. Calls of
+      libraries are left out, since they may only test for a driver.
     """
 
     code = "CV124"
     stage = Stage.PROCESS
     of_process = True
     summary = "the driver is called without cuInit"
-    help = "call cuInit(0) first, and look at its status"
+    help = "call cuInit(0) first, and check its status"
     evidence = """
     measured: calls before cuInit: CUDA_ERROR_NOT_INITIALIZED (context_not_initialised)
     documented: initialises the driver API, and must be called before any other of its functions; without it they return

@@ -39,16 +39,16 @@ _DEVICE = 1
 class DeviceOrdinalOutOfRange(CallRule):
     """
     checks: A call that fails names a device that does not exist: a number below 0, or not below the number of devices.
-    why: Devices are numbered from 0 in each process, as CUDA_VISIBLE_DEVICES lets it see them: with CUDA_VISIBLE_DEVICES=3 the one
-      device is number 0.
-    instead: Ask `cuDeviceGetCount` (`cudaGetDeviceCount`) how many there are; take ranks modulo that.
-    limits: How many devices there are is known from the calls of this process.
+    why: Each process numbers its devices from 0, as CUDA_VISIBLE_DEVICES lets it see them. With CUDA_VISIBLE_DEVICES=3 the one device is
+      number 0.
+    instead: Ask `cuDeviceGetCount` (`cudaGetDeviceCount`) how many there are, and take ranks modulo that.
+    limits: The number of devices is known from the calls of this process.
     """
 
     code = "CV123"
     answers = True
     summary = "a device is named that does not exist"
-    help = "number devices from 0, below what cuDeviceGetCount says; look at CUDA_VISIBLE_DEVICES"
+    help = "number devices from 0, below what cuDeviceGetCount returns; check CUDA_VISIBLE_DEVICES"
     stage = Stage.ARGUMENT
     evidence = """
     recorded: cuDeviceGet, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxGetState and cuDeviceGetDefaultMemPool of device

@@ -7,21 +7,20 @@ from cuvet.rules.unfinished import UnfinishedWork
 
 class DeviceResetPending(UnfinishedWork):
     """
-    checks: The primary context is reset (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`) while nobody has waited for work that was enqueued
-      in it, stream-ordered frees among it.
-    why: The reset destroys streams and memory that the work uses, at once. The caller has to make sure that nobody uses the device
-      any more. Where it was measured, a reset after `cudaFreeAsync` without any synchronisation succeeded, and the device worked
-      afterwards; what is lost in silence are the results and the errors of that work.
-    instead: Call `cudaDeviceSynchronize`, look at its status, and reset then; or do not reset at all: the end of the process does it.
-    limits: Waiting that cannot be seen (a kernel's flag in mapped memory) does not count as waiting. Unless every call is recorded
-      (`--record full`), only work that is always stored counts, on streams that were created non-blocking: calls that are not stored
-      may have waited for the rest.
+    checks: The primary context is reset (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`) while work in it, such as a stream-ordered free,
+      was not waited for.
+    why: The reset destroys streams and memory that the work uses, at once. The caller must make sure that nobody uses the device any
+      more. Where it was measured, a reset after `cudaFreeAsync` without any synchronisation succeeded, and the device worked afterwards.
+      The results and errors of that work are lost without a message.
+    instead: Call `cudaDeviceSynchronize`, check its status, and then reset. Or do not reset at all: the end of the process does it.
+    limits: Waits that cannot be seen (a kernel's flag in mapped memory) do not count. Without `--record full`, only work that is always
+      stored and that is on non-blocking streams counts: calls that are not stored may have waited for the rest.
     """
 
     code = "CV121"
     severity = "warning"
     summary = "a device is reset while work on it is pending"
-    help = "call cudaDeviceSynchronize and look at its status before the reset, or leave the reset out"
+    help = "call cudaDeviceSynchronize and check its status before the reset, or leave the reset out"
     entry_points = frozenset({"cuDevicePrimaryCtxReset"})
     evidence = """
     documented: Note that this function will reset the device immediately. It is the caller's responsibility to ensure

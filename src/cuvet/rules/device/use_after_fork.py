@@ -10,12 +10,12 @@ from cuvet.rules.rule import CallRule, Violation
 
 class DeviceUseAfterFork(CallRule):
     """
-    checks: A process calls CUDA, and the call fails, after its parent had initialised CUDA and then forked it.
-    why: The state of the driver and its threads do not survive `fork`. The child has handles that name nothing, and cannot initialise
+    checks: A process calls CUDA, and the call fails, after its parent initialised CUDA and then forked it.
+    why: The state and the threads of the driver do not survive `fork`. The handles of the child name nothing, and it cannot initialise
       the driver again: calls return CUDA_ERROR_NOT_INITIALIZED.
     instead: Fork before the first CUDA call of the parent, or start workers with `exec` (Python: `multiprocessing` with the start method
       `spawn` or `forkserver`). Asking for the number of devices initialises CUDA too.
-    limits: Silent about calls that succeed; counting devices was measured to.
+    limits: Calls that succeed are not reported; counting devices was measured to succeed.
     """
 
     code = "CV122"

@@ -31,14 +31,15 @@ _DONE = {Verb.DESTROYS: "destroyed", Verb.FREES: "freed", Verb.UNREGISTERS: "unr
 
 class DeviceUseAfterReset(CallRule):
     """
-    checks: A call uses, frees or destroys something from before a reset of the device (`cudaDeviceReset`, `cuDevicePrimaryCtxReset`).
-    why: The reset destroyed it. What the stale handle does varies from run to run: streams were measured to return
-      CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_INVALID_CONTEXT or CUDA_ERROR_INVALID_HANDLE, or to die of SIGSEGV inside the
-      driver (destroying one after the reset, 6 times of 6 in one program).
+    checks: A call uses, frees or destroys an object that was created before a reset of the device (`cudaDeviceReset`,
+      `cuDevicePrimaryCtxReset`).
+    why: The reset destroyed it. What the stale handle does differs from run to run. Streams were measured to return
+      CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_INVALID_CONTEXT or CUDA_ERROR_INVALID_HANDLE, or to die of SIGSEGV inside the driver
+      (destroying one after the reset, 6 times of 6 in one program).
     instead: Destroy and free everything before the reset, or do not reset at all: the end of the process does it. A library must not
       reset a device that others use. Destructors of global objects run after a reset in `main`.
-    limits: Stream-ordered allocations outlive a reset, as documented, and are not reported; neither are graphs and executable graphs,
-      which were measured to be destroyed without an error.
+    limits: Stream-ordered allocations outlive a reset, as documented, and are not reported. Graphs and executable graphs are not reported
+      either: they were measured to be destroyed without an error.
     """
 
     code = "CV120"

@@ -26,19 +26,17 @@ _DEVICE_UNAVAILABLE = 46
 
 class ErrorSticky(FailureRule):
     """
-    checks: A call returns an error of work that ran before on the device, and from then on every call in the same context
-      returns it: an illegal address, a failed assertion, an exception in a kernel. All of them are reported as one
-      finding, at the first call that returned the error.
-    why: Kernels and copies report their errors to whichever call comes next. That call, and all that follow, are not at
-      fault; the context is lost, and what they were to do is not done.
-    instead: The finding names the launches that no synchronisation followed, those first whose arguments point into memory that is
-      freed, of another device or of the host, or are null. If they are in order, run with CUDA_LAUNCH_BLOCKING=1,
-      so that the error shows at its launch, or under compute-sanitizer, which names the access. End the process
-      afterwards.
-    limits: Which kernel it was cannot be known from the host's calls. Launches are named that are among the last 256 calls
-      of their thread, with the first fifteen words of eight bytes in their arguments; not those of graphs. What was
-      waited for is known of the thread that launched, for a context and a stream. A pointer inside memory, or into the
-      middle of memory that is handed out again, shows nothing.
+    checks: A call returns an error of work that ran before on the device, such as an illegal address, a failed assertion or an exception
+      in a kernel. From then on every call in the same context returns it. All of them are one finding, at the first call that returned
+      the error.
+    why: Kernels and copies report their errors to whichever call comes next. That call and all later ones are not at fault. The context
+      is lost, and these calls have no effect.
+    instead: The finding names the launches that no synchronisation followed. First come those whose arguments are null or point into
+      memory that is freed, of another device or of the host. If none explains the error, run with CUDA_LAUNCH_BLOCKING=1, which shows the
+      error at its launch, or under compute-sanitizer, which names the access. End the process afterwards.
+    limits: The host's calls do not show which kernel failed. A launch is named if it is among the last 256 calls of its thread, with the
+      first fifteen words of eight bytes of its arguments. Launches of graphs are not named. A wait counts for the thread that launched,
+      and for a context or a stream. A pointer inside memory, or into the middle of memory that was handed out again, shows nothing.
     """
 
     code = "CV901"

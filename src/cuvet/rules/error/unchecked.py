@@ -10,14 +10,13 @@ from cuvet.rules.unmade import lacks, missing
 
 class ErrorUnchecked(CallRule):
     """
-    checks: A call fails because it is given nothing, or no object of this process, and the call before it that was to make
-      the object had failed. The finding is at that first call.
-    why: The status of the first call was not acted upon. Its variable keeps what it held before, and a later call is
-      blamed for it.
-    instead: Check the status of every call that creates, allocates or loads something, where it is made.
-    limits: Whether a program looks at a status cannot be seen; it is concluded from what the program does next. Only the
-      newest failure of the same thread is considered. Errors that the runtime keeps for ``cudaGetLastError`` are not
-      seen, nor are those it finds itself.
+    checks: A call fails because it is given NULL or no object of this process, and the earlier call that should have made the object had
+      failed. The finding is at that earlier call.
+    why: The program did not act on the status of the earlier call. Its variable keeps its old value, and a later call seems to be at
+      fault.
+    instead: Check the status of every call that creates, allocates or loads something, directly after it.
+    limits: Whether a program checks a status cannot be seen; it is concluded from what the program does next. Only the newest failure of
+      the same thread is considered. Errors that the runtime keeps for ``cudaGetLastError``, or finds itself, are not seen.
     """
 
     code = "CV902"

@@ -27,12 +27,11 @@ _RUNTIME_OWN = frozenset({Kind.MODULE, Kind.CULIBRARY})
 
 class ExitCallAfterShutdown(FailureRule):
     """
-    checks: A call that creates, frees or uses something is made after the driver has shut down: from a destructor of a
-      static object, or from a function given to ``atexit`` before CUDA was initialised.
-    why: When the process exits, the driver gives everything back in an exit handler of its own. What runs after it finds
-      no driver: nothing is freed and nothing is waited for.
-    instead: End CUDA objects before ``main`` returns. Let static objects that hold them be ended explicitly, or leave them
-      to the driver.
+    checks: A call creates, frees or uses something after the driver has shut down: in a destructor of a static object, or in a function
+      that was given to ``atexit`` before CUDA was initialised.
+    why: When the process exits, the driver frees everything in an exit handler of its own. Code that runs later has no driver: it frees
+      nothing and waits for nothing.
+    instead: End CUDA objects before ``main`` returns. End static objects that hold them explicitly, or leave them to the driver.
     limits: Unloading of modules and libraries is left out: NVIDIA's runtime does it itself at that time.
     """
 

@@ -7,20 +7,19 @@ from cuvet.rules.rule import Ended, ExitRule, Violation
 
 class LeakedAtExit(ExitRule):
     """
-    checks: With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and
-      never ended, by the place where they were made.
-    why: At the end of the process everything is given back, so a leak there does no harm. One that is repeated while the
-      program runs does.
-    instead: End each object when its last user is done. Look first at places with many repeats.
-    limits: Objects that are kept on purpose until the end, by the program or by a library, are reported too. Modules,
-      libraries and contexts are not. Without ``--leaks`` a hint says so where one line of the program's own code, not
-      of a library or package, made a hundred objects of a kind that are left when it ends with exit code 0.
+    checks: With ``--leaks``: memory, streams, events, arrays, textures, graphs and memory pools that the program made and never ended, by
+      the place where they were made.
+    why: The end of the process frees everything, so that a leak does no harm there. A leak that repeats while the program runs does harm.
+    instead: End each object after its last use. Look first at places with many repeats.
+    limits: Objects that the program or a library keeps until the end on purpose are reported too. Modules, libraries and contexts are
+      not. Without ``--leaks`` there is only a hint: if a process that ends with exit code 0 leaves a hundred objects of a kind that one
+      line of the program's own code made, not of a library or package.
     """
 
     code = "CV941"
     severity = "note"
     summary = "an object was never freed or destroyed"
-    help = "free it when its last user is done"
+    help = "free it after its last use"
     in_source = True
     evidence = """
     measured: compute-sanitizer --leak-check full reports the same allocations as leaked (ctx_destroy_then_use,

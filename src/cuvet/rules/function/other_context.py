@@ -9,11 +9,11 @@ from cuvet.rules.rule import CallRule, Violation
 
 class FunctionOtherContext(CallRule):
     """
-    checks: A function (`CUfunction`) is launched, and the launch fails, while another context is current than the one its module was
-      loaded in, on a stream that is not of that one either.
-    why: A module is loaded into the context that was current, and its functions can run there only. Caching a function once and
-      launching it on every device is the usual way to this.
-    instead: Load the module once per context and cache functions per device; or load a library (`cuLibraryLoadData`), whose kernels
+    checks: A function (`CUfunction`) is launched and the launch fails, while neither the current context nor the stream's is the one in
+      which its module was loaded.
+    why: A module is loaded into the current context, and its functions run only there. Usually the program caches a function once and
+      launches it on every device.
+    instead: Load the module once per context and cache functions per device. Or load a library (`cuLibraryLoadData`), whose kernels
       (`CUkernel`) can be launched in every context.
     limits: Reported only when the launch fails.
     """

@@ -7,8 +7,8 @@ class FunctionUseAfterUnload(ParentGone):
     """
     checks: A call names a function (`CUfunction`) of a module that was unloaded.
     why: Unloading a module releases the code of its functions. Launching such a function was measured to return
-      CUDA_ERROR_INVALID_HANDLE; unloading is documented to leave all further use undefined.
-    instead: Unload the module after the last launch has been made. Wrappers of functions should keep their module alive.
+      CUDA_ERROR_INVALID_HANDLE. Its use after unloading is documented as undefined.
+    instead: Unload the module after the last launch. Wrappers of functions should keep their module loaded.
     limits: A function whose origin was not seen is not judged.
     """
 

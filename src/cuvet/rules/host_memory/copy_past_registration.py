@@ -8,16 +8,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class HostMemoryCopyPastRegistration(CallRule):
     """
-    checks: A copy to or from the host starts in registered memory, reaches past the end of the registration, and fails.
-    why: The driver takes a host address that is registered for an address in that registration, and refuses copies that leave it with
-      CUDA_ERROR_INVALID_VALUE, although the memory behind may be the program's own, or registered too. A copy that starts
-      before the registration succeeds.
+    checks: A copy to or from the host starts in registered memory, goes past the end of the registration, and fails.
+    why: The driver assigns a registered host address to its registration. It refuses a copy that goes past it with
+      CUDA_ERROR_INVALID_VALUE, even if the memory behind it belongs to the program or is registered too. A copy that starts before the
+      registration succeeds.
     instead: Register the whole buffer at once, or copy in pieces that end where the registration ends.
-    limits: Seen for `cuMemcpyHtoD`, `cuMemcpyDtoH` and the same on a stream; other copies are not looked at.
+    limits: Only `cuMemcpyHtoD`, `cuMemcpyDtoH` and their stream variants are checked.
     """
 
     code = "CV517"
-    summary = "a copy starts in registered host memory and reaches past its end"
+    summary = "a copy starts in registered host memory and goes past its end"
     help = "register the whole buffer at once, or end the copy where the registration ends"
     entry_points = frozenset({"cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"})
     evidence = """

@@ -8,16 +8,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class HostMemoryNotPinned(CallRule):
     """
-    checks: The program asks for the device address of host memory that is neither allocated as pinned memory nor registered, or is no
-      longer so, and the call fails.
-    why: Only pinned memory has a device address. The driver refuses others with CUDA_ERROR_INVALID_VALUE.
-    instead: Allocate the memory with `cuMemHostAlloc` (`cudaHostAlloc`), or register it first, and look at the status of that call.
-    limits: Memory that was pinned before the first call that was seen is not known; a call that succeeds is never reported.
+    checks: The program asks for the device address of host memory that is not pinned and not registered, or no longer, and the call
+      fails.
+    why: Only pinned memory has a device address. For other memory the driver returns CUDA_ERROR_INVALID_VALUE.
+    instead: Allocate the memory with `cuMemHostAlloc` (`cudaHostAlloc`), or register it first, and check the status of that call.
+    limits: Memory that was pinned before the first call that was seen is not known. A call that succeeds is never reported.
     """
 
     code = "CV516"
-    summary = "the device address of host memory is asked for that is not pinned"
-    help = "allocate the memory as pinned or register it first, and look at the status of that call"
+    summary = "the program asks for the device address of host memory that is not pinned"
+    help = "allocate the memory as pinned or register it first, and check the status of that call"
     stage = Stage.HANDLE
     entry_points = frozenset({"cuMemHostGetDevicePointer"})
     evidence = """

@@ -5,7 +5,7 @@ class HostMemoryRegisterDeviceMemory(RegistrationRule):
     """
     checks: Device memory or managed memory is given to a host registration.
     why: Only memory of the host can be registered. The driver refuses a range that CUDA allocated.
-    instead: Use device and managed memory as it is.
+    instead: Use device and managed memory without registration.
     limits: Memory of libraries that were not watched is not recognised.
     """
 

@@ -5,12 +5,12 @@ class HostMemoryRegisterFile(RegistrationRule):
     """
     checks: Registration fails for a range in a shared, writable mapping of a file, or in a mapping of a device file such as a PCI
       resource or a buffer of another driver.
-    why: The driver could not pin the pages for writing. Where it was measured, the same file mapped privately, or
-      registered as read-only, was accepted. A mapping of a device file is memory of a device, not pages of the host.
-    instead: Map the file privately, register it as read-only, or read it into ordinary memory. Shared memory (`shm_open`,
-      `memfd_create`) can be registered. For I/O memory pass CU_MEMHOSTREGISTER_IOMEMORY (`cudaHostRegisterIoMemory`).
-    limits: Reported only when the registration fails. Whether it fails depends on the file system, of which one was
-      measured, and on the device's driver.
+    why: The driver cannot pin the pages for writing. Where it was measured, the same file was accepted when it was mapped privately or
+      registered as read-only. A mapping of a device file is memory of a device, not pages of the host.
+    instead: Map the file privately, register it as read-only, or read it into ordinary memory. Shared memory (`shm_open`, `memfd_create`)
+      can be registered. For I/O memory pass CU_MEMHOSTREGISTER_IOMEMORY (`cudaHostRegisterIoMemory`).
+    limits: Reported only when the registration fails. Whether it fails depends on the file system, of which one was measured, and on the
+      device's driver.
     """
 
     code = "CV508"

@@ -4,8 +4,8 @@ from cuvet.rules.registrations import ORDINARY, UNALIGNED, Case, RegistrationRul
 class HostMemoryRegisterNull(RegistrationRule):
     """
     checks: The address given to a host registration is NULL.
-    why: There is no memory at NULL. It is usually an allocation that failed, or a buffer that is made later.
-    instead: Register the buffer after it was allocated, and check the allocation.
+    why: There is no memory at NULL. Usually an allocation failed, or the buffer is allocated later.
+    instead: Register the buffer after its allocation, and check the allocation.
     limits: None.
     """
 

@@ -3,8 +3,7 @@ from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 
 class HostMemoryRegisterPinned(RegistrationRule):
     """
-    checks: Memory that `cuMemHostAlloc` or `cuMemAllocHost` (`cudaMallocHost`, `cudaHostAlloc`) allocated, or a part of it,
-      is registered.
+    checks: Memory of `cuMemHostAlloc` or `cuMemAllocHost` (`cudaMallocHost`, `cudaHostAlloc`), or a part of it, is registered.
     why: Such memory is page-locked and mapped from the start. Registering it fails; so does unregistering it.
     instead: Use the memory as it is. Register only memory that CUDA did not allocate.
     limits: Pinned memory of libraries that were not watched is not recognised.

@@ -3,11 +3,11 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryRegisterReadOnly(RegistrationRule):
     """
-    checks: The range lies in a mapping that the host may only read, such as constants of the program, and the registration
-      does not say so.
+    checks: The range lies in a mapping that the host may only read, such as constants of the program, and the flags do not include the
+      read-only flag.
     why: The driver pins the pages for writing, which the mapping does not allow.
     instead: Pass CU_MEMHOSTREGISTER_READ_ONLY (`cudaHostRegisterReadOnly`), or map the memory for writing.
-    limits: Looked at only when a registration fails. Not every device supports the flag: ask for
+    limits: Checked only when a registration fails. Not every device supports the flag: ask for
       CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED.
     """
 

@@ -4,7 +4,7 @@ from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 class HostMemoryRegisterSizeZero(RegistrationRule):
     """
     checks: A host registration is given a size of zero.
-    why: The driver refuses it. An empty buffer is enough to make a program fail that never fails otherwise.
+    why: The driver refuses it. A single empty buffer makes a program fail that otherwise works.
     instead: Skip the registration, and the unregistration, of empty buffers.
     limits: None.
     """

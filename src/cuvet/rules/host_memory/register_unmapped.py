@@ -3,12 +3,11 @@ from cuvet.rules.registrations import UNALIGNED, Case, RegistrationRule
 
 class HostMemoryRegisterUnmapped(RegistrationRule):
     """
-    checks: Part of the range is no memory of the process: never mapped, unmapped before, behind the end of its mapping, or
-      mapped without access.
-    why: There are no pages to pin. A size that is too large by one element is enough, when it crosses the end of the
-      mapping.
-    instead: Register exactly the bytes of the buffer, while it lives.
-    limits: Looked at only when a registration fails. Freed memory that is still mapped is registered without an error.
+    checks: Part of the range is not memory of the process: it was never mapped, was unmapped before, is past the end of its mapping, or
+      is mapped without access.
+    why: There are no pages to pin. A size that is one element too large is enough if it crosses the end of the mapping.
+    instead: Register exactly the bytes of the buffer while it is allocated.
+    limits: Checked only when a registration fails. Freed memory that is still mapped is registered without an error.
     """
 
     code = "CV507"

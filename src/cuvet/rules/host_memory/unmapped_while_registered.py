@@ -7,13 +7,13 @@ from cuvet.rules.rule import Violation
 
 class HostMemoryUnmappedWhileRegistered(RegistrationRule):
     """
-    checks: Registered memory is not all mapped any more when it is unregistered, or when a registration of the same
-      addresses fails: it was freed or unmapped first.
-    why: A registration outlives the memory. The device goes on reading and writing the old pages, while the host sees
-      new ones at the same addresses, and the addresses cannot be registered again.
+    checks: Registered memory is no longer completely mapped when it is unregistered, or when a registration of the same addresses fails:
+      it was freed or unmapped first.
+    why: A registration outlives the memory. The device continues to read and write the old pages, while the host sees new ones at the
+      same addresses. The addresses cannot be registered again.
     instead: Unregister memory before it is freed or unmapped.
     limits: Found at these two calls only, and only if part of the old range is still unmapped. Not found if all of it was mapped again,
-      or if ``free`` kept the pages for later. Copies from unmapped memory, which succeed, are not examined.
+      or if ``free`` kept the pages. Copies from unmapped memory, which succeed, are not checked.
     """
 
     code = "CV515"

@@ -3,11 +3,11 @@ from cuvet.rules.registrations import Case, RegistrationRule
 
 class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
     """
-    checks: A range is unregistered after the context in which it was registered was destroyed by `cuCtxDestroy` (or by the last
-      `cuDevicePrimaryCtxRelease`).
-    why: The registration belongs to the context. The memory itself is still there, and may be registered again.
+    checks: A range is unregistered after `cuCtxDestroy` (or the last `cuDevicePrimaryCtxRelease`) destroyed the context in which it was
+      registered.
+    why: The registration belongs to the context. The memory itself is still there and may be registered again.
     instead: Unregister before the context is destroyed.
-    limits: Reported only when the call fails. Resets of the device are the subject of `device-use-after-reset`.
+    limits: Reported only when the call fails. `device-use-after-reset` is about resets of the device.
     """
 
     code = "CV514"

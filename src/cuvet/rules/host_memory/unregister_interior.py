@@ -4,7 +4,7 @@ from cuvet.rules.registrations import UNALIGNED, Case, RegistrationRule
 class HostMemoryUnregisterInterior(RegistrationRule):
     """
     checks: An unregistration is given an address inside a registered range that is not its start.
-    why: A range is named by the address that was registered. The call fails and the range stays registered.
+    why: The address that was registered names the range. The call fails, and the range stays registered.
     instead: Keep the pointer that was registered.
     limits: None.
     """

@@ -3,16 +3,14 @@ from cuvet.rules.registrations import ORDINARY, UNALIGNED, Case, RegistrationRul
 
 class HostMemoryUnregisterNeverRegistered(RegistrationRule):
     """
-    checks:
-      An address is unregistered that no registration was given: NULL, another pointer of the program, device memory, memory that moved
-      since it was registered.
-    why: There is nothing to end. Often the registration before failed and its status was not looked at; or the buffer grew: a
-      `std::vector` or `realloc` that moves it gives the old addresses back, and they stay registered.
+    checks: An address is unregistered that was never registered: NULL, another pointer of the program, device memory, or memory that
+      moved since it was registered.
+    why: There is no registration to end. Often the registration failed and its status was not checked. Or the buffer grew: when
+      `std::vector` or `realloc` moves a buffer, the old addresses are freed but stay registered.
     instead: Remember whether the registration succeeded, and unregister the same pointer. Unregister a buffer before it can move, and
       register it again afterwards.
-    limits:
-      Registrations by libraries that were not watched are not recognised. That memory moved is seen if its old addresses are not mapped
-      when the call fails, and it is among the last 64 registrations.
+    limits: Registrations by libraries that were not watched are not recognised. A move is recognised if the old addresses are not mapped
+      when the call fails, and if the registration is among the last 64.
     """
 
     code = "CV510"

@@ -4,7 +4,7 @@ from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 class HostMemoryUnregisterPinned(RegistrationRule):
     """
     checks: Memory of `cuMemHostAlloc` or `cuMemAllocHost` is unregistered.
-    why: It was not registered but allocated. It stays pinned until it is freed.
+    why: It was allocated as pinned, not registered. It stays pinned until it is freed.
     instead: Free it with `cuMemFreeHost` (`cudaFreeHost`).
     limits: None.
     """

@@ -3,10 +3,10 @@ from cuvet.rules.registrations import ORDINARY, Case, RegistrationRule
 
 class HostMemoryUnregisteredTwice(RegistrationRule):
     """
-    checks: A range is unregistered that was unregistered before.
+    checks: A range is unregistered a second time.
     why: The registration ended with the first call.
     instead: Let one owner unregister each buffer.
-    limits: When the address was registered again in between, the call is a valid one.
+    limits: If the address was registered again in between, the call is valid.
     """
 
     code = "CV511"

@@ -10,18 +10,19 @@ _CHECKED = frozenset({"linear", "pitched", "managed", "stream-ordered"})
 
 class MemoryAccessPastEnd(CallRule):
     """
-    checks: A copy or set touches bytes behind the end of the allocation that it starts in. For copies with rows, the last
-      row counts.
-    why: The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even when the next
-      allocation follows directly.
-    instead: Sizes are in bytes (except for the counts of ``cuMemsetD16`` and ``cuMemsetD32``): multiply the number of
-      elements by their size once, and take the pitch that the allocation returned, not the row's width.
-    limits: Kernels that write past the end are not seen. Copies between arrays, and batches of copies, are not checked.
+    checks: A copy or set touches bytes past the end of the allocation in which it starts. For copies of rows, the last row counts.
+    why: The bytes belong to nobody or to another allocation. The driver refuses the whole copy, even if the next allocation follows
+      directly.
+    instead: Sizes are in bytes, except the counts of ``cuMemsetD16`` and ``cuMemsetD32``. Multiply the number of elements by their size
+      once. Use the pitch that the allocation returned, not the width of a row.
+    limits: Writes by kernels are not seen. Copies between arrays and batches of copies are not checked.
     """
 
     code = "CV406"
     summary = "a copy or set goes past the end of its allocation"
-    help = "check the size: it is in bytes, and starts at the address given, not at the start of the allocation"
+    help = (
+        "check the size: it is in bytes and counts from the address that is given, not from the start of the allocation"
+    )
     entry_points = COPIES | SETS
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE, from one byte too many on, also when another allocation follows directly

@@ -9,13 +9,13 @@ _GLOBAL, _SINGLE = 1, 4
 
 class MemoryAttachedToNullStream(CallRule):
     """
-    checks: Managed memory is attached to one stream (CU_MEM_ATTACH_SINGLE), the stream is NULL, and the call fails. Or memory that was
-      allocated with CU_MEM_ATTACH_GLOBAL is attached to NULL with no flags.
-    why: NULL stands for all blocking streams of the context, not for one. The driver returns CUDA_ERROR_INVALID_VALUE. Flags
-      of 0 are none of the three that the call takes; with the NULL stream the driver dies of SIGSEGV.
-    instead: A stream of `cuStreamCreate`; or CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST, which take NULL.
-    limits:
-      Reported only when the call fails, or with flags of 0 does not return. Flags of 0 with a thread's own default stream are not judged.
+    checks: Managed memory is attached to one stream (CU_MEM_ATTACH_SINGLE), but the stream is NULL, and the call fails. Or memory that
+      was allocated with CU_MEM_ATTACH_GLOBAL is attached to NULL with flags 0.
+    why: NULL stands for all blocking streams of the context, not for one. The driver returns CUDA_ERROR_INVALID_VALUE. Flags of 0 are
+      none of the three that the call takes; with the NULL stream the driver dies of SIGSEGV.
+    instead: Pass a stream of `cuStreamCreate`, or use CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST, which take NULL.
+    limits: Reported only when the call fails, or, with flags of 0, does not return. Flags of 0 with a thread's own default stream are not
+      judged.
     """
 
     code = "CV423"

@@ -5,13 +5,11 @@ from cuvet.rules.rule import CRASH, FaultRule, Violation
 
 class MemoryDereferencedOnHost(FaultRule):
     """
-    checks: The process died of SIGSEGV at an address inside memory of CUDA that the host cannot reach: device memory, or
-      memory that was freed.
-    why: ``cuMemAlloc`` returns an address for the device. Host code that reads or writes through it dies at once.
-    instead: Copy to a host buffer, or allocate memory that both sides reach: managed memory (``cudaMallocManaged``) or
-      pinned memory (``cudaMallocHost``).
-    limits: Only the fault that ended the process is explained. On systems whose host reaches device memory there is no
-      fault.
+    checks: The process died of SIGSEGV at an address in device memory or freed memory, which the host cannot reach.
+    why: ``cuMemAlloc`` returns an address for the device. Host code that reads or writes it faults at once.
+    instead: Copy to a host buffer, or allocate memory that both sides reach: managed memory (``cudaMallocManaged``) or pinned memory
+      (``cudaMallocHost``).
+    limits: Only the fault that ended the process is explained. On systems whose host reaches device memory there is no fault.
     """
 
     code = "CV413"

@@ -12,22 +12,20 @@ _APART = {HOST: "pinned host memory", MANAGED: "managed memory"}
 
 class MemoryExhausted(FailureRule):
     """
-    checks: A call fails because there is not enough memory, or not enough of another resource, and no other rule says why. The finding
-      has what this program held at that moment, and the five places in it that held most.
-    why: Nothing is wrong with the call. A program that goes on as if it had succeeded uses memory that it does not have;
-      one that frees some and tries again, as the allocators of frameworks do, is right.
-    instead: Look at the places that hold most. If they are the program's own, hold less at once: smaller batches, memory
-      freed earlier, caches of allocators and pools given back. If the program holds little, look for other processes
-      on the GPU with `nvidia-smi`.
-    limits: What contexts, modules, graphs, local memory of kernels and other processes take is not counted; nor is memory that a
-      pool keeps after it was freed. A framework that allocates large blocks and divides them itself has one place for each
-      block, not for each tensor.
+    checks: A call fails because there is not enough memory or not enough of another resource, and no other rule explains it. The finding
+      says what this program held at that moment, and the five places in it that held most.
+    why: The call itself is correct. A program that continues as if it had succeeded uses memory that it does not have. A program that
+      frees memory and tries again, as the allocators of frameworks do, is correct.
+    instead: Look at the places that hold most. If they are in the program, hold less at once: use smaller batches, free memory earlier,
+      empty the caches of allocators and pools. If the program holds little, look for other processes on the GPU with `nvidia-smi`.
+    limits: The memory of contexts, modules, graphs, kernels' local memory and other processes is not counted, nor freed memory that a
+      pool keeps. A framework that divides large blocks itself has one place for each block, not for each tensor.
     """
 
     code = "CV416"
     severity = "note"
     summary = "a call failed because there was not enough memory"
-    help = "hold less at once: smaller batches, memory freed earlier, caches given back"
+    help = "hold less at once: use smaller batches, free memory earlier, empty caches"
     evidence = """
     documented: CUDA_ERROR_OUT_OF_MEMORY: the call could not get enough memory, or enough of other resources (CUDA
       Driver API, Data types used by CUDA driver, CUresult)

@@ -8,11 +8,10 @@ from cuvet.rules.rule import CallRule, Violation
 
 class MemoryFreeInterior(CallRule):
     """
-    checks: A free is given an address inside an allocation that is not its start.
-    why: The free functions take the address that the allocation returned, and nothing else. The call fails and the
-      memory stays allocated.
-    instead: Keep the pointer that the allocation returned, and do the arithmetic on a copy of it.
-    limits: Only addresses inside allocations that were seen are recognised.
+    checks: A free function is given an address inside an allocation that is not its start.
+    why: The free functions take only the address that the allocation returned. The call fails, and the memory stays allocated.
+    instead: Keep the pointer that the allocation returned, and do arithmetic on a copy of it.
+    limits: Only allocations that were seen are recognised.
     """
 
     code = "CV402"

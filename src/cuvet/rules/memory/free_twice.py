@@ -8,13 +8,12 @@ from cuvet.rules.rule import CallRule, Violation
 
 class MemoryFreeTwice(CallRule):
     """
-    checks: Memory that was freed before is freed again: device memory, managed and stream-ordered memory, pinned host
-      memory.
-    why: The address no longer belongs to the program. The driver may have given it to a new allocation meanwhile, and
-      then the second free takes memory away from somebody else without any error.
-    instead: Let one owner free each allocation, and set the pointer to zero afterwards: freeing NULL does nothing.
-    limits: When the same address was handed out again in between, the second free is a valid free of the new allocation,
-      and is not reported.
+    checks: Memory is freed a second time: device memory, managed, stream-ordered or pinned host memory.
+    why: The address no longer belongs to the program. The driver may have given it to a new allocation; then the second free ends that
+      allocation without an error.
+    instead: Let one owner free each allocation, and set the pointer to NULL afterwards: freeing NULL does nothing.
+    limits: If the same address was handed out again in between, the second free is a valid free of the new allocation and is not
+      reported.
     """
 
     code = "CV401"

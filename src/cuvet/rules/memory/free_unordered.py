@@ -8,12 +8,10 @@ from cuvet.rules.rule import CallRule, Violation
 
 class MemoryFreeUnordered(CallRule):
     """
-    checks: Stream-ordered memory is freed while work that uses it may still run: by ``cuMemFreeAsync`` on a stream that
-      does not wait for the last use on another stream, or by ``cuMemFree`` before the host has waited for the last
-      use.
-    why: A free in the order of a stream counts for that stream only. ``cuMemFree`` of stream-ordered memory does not
-      wait, unlike ``cuMemFree`` of other memory. Work that comes later than the free uses memory that is given to
-      somebody else, or no longer mapped.
+    checks: Stream-ordered memory is freed while work that uses it may still run: by ``cuMemFreeAsync`` on a stream that does not wait for
+      the last use on another stream, or by ``cuMemFree`` before the host has waited for the last use.
+    why: A free in the order of a stream waits for that stream only. ``cuMemFree`` of stream-ordered memory does not wait, unlike
+      ``cuMemFree`` of other memory. Work that runs after the free uses memory that belongs to another allocation or is no longer mapped.
     instead: Free on the stream of the last use, or let the freeing stream wait for an event recorded after it. Wait for the
       stream before ``cuMemFree``.
     limits: Uses by kernels are seen if an argument is exactly the start of the allocation. Order that is made without CUDA

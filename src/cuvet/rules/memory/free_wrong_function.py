@@ -15,10 +15,9 @@ _COUNTERPARTS = {
 
 class MemoryFreeWrongFunction(CallRule):
     """
-    checks: Memory is freed by a function that does not free memory of its kind: pinned host memory, registered host memory
-      or an array by ``cuMemFree`` or ``cuMemFreeAsync``, device memory by ``cuMemFreeHost``, managed memory by
-      ``cuMemFreeAsync``.
-    why: Each allocation function has its counterpart. The wrong one fails, and the memory stays allocated.
+    checks: Memory is freed by a function for another kind of memory: pinned host memory, registered host memory or an array by
+      ``cuMemFree`` or ``cuMemFreeAsync``, device memory by ``cuMemFreeHost``, managed memory by ``cuMemFreeAsync``.
+    why: Each allocation function has its counterpart. Another function fails, and the memory stays allocated.
     instead: ``cuMemFreeHost`` (``cudaFreeHost``) for pinned memory, ``cuMemHostUnregister`` for registered memory,
       ``cuArrayDestroy`` (``cudaFreeArray``) for arrays, ``cuMemFree`` (``cudaFree``) for device and managed memory.
     limits: ``cuMemFree`` of stream-ordered memory and ``cuMemFreeAsync`` of ``cuMemAlloc`` memory are allowed.

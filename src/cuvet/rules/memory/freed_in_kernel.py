@@ -10,13 +10,13 @@ from cuvet.rules.rule import CallRule, Violation
 class MemoryFreedInKernel(CallRule):
     """
     checks: A kernel is launched with an argument that is the address of device memory that was freed before.
-    why: When the kernel uses the address, it reads and writes memory of others, or dies with an illegal address that a
-      later, innocent call reports. No error says so at the launch.
-    instead: Free memory after the last launch that names it. A free in stream order counts from the moment of the call: work
-      enqueued later, even on the same stream, may not use the memory.
-    limits: Seen are arguments of eight bytes that are exactly the start of the freed allocation; addresses inside it, in structs and
-      in other memory are not. Launches that name no stream-ordered memory are recorded only with `--record full`. Whether the kernel
-      uses its argument is not known. When the address was handed out again, nothing is reported.
+    why: If the kernel uses the address, it reads and writes memory of others, or it dies with an illegal address, which a later call
+      reports. The launch itself returns no error.
+    instead: Free memory after the last launch that names it. A free in stream order takes effect for all work that is enqueued after it,
+      also on the same stream.
+    limits: Only arguments of eight bytes that are exactly the start of the freed allocation are seen, not addresses inside it, in structs
+      or in other memory. Launches that name no stream-ordered memory are recorded only with `--record full`. Whether the kernel uses its
+      argument is not known. If the address was handed out again, nothing is reported.
     """
 
     code = "CV408"

@@ -8,11 +8,11 @@ from cuvet.rules.rule import CallRule, Violation
 class MemoryHostPointerNull(CallRule):
     """
     checks: A copy of at least one byte is given NULL as its host memory, or as an end that may be host or device memory.
-    why: There is nothing to copy from or to. The call is refused before anything is copied, in a stream capture and as a node of a graph
-      too.
-    instead: Check that the host memory is there, and that the number of bytes is that of this memory: a container without elements has no
-      first one whose address could be given.
-    limits: For host memory, only NULL is recognised. With another address that is not mapped the process was measured to die of SIGSEGV
+    why: There is nothing to copy from or to. The call is refused before anything is copied, also in a stream capture and as a node of a
+      graph.
+    instead: Check that the host memory was allocated, and that the number of bytes is its own. An empty container has no first element
+      whose address could be passed.
+    limits: Of host addresses that are not mapped, only NULL is recognised. With another one the process was measured to die of SIGSEGV
       inside the driver.
     """
 

@@ -7,18 +7,17 @@ from cuvet.rules.rule import CallRule, Violation
 class MemoryLargerThanDevice(CallRule):
     """
     checks: An allocation asks for more bytes than the largest GPU has.
-    why: It can never succeed. The size is usually a wrong number: a negative one, elements times bytes twice, an
-      uninitialised variable. When its status is not looked at, a later call is blamed: the runtime keeps the error
-      until ``cudaGetLastError`` is called.
-    instead: Check the computation of the size; ask ``cuMemGetInfo`` how much memory there is.
-    limits: Managed memory may be larger than a device. Reported only when the allocation fails because there is not enough memory.
-      Where the driver does not tell how large its GPUs are, 1 TiB is taken for the largest.
+    why: It can never succeed. Usually the size is wrong: negative, multiplied by the element size twice, or uninitialised. If its status
+      is not checked, a later call seems to be at fault: the runtime keeps the error until ``cudaGetLastError`` is called.
+    instead: Check how the size is computed. ``cuMemGetInfo`` tells how much memory there is.
+    limits: Managed memory may be larger than a device. Reported only when the allocation fails because there is not enough memory. If the
+      driver does not tell how large its GPUs are, the limit is 1 TiB.
     """
 
     code = "CV412"
     severity = "warning"
     summary = "an allocation asks for more memory than a device has"
-    help = "check the computation of the size, and the status of the allocation"
+    help = "check how the size is computed, and the status of the allocation"
     entry_points = frozenset({"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"})
     evidence = """
     measured: CUDA_ERROR_OUT_OF_MEMORY (peek_stale_error, malloc_too_large)

@@ -7,16 +7,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class MemoryMappedTwice(CallRule):
     """
-    checks: Memory is mapped at addresses where memory is mapped already, or addresses are given back while memory is mapped there, and
-      the call fails.
-    why: An address can stand for one piece of memory only. The driver refuses both with CUDA_ERROR_INVALID_VALUE, and the range
-      stays as it is.
-    instead: `cuMemUnmap` first, for the whole of what was mapped.
+    checks: Memory is mapped at addresses that are mapped already, or addresses are freed while memory is mapped there, and the call
+      fails.
+    why: An address can stand for one piece of memory only. The driver returns CUDA_ERROR_INVALID_VALUE in both cases and does not change
+      the range.
+    instead: Call `cuMemUnmap` for the whole mapping first.
     limits: Mappings that were made before the first call that was seen are not known.
     """
 
     code = "CV417"
-    summary = "addresses are mapped or given back where memory is mapped"
+    summary = "addresses are mapped or freed where memory is mapped"
     help = "unmap what is mapped there first"
     entry_points = frozenset({"cuMemMap", "cuMemAddressFree"})
     evidence = """

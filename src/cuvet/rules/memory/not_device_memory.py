@@ -8,12 +8,11 @@ from cuvet.rules.rule import CallRule, Violation
 class MemoryNotDeviceMemory(CallRule):
     """
     checks: A copy or set is given NULL or an ordinary host address where it needs device memory.
-    why: The direction of a copy says what each pointer is. A pointer of the other kind is refused, also when the bytes
-      could be reached.
-    instead: Check the order of the arguments and the direction. ``cuMemcpy`` (``cudaMemcpyDefault``) finds the direction out
-      by itself.
-    limits: Reported only when the call fails: on systems whose GPU reaches pageable host memory such a call is allowed, and
-      memory may come from libraries that were not watched. Pinned and registered host memory is never reported.
+    why: The direction of a copy says what each pointer is. The driver refuses a pointer of the other kind, even if it could reach the
+      bytes.
+    instead: Check the order of the arguments and the direction. ``cuMemcpy`` (``cudaMemcpyDefault``) determines the direction itself.
+    limits: Reported only when the call fails: some GPUs reach pageable host memory, and memory may come from libraries that were not
+      watched. Pinned and registered host memory is never reported.
     """
 
     code = "CV407"

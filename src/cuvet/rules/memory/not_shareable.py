@@ -16,16 +16,17 @@ _TYPES = {"cuMemCreate": ("prop", "requestedHandleTypes"), "cuMemPoolCreate": ("
 
 class MemoryNotShareable(CallRule):
     """
-    checks: Memory or a pool is exported for other processes that was not made for that kind of handle, and the call fails.
-    why: What can be exported is decided when it is made: `requestedHandleTypes` of `cuMemCreate`, `handleTypes` of `cuMemPoolCreate`.
-      With none there, the driver returns CUDA_ERROR_INVALID_VALUE.
-    instead: Ask for CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR (or what the other process opens) when the memory or the pool is made.
-    limits: Known if the creation was seen with its properties.
+    checks: Memory or a pool is exported to other processes but was not created for that kind of handle, and the call fails.
+    why: What can be exported is decided at creation: `requestedHandleTypes` of `cuMemCreate`, `handleTypes` of `cuMemPoolCreate`. If the
+      type is missing there, the driver returns CUDA_ERROR_INVALID_VALUE.
+    instead: Ask for CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, or for the type that the other process opens, when you create the memory or
+      the pool.
+    limits: Known only if the creation was seen with its properties.
     """
 
     code = "CV422"
-    summary = "memory is exported that was not made for that"
-    help = "ask for the kind of handle when the memory or the pool is made"
+    summary = "memory is exported that was not created for export"
+    help = "ask for the type of handle when the memory or the pool is created"
     entry_points = frozenset({*_OWNERS, "cuMemPoolExportPointer"})
     evidence = """
     recorded: cuMemExportToShareableHandle and cuMemPoolExportToShareableHandle of what was made without that kind of

@@ -11,17 +11,17 @@ _BY_ACCESS = frozenset({"stream-ordered", "mapped"})
 
 class MemoryOfAnotherDevice(CallRule):
     """
-    checks: Memory of one device is set, or a value is written to it, on a stream of another device, or stream-ordered or mapped memory is
-      copied by a device that cannot reach it, and the call fails.
-    why: A set or a write of a value runs on the stream's device, which cannot reach the memory unless peer access was enabled.
-      Stream-ordered memory is on the device of its pool, whatever stream it was allocated on, and does not follow peer access: its pool
-      says who may reach it. To copy it, the current device has to reach it, whichever stream copies; in a copy between two contexts, the
-      device of the context that is passed with it. Mapped memory is reached from the devices that `cuMemSetAccess` names.
-    instead: Make the memory's device current and use one of its streams, or enable peer access between the two devices;
-      for stream-ordered memory, set the access to its pool.
+    checks: Memory of one device is set, or a value is written to it, on a stream of another device, and the call fails. Or a device
+      copies stream-ordered or mapped memory that it cannot reach, and the call fails.
+    why: A set or a write of a value runs on the stream's device, which reaches the memory only if peer access is enabled. Stream-ordered
+      memory is on the device of its pool, whatever stream it was allocated on. Its pool says which devices reach it; peer access does
+      not. For a copy, the current device must reach the memory, whichever stream copies. For a copy between two contexts, the device of
+      the context that is passed with it must. Mapped memory is reached from the devices that `cuMemSetAccess` names.
+    instead: Make the memory's device current and use one of its streams, or enable peer access between the two devices. For
+      stream-ordered memory, set the access of its pool.
     limits: Reported only when the call fails. Kernels that use memory of another device are not checked: they die with an illegal
-      address. Copies of memory of `cuMemAlloc` between devices are allowed. Memory of pools that another process made is not
-      judged. In a capture the driver does not look at sets and writes.
+      address. Copies of memory of `cuMemAlloc` between devices are allowed. Memory of pools of other processes is not judged. In a
+      capture the driver does not check sets and writes.
     """
 
     code = "CV414"

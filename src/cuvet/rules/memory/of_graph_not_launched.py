@@ -12,18 +12,18 @@ _OUTCOMES = {"cuMemcpy": (CRASH, 1), "cuMemcpyAsync": (CRASH, 1)}
 
 class MemoryOfGraphNotLaunched(CallRule):
     """
-    checks: Memory that was allocated in a stream capture is copied, set or freed by a call outside of the capture, before any graph was
+    checks: Memory that was allocated in a stream capture is copied, set or freed by a call outside the capture, before any graph was
       launched, and the call fails.
-    why: In a capture, `cuMemAllocAsync` allocates nothing: it adds a node to the graph, and returns the address that the memory will
-      have. The memory is there once a launch of the graph has come to that node.
-    instead: Use the memory inside of the capture; or launch the graph first, order the use after it, and free the memory with
+    why: In a capture, `cuMemAllocAsync` allocates nothing. It adds a node to the graph and returns the address that the memory will have.
+      The memory exists when a launch of the graph has reached that node.
+    instead: Use the memory inside the capture. Or launch the graph first, order the use after it, and free the memory with
       `cuMemFreeAsync`.
-    limits: Silent once a graph was launched: which memory that allocated is not followed.
+    limits: Silent once a graph was launched, because it is not known which memory that graph allocated.
     """
 
     code = "CV418"
     summary = "memory that a graph allocates is used before the graph was launched"
-    help = "launch the graph first, or use the memory inside of the capture"
+    help = "launch the graph first, or use the memory inside the capture"
     entry_points = COPIES | SETS | {"cuMemFree"}
     evidence = """
     recorded: cuMemsetD8, cuMemcpyHtoD, cuMemcpyDtoD and cuMemFree of memory allocated in a capture:

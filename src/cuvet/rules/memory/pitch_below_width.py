@@ -14,20 +14,19 @@ _MEASURED = frozenset(
 
 class MemoryPitchBelowWidth(CallRule):
     """
-    checks:
-      A copy or set of rows fails, and its pitch is smaller than a row; or, in three dimensions, a plane has fewer rows than are copied.
-    why: The pitch is the distance, in bytes, from the start of one row to the start of the next. Rows that are longer would overlap.
-      Often a width in elements was given as the pitch, or the pitch of another allocation.
-    instead: The pitch that `cudaMallocPitch` handed out for this memory; of memory without padding, the bytes of a row.
-    limits:
-      The runtime looks at copies of several rows itself, and returns cudaErrorInvalidPitchValue (12): those that it does not give to the
-      driver are not seen. A set of one row does not look at its pitch.
+    checks: A copy or set of rows fails, and its pitch is smaller than a row; or, in three dimensions, a plane has fewer rows than are
+      copied.
+    why: The pitch is the distance in bytes from the start of one row to the start of the next. Longer rows would overlap. Often the pitch
+      is a width in elements, or belongs to another allocation.
+    instead: Pass the pitch that `cudaMallocPitch` returned for this memory. For memory without padding, pass the bytes of a row.
+    limits: The runtime checks copies of several rows itself and returns cudaErrorInvalidPitchValue (12). Copies that it does not give to
+      the driver are not seen. A set of one row does not use its pitch.
     """
 
     code = "CV424"
     stage = Stage.ARGUMENT
     summary = "the pitch of a copy or set is smaller than its rows"
-    help = "pass the pitch in bytes, as cudaMallocPitch handed it out, or the bytes of a row"
+    help = "pass the pitch in bytes, as cudaMallocPitch returned it, or the bytes of a row"
     entry_points = _MEASURED
     evidence = """
     measured: sets of several rows, and copies of one or more, with a pitch smaller than the row:

@@ -8,9 +8,9 @@ from cuvet.rules.rule import CallRule, Violation
 class MemorySizeZero(CallRule):
     """
     checks: ``cuMemAlloc`` or ``cuMemAllocManaged`` is asked for no bytes.
-    why: The driver refuses it and returns no address, unlike ``malloc`` and unlike ``cudaMalloc``.
+    why: The driver refuses it and returns no address. ``malloc`` and ``cudaMalloc`` do not refuse.
     instead: Skip the allocation when there is nothing to store.
-    limits: ``cudaMalloc`` of no bytes succeeds without asking the driver, and is not seen.
+    limits: ``cudaMalloc`` of no bytes succeeds without a driver call, and is not seen.
     """
 
     code = "CV415"

@@ -9,12 +9,12 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 
 class MemoryUseAfterContextDestroy(CallRule):
     """
-    checks: Memory is freed, copied or set after the context that it was allocated in was destroyed by `cuCtxDestroy` (or by the
-      last `cuDevicePrimaryCtxRelease`).
+    checks: Memory is freed, copied or set after `cuCtxDestroy` (or the last `cuDevicePrimaryCtxRelease`) destroyed the context in which
+      it was allocated.
     why: Destroying a context frees its memory. The address belongs to nobody, or to an allocation of another context.
     instead: Free memory before its context is destroyed, and destroy the context last.
-    limits: Resets of the device are the subject of `device-use-after-reset`. When the address was handed out again, the call is a
-      valid one for the new allocation.
+    limits: `device-use-after-reset` is about resets of the device. If the address was handed out again, the call is a valid one for the
+      new allocation.
     """
 
     code = "CV411"

@@ -9,11 +9,11 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 class MemoryUseAfterFree(CallRule):
     """
     checks: A copy or set names device memory that was freed before.
-    why: The address belongs to no allocation, or already to another one. In that case the copy overwrites the contents of the other.
-    instead: Free memory after the last call that names it. A free in stream order (``cuMemFreeAsync``) counts from the
-      moment of the call: nothing enqueued later may use the memory.
-    limits: When the address was handed out again, the call is a valid access to the new allocation. Reported when the call
-      fails, as it did wherever it was measured. Accesses by kernels are the subject of ``memory-freed-in-kernel``.
+    why: The address belongs to no allocation, or to another one. Then the copy overwrites the contents of that one.
+    instead: Free memory after the last call that names it. A free in stream order (``cuMemFreeAsync``) takes effect for all work that is
+      enqueued after it.
+    limits: If the address was handed out again, the call is a valid access to the new allocation. Reported only when the call fails,
+      which it did wherever it was measured. `memory-freed-in-kernel` is about kernels.
     """
 
     code = "CV405"

@@ -11,13 +11,12 @@ from cuvet.rules.rule import CallRule, Violation
 class MemoryUseUnordered(CallRule):
     """
     checks: Memory allocated in the order of one stream is used on another stream that does not wait for the allocation.
-    why: The memory exists from the point of the stream where it was allocated. Work on another stream may run before
-      that point, while the same memory still belongs to somebody else.
-    instead: Record an event on the allocating stream after the allocation and let the other stream wait for it, or wait on
-      the host.
-    limits: It works on many runs: the memory is often there already. Order that is made without CUDA (polling of mapped
-      memory, memory operations on streams) is not seen; streams that use it are not judged. Kernel arguments count
-      only if they are exactly the start of the allocation.
+    why: The memory exists from the point of the stream where it was allocated. Work on another stream may run before that point, while
+      the memory still belongs to another allocation.
+    instead: Record an event on the allocating stream after the allocation and make the other stream wait for it, or wait on the host.
+    limits: The program often works, because the memory is already there. Order that is made without CUDA (polling of mapped memory,
+      memory operations on streams) is not seen; streams that use it are not judged. Kernel arguments count only if they are exactly the
+      start of the allocation.
     """
 
     code = "CV410"

@@ -38,19 +38,18 @@ _TABLE = {
 
 class MemoryWrongKind(CallRule):
     """
-    checks: A call that takes memory of one kind only is given memory of another kind, or an address where there is none, and fails.
-    why: Handles for other processes are made of memory of `cuMemAlloc`; access is set for memory of `cuMemMap`; advice, prefetching and
-      attaching are for managed memory; streams write values into memory of `cuMemAlloc`. For others the driver returns
-      CUDA_ERROR_INVALID_VALUE. A common case is an allocator that was switched to stream-ordered memory, which `cuIpcGetMemHandle`
-      does not take.
-    instead: Allocate the memory with the function that the call is for; share stream-ordered memory through its pool
+    checks: A call that takes one kind of memory is given another kind, or an address where there is no memory, and fails.
+    why: `cuIpcGetMemHandle` and streams that write values take memory of `cuMemAlloc`. `cuMemSetAccess` takes memory of `cuMemMap`.
+      Advice, prefetching and attaching take managed memory. For others the driver returns CUDA_ERROR_INVALID_VALUE. A common case is an
+      allocator that was switched to stream-ordered memory, which `cuIpcGetMemHandle` does not take.
+    instead: Allocate the memory with the function that the call needs. Share stream-ordered memory through its pool
       (`cuMemPoolExportPointer`).
-    limits: Where the system's own memory can be managed (`pageableMemoryAccess`), advice on it succeeds, and is not reported.
+    limits: Where the system's own memory can be managed (`pageableMemoryAccess`), advice on it succeeds and is not reported.
     """
 
     code = "CV421"
     summary = "a call is given memory of another kind than it takes"
-    help = "allocate the memory with the function that this call is for"
+    help = "allocate the memory with the function that this call needs"
     entry_points = frozenset(_TABLE)
     evidence = """
     recorded: cuIpcGetMemHandle of stream-ordered and managed memory, cuStreamWriteValue32 and cuStreamBatchMemOp into

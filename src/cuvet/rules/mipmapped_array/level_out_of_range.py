@@ -9,16 +9,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class MipmappedArrayLevelOutOfRange(CallRule):
     """
-    checks: A level of a mipmapped array is asked for that it does not have, and the call fails.
-    why: Levels are numbered from 0. A mipmapped array has as many as were asked for, but at least one and at most as many as its
-      largest extent can be halved, plus one: what was asked for is clamped to that, and no error says so.
-    instead: Ask for level 0 to one less than the smaller of both numbers.
-    limits: How many levels there are is known if the creation of the array was seen.
+    checks: The program asks for a level that the mipmapped array does not have, and the call fails.
+    why: Levels are numbered from 0. The driver clamps the number of levels that was asked for, without an error. There is at least one,
+      and at most one more than the number of times that the largest extent can be halved.
+    instead: Ask for levels below the smaller of these two numbers.
+    limits: The number of levels is known only if the creation of the array was seen.
     """
 
     code = "CV476"
     summary = "a level is asked for that a mipmapped array does not have"
-    help = "number levels from 0, and make the array with as many as are used"
+    help = "number levels from 0, and create the array with as many as are used"
     entry_points = frozenset({"cuMipmappedArrayGetLevel"})
     evidence = """
     recorded: level 1 of a mipmapped array created with 0 levels or with 1, and level 9 of one with 3:
