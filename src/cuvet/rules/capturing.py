@@ -9,6 +9,40 @@ from cuvet.rules.rule import CallRule
 MODES = ("global", "thread-local", "relaxed")
 RELAXED = 2
 
+ONE_CAPTURE = """
+## one capture
+stream = cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(stream, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+"""
+ONE_AFTER_ANOTHER = """
+## two captures, one after another
+stream = cu.cuStreamCreate(0)
+for _ in range(2):
+    cu.cuStreamBeginCapture(stream, 0)
+    cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
+"""
+SIDE_BY_SIDE = """
+## two captures side by side
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuStreamBeginCapture(second, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+"""
+JOINED = """
+## a stream joins the capture and is joined back
+first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
+fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
+cu.cuStreamBeginCapture(first, 0)
+cu.cuEventRecord(fork, first)
+cu.cuStreamWaitEvent(second, fork, 0)
+cu.cuEventRecord(join, second)
+cu.cuStreamWaitEvent(first, join, 0)
+cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
+"""
+"""Programs that several of the rules allow."""
+
 
 class CaptureRule(CallRule):
     """A rule about calls that the driver refuses because a stream is capturing, or is not."""

@@ -20,8 +20,7 @@ from cuvet.rules.lifecycle import LifeRule, a
 _WORD = re.compile(r"\{(\w+)\}")
 FROM_NOWHERE = "0x1234567000"
 _INVALID_HANDLE = (
-    "This indicates that a resource handle passed to the API call was not valid. Resource handles are opaque types like "
-    "CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)"
+    "the call was given a handle that is not valid (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)"
 )
 
 

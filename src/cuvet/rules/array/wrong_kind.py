@@ -34,9 +34,8 @@ class ArrayWrongKind(CallRule):
     evidence = """
     recorded: cuArrayGetSparseProperties, cuArrayGetMemoryRequirements and their siblings for mipmapped arrays, of
       arrays without these flags: CUDA_ERROR_INVALID_VALUE
-    documented: CUDA_ERROR_INVALID_VALUE if the array was made without CUDA_ARRAY3D_SPARSE, or without
-      CUDA_ARRAY3D_DEFERRED_MAPPING (CUDA Driver API, Memory Management, cuArrayGetSparseProperties and
-      cuArrayGetMemoryRequirements)
+    documented: CUDA_ERROR_INVALID_VALUE without CUDA_ARRAY3D_SPARSE or CUDA_ARRAY3D_DEFERRED_MAPPING (CUDA Driver API,
+      Memory Management, cuArrayGetSparseProperties and cuArrayGetMemoryRequirements)
     """
     VALID = """
 ## what every array has

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.capturing import implied
-from cuvet.rules.capturing import CaptureRule, streams_named
+from cuvet.rules.capturing import ONE_CAPTURE, CaptureRule, streams_named
 from cuvet.rules.rule import Violation
 
 
@@ -22,15 +22,10 @@ class CaptureBeginLegacy(CaptureRule):
     verbs = frozenset({Verb.BEGINS_CAPTURE})
     evidence = """
     measured: cudaStreamBeginCapture(0): CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (capture_end_not_begun)
-    documented: Capture may not be initiated if stream is CU_STREAM_LEGACY. (CUDA Driver API, Stream Management,
-      cuStreamBeginCapture)
+    documented: CU_STREAM_LEGACY cannot be captured (CUDA Driver API, Stream Management, cuStreamBeginCapture)
     """
-    VALID = """
-## created stream
-stream = cu.cuStreamCreate(0)
-cu.cuStreamBeginCapture(stream, 0)
-cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-
+    VALID = ONE_CAPTURE
+    VALID += """
 ## per-thread default stream
 per_thread = 2
 cu.cuStreamBeginCapture(per_thread, 0)

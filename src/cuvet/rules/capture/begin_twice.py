@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.capturing import ONE_AFTER_ANOTHER, SIDE_BY_SIDE, CaptureRule, begun, streams_named
 from cuvet.rules.rule import Violation
 
 
@@ -20,23 +20,9 @@ class CaptureBeginTwice(CaptureRule):
     verbs = frozenset({Verb.BEGINS_CAPTURE})
     evidence = """
     measured: CUDA_ERROR_ILLEGAL_STATE; the first capture can be ended as usual (capture_end_not_begun)
-    documented: it may only be initiated if the stream is not already in capture mode (CUDA Driver API, Stream
-      Management, cuStreamBeginCapture)
+    documented: the stream must not be capturing already (CUDA Driver API, Stream Management, cuStreamBeginCapture)
     """
-    VALID = """
-## two streams capture side by side
-first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
-cu.cuStreamBeginCapture(first, 0)
-cu.cuStreamBeginCapture(second, 0)
-cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
-cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-
-## one after the other
-stream = cu.cuStreamCreate(0)
-for _ in range(2):
-    cu.cuStreamBeginCapture(stream, 0)
-    cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-"""
+    VALID = ONE_AFTER_ANOTHER + SIDE_BY_SIDE
     INVALID = """
 ## begun twice
 stream = cu.cuStreamCreate(0)

@@ -21,8 +21,8 @@ class CaptureDependenciesNotCapturing(CaptureRule):
     entry_points = frozenset({"cuStreamUpdateCaptureDependencies"})
     evidence = """
     recorded: on streams that are not capturing, whatever the flags: CUDA_ERROR_ILLEGAL_STATE
-    documented: the call is for a capturing stream, and returns CUDA_ERROR_ILLEGAL_STATE if the stream is not capturing
-      (CUDA Driver API, Stream Management, cuStreamUpdateCaptureDependencies)
+    documented: CUDA_ERROR_ILLEGAL_STATE if the stream is not capturing (CUDA Driver API, Stream Management,
+      cuStreamUpdateCaptureDependencies)
     """
     VALID = """
 ## while capturing

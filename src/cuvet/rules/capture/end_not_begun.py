@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.rules.capturing import CaptureRule, streams_named
+from cuvet.rules.capturing import ONE_AFTER_ANOTHER, ONE_CAPTURE, CaptureRule, streams_named
 from cuvet.rules.rule import Violation
 
 
@@ -21,21 +21,9 @@ class CaptureEndNotBegun(CaptureRule):
     verbs = frozenset({Verb.ENDS_CAPTURE})
     evidence = """
     measured: CUDA_ERROR_ILLEGAL_STATE (capture_end_not_begun)
-    documented: Capture must have been initiated on hStream via a call to cuStreamBeginCapture. (CUDA Driver API, Stream
-      Management, cuStreamEndCapture)
+    documented: the capture must have been begun on the stream (CUDA Driver API, Stream Management, cuStreamEndCapture)
     """
-    VALID = """
-## begun and ended
-stream = cu.cuStreamCreate(0)
-cu.cuStreamBeginCapture(stream, 0)
-cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-
-## two captures one after the other
-stream = cu.cuStreamCreate(0)
-for _ in range(2):
-    cu.cuStreamBeginCapture(stream, 0)
-    cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-"""
+    VALID = ONE_CAPTURE + ONE_AFTER_ANOTHER
     INVALID = """
 ## never begun
 stream = cu.cuStreamCreate(0)

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.rules.capturing import CaptureRule, begun, streams_named
+from cuvet.rules.capturing import JOINED, SIDE_BY_SIDE, CaptureRule, begun, streams_named
 from cuvet.rules.rule import Violation
 
 
@@ -21,30 +21,12 @@ class CaptureEndOnOtherStream(CaptureRule):
     verbs = frozenset({Verb.ENDS_CAPTURE})
     evidence = """
     measured: CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, and the capture is invalidated (capture_end_on_other_stream)
-    documented: When cross-stream dependencies are present in stream capture, cudaStreamEndCapture() must still be
-      called in the same stream where cudaStreamBeginCapture() was called. (CUDA C++ Programming Guide, CUDA Graphs,
-      Cross-stream Dependencies and Events)
-    documented: This error indicates that the capture was not initiated in this stream. (CUDA Driver API, Data types,
+    documented: also with other streams, a capture ends on the stream on which it began (CUDA C++ Programming Guide,
+      CUDA Graphs, Cross-stream Dependencies and Events)
+    documented: the capture was begun on another stream (CUDA Driver API, Data types,
       CUDA_ERROR_STREAM_CAPTURE_UNMATCHED)
     """
-    VALID = """
-## joined and ended on the first stream
-first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
-fork, join = cu.cuEventCreate(0), cu.cuEventCreate(0)
-cu.cuStreamBeginCapture(first, 0)
-cu.cuEventRecord(fork, first)
-cu.cuStreamWaitEvent(second, fork, 0)
-cu.cuEventRecord(join, second)
-cu.cuStreamWaitEvent(first, join, 0)
-cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-
-## two captures
-first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)
-cu.cuStreamBeginCapture(first, 0)
-cu.cuStreamBeginCapture(second, 0)
-cu.cuGraphDestroy(cu.cuStreamEndCapture(second))
-cu.cuGraphDestroy(cu.cuStreamEndCapture(first))
-"""
+    VALID = SIDE_BY_SIDE + JOINED
     INVALID = """
 ## ended on the stream that joined
 first, second = cu.cuStreamCreate(0), cu.cuStreamCreate(0)

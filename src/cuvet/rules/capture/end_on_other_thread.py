@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from cuvet.catalog.roles import Verb
 from cuvet.model import Call, ModelView
-from cuvet.rules.capturing import MODES, RELAXED, CaptureRule, begun, streams_named
+from cuvet.rules.capturing import MODES, ONE_CAPTURE, RELAXED, CaptureRule, begun, streams_named
 from cuvet.rules.rule import Violation
 
 
@@ -21,16 +21,11 @@ class CaptureEndOnOtherThread(CaptureRule):
     evidence = """
     measured: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; the capture is over, and ending it on its own thread afterwards
       returns CUDA_ERROR_ILLEGAL_STATE (capture_end_other_thread)
-    documented: A stream capture sequence not initiated with the CU_STREAM_CAPTURE_MODE_RELAXED argument to
-      cuStreamBeginCapture was passed to cuStreamEndCapture in a different thread. (CUDA Driver API, Data types,
+    documented: a capture that is not relaxed was ended in another thread (CUDA Driver API, Data types,
       CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
     """
-    VALID = """
-## ended where it was begun
-stream = cu.cuStreamCreate(0)
-cu.cuStreamBeginCapture(stream, 0)
-cu.cuGraphDestroy(cu.cuStreamEndCapture(stream))
-
+    VALID = ONE_CAPTURE
+    VALID += """
 ## relaxed capture
 relaxed = 2
 stream = cu.cuStreamCreate(0)

@@ -32,10 +32,10 @@ class CaptureEventWait(CaptureRule):
       (capture_event_afterwards)
     measured: during the capture: CUDA_ERROR_CAPTURED_EVENT, and the capture is invalidated; after it:
       CUDA_ERROR_INVALID_VALUE (capture_event_sync_of_captured, capture_calls_global)
-    documented: This error indicates that the operation is not permitted on an event which was last recorded in a
-      capturing stream. (CUDA Driver API, Data types, CUDA_ERROR_CAPTURED_EVENT)
-    documented: It is invalid to synchronize or query the execution status of a stream which is being captured or a
-      captured event. (CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
+    documented: the event was last recorded in a capturing stream (CUDA Driver API, Data types,
+      CUDA_ERROR_CAPTURED_EVENT)
+    documented: a captured event cannot be synchronised or queried (CUDA C++ Programming Guide, CUDA Graphs, Prohibited
+      and Unhandled Operations)
     """
     VALID = """
 ## recorded again after the launch

@@ -25,8 +25,8 @@ class CaptureFreeOutsideMemory(CallRule):
     measured: memory of cudaMallocAsync: CUDA_ERROR_INVALID_VALUE, and the capture ends well
       (capture_free_outside_async)
     measured: memory of cudaMalloc: CUDA_ERROR_INVALID_VALUE, and the capture ends well (capture_calls_global)
-    documented: During stream capture, this function results in the creation of a free node and must therefore be passed
-      the address of a graph allocation. (CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync)
+    documented: in a capture the call makes a free node, so it needs the address of a graph allocation (CUDA Driver API,
+      Stream Ordered Memory Allocator, cuMemFreeAsync)
     """
     VALID = """
 ## allocated and freed in the capture

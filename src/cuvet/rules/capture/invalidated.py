@@ -29,9 +29,8 @@ class CaptureInvalidated(CaptureRule):
       cuStreamGetPriority and cuStreamCopyAttributes: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. A capture is also
       invalidated by cuStreamWaitEvent without an event, which itself returns CUDA_ERROR_INVALID_HANDLE
     measured: cuStreamEndCapture: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (capture_invalid_sync, capture_calls_global)
-    documented: When a capture graph is invalidated, further use of any streams which are being captured or captured
-      events associated with the graph is invalid and will return an error, until stream capture is ended with
-      cudaStreamEndCapture(). (CUDA C++ Programming Guide, CUDA Graphs, Invalidation)
+    documented: using the streams or events of an invalidated capture is an error until cudaStreamEndCapture (CUDA C++
+      Programming Guide, CUDA Graphs, Invalidation)
     """
     VALID = """
 ## ended in order

@@ -27,17 +27,15 @@ class CaptureLegacyStream(CaptureRule):
     recorded: any call that names the legacy stream, cuStreamGetFlags and cuStreamGetPriority too, and synchronous
       copies and sets, in every mode, from another thread, and while the capture is invalidated already:
       CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; captures of blocking streams of the context are invalidated, also relaxed ones
-    documented: if this is called on CU_STREAM_LEGACY while a blocking stream in the same context is capturing, it will
-      return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT […]. The blocking stream capture is not invalidated. (CUDA Driver API,
-      Stream Management, cuStreamIsCapturing)
+    documented: on CU_STREAM_LEGACY while a blocking stream of the context captures: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+      that capture stays valid (CUDA Driver API, Stream Management, cuStreamIsCapturing)
     measured: launch, cudaMemcpy and cudaMemset on the legacy stream: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, and the
       capture is invalidated; with a capturing stream that was created non-blocking the launch succeeds
       (capture_legacy_stream_use, capture_calls_global, capture_legacy_stream_use_nonblocking)
-    documented: When any stream in the same context is being captured, and it was not created with
-      cudaStreamNonBlocking, any attempted use of the legacy stream is invalid. It is therefore also invalid to call
-      synchronous APIs in this case. (CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
-    documented: This error indicates a disallowed implicit dependency on a current capture sequence from
-      cudaStreamLegacy. (CUDA Driver API, Data types, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+    documented: while a stream that is not non-blocking captures, the legacy stream and synchronous calls must not be
+      used (CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
+    documented: an implicit dependency on a capture through cudaStreamLegacy (CUDA Driver API, Data types,
+      CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
     """
     VALID = """
 ## non-blocking stream captures

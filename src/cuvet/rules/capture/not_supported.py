@@ -25,11 +25,10 @@ class CaptureNotSupported(CaptureRule):
     evidence = """
     recorded: cuStreamGetFlags, cuStreamGetId, cuGraphLaunch and cuGraphUpload on a capturing stream, also on one of
       which the capture was invalidated before: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; cuStreamGetPriority: no error
-    documented: cuStreamAddCallback is not supported between cuStreamBeginCapture and cuStreamEndCapture;
-      cuLaunchHostFunc is (CUDA Driver API, Stream Management, cuStreamAddCallback)
-    documented: some calls that enqueue work, such as cudaStreamAttachMemAsync, are not supported in graphs and return
-      an error on a stream that is being captured (CUDA Programming Guide, CUDA Graphs, Prohibited and Unhandled
-      Operations)
+    documented: not during a capture; cuLaunchHostFunc is allowed (CUDA Driver API, Stream Management,
+      cuStreamAddCallback)
+    documented: work such as cudaStreamAttachMemAsync is not supported in graphs: an error on a capturing stream (CUDA
+      Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
     """
     VALID = """
 ## launched after the capture

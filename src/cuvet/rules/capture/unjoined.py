@@ -23,8 +23,8 @@ class CaptureUnjoined(CaptureRule):
     measured: a stream that joined without work of its own: no error (capture_join_without_work)
     measured: CUDA_ERROR_STREAM_CAPTURE_UNJOINED; with an event back to the first stream: no error (capture_unjoined,
       capture_joined)
-    documented: Failure to rejoin to the origin stream will result in failure of the overall capture operation. (CUDA
-      C++ Programming Guide, CUDA Graphs, Cross-stream Dependencies and Events)
+    documented: a capture fails if a stream does not join the first again (CUDA C++ Programming Guide, CUDA Graphs,
+      Cross-stream Dependencies and Events)
     """
     VALID = """
 ## joined back

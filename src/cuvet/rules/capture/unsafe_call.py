@@ -48,10 +48,8 @@ class CaptureUnsafeCall(CaptureRule):
     measured: cudaMalloc on another thread: the same during a global capture, allowed during a thread-local one; on the
       same thread: forbidden during a thread-local capture, allowed during a relaxed one (capture_other_thread_global,
       capture_other_thread_threadlocal, capture_malloc_threadlocal_same_thread, capture_malloc_relaxed)
-    documented: If the local thread has an ongoing capture sequence that was not initiated with
-      CU_STREAM_CAPTURE_MODE_RELAXED at cuStreamBeginCapture, or if any other thread has a concurrent capture sequence
-      initiated with CU_STREAM_CAPTURE_MODE_GLOBAL, this thread is prohibited from potentially unsafe API calls. (CUDA
-      Driver API, Stream Management, cuThreadExchangeStreamCaptureMode)
+    documented: a thread must not make potentially unsafe calls while it has a capture that is not relaxed, or another
+      thread has a global one (CUDA Driver API, Stream Management, cuThreadExchangeStreamCaptureMode)
     """
     VALID = """
 ## streams, events, graphs and modules made in the capture

@@ -28,11 +28,8 @@ class CaptureWait(CaptureRule):
     measured: cuStreamSynchronize, cuStreamQuery and cuCtxSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the
       capture is invalidated (capture_invalid_sync, capture_calls_global)
     recorded: cuCtxRecordEvent and cuCtxWaitEvent, 5 of 5: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-    documented: It is invalid to synchronize or query the execution status of a stream which is being captured or a
-      captured event, because they do not represent items scheduled for execution. It is also invalid to query the
-      execution status of or synchronize a broader handle which encompasses an active stream capture, such as a device
-      or context handle when any associated stream is in capture mode. (CUDA C++ Programming Guide, CUDA Graphs,
-      Prohibited and Unhandled Operations)
+    documented: a capturing stream, and a device or context with such a stream, cannot be synchronised or queried: the
+      work is not scheduled (CUDA C++ Programming Guide, CUDA Graphs, Prohibited and Unhandled Operations)
     """
     VALID = """
 ## waited for after the launch

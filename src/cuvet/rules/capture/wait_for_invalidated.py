@@ -25,8 +25,8 @@ class CaptureWaitForInvalidated(CallRule):
     entry_points = frozenset({"cuStreamWaitEvent"})
     evidence = """
     recorded: cuStreamWaitEvent for an event recorded in a capture that was invalidated: CUDA_ERROR_INVALID_VALUE
-    documented: once a capture is invalidated, using its streams or the events recorded in it is an error until the
-      capture is ended (CUDA Programming Guide, CUDA Graphs, Invalidation)
+    documented: using streams or events of an invalidated capture is an error until it is ended (CUDA Programming Guide,
+      CUDA Graphs, Invalidation)
     """
     VALID = """
 ## joined while the capture goes on

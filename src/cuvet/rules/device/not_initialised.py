@@ -25,8 +25,8 @@ class DeviceNotInitialised(ExitRule):
     help = "call cuInit(0) first, and check its status"
     evidence = """
     measured: calls before cuInit: CUDA_ERROR_NOT_INITIALIZED (context_not_initialised)
-    documented: initialises the driver API, and must be called before any other of its functions; without it they return
-      CUDA_ERROR_NOT_INITIALIZED (CUDA Driver API, Initialization, cuInit)
+    documented: must be called first; other functions return CUDA_ERROR_NOT_INITIALIZED without it (CUDA Driver API,
+      Initialization, cuInit)
     """
     VALID = """
 ## initialised first [no-setup]

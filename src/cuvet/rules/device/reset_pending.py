@@ -23,8 +23,7 @@ class DeviceResetPending(UnfinishedWork):
     help = "call cudaDeviceSynchronize and check its status before the reset, or leave the reset out"
     entry_points = frozenset({"cuDevicePrimaryCtxReset"})
     evidence = """
-    documented: Note that this function will reset the device immediately. It is the caller's responsibility to ensure
-      that the device is not being accessed by any other host threads from the process when this function is called.
+    documented: the reset is immediate; the caller must make sure that no other thread of the process uses the device
       (CUDA Runtime API, Device Management, cudaDeviceReset)
     measured, succeeds: a kernel running, also with cudaFreeAsync behind it, then cudaDeviceReset: no error, and the
       device works (freeasync_reset, reset_with_running_kernel)

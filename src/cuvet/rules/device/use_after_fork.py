@@ -29,9 +29,8 @@ class DeviceUseAfterFork(CallRule):
       with inherited streams and events: CUDA_ERROR_NOT_INITIALIZED (fork_child_uses, fork_child_uses_handle,
       fork_after_cuinit_only)
     measured: forked before the parent's first call: the child works (fork_before_init)
-    documented: CUDA does not duplicate any of its internal data structures or threads to other processes upon a call to
-      fork. Any use of CUDA after a call to fork and before a subsequent call to exec has undefined behavior. (NVIDIA
-      CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6)
+    documented: fork does not copy CUDA's data and threads; using CUDA after it and before exec is undefined behavior
+      (NVIDIA CUDA C++ Guidelines for Robust and Safety-Critical Programming, CUDA 1.6)
     """
     VALID = """
 ## forked before initialisation [no-setup]

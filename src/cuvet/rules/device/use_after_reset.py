@@ -67,8 +67,8 @@ class DeviceUseAfterReset(CallRule):
       accepted without an error (reset_then_texture, reset_then_surface_destroy)
     measured: what a texture or surface object is made of: CUDA_ERROR_INVALID_VALUE (reset_then_texture_asked,
       reset_then_surface_asked)
-    documented: It is the caller's responsibility to ensure that the resources are not accessed or passed in subsequent
-      API calls and doing so will result in undefined behavior. (CUDA Runtime API, Device Management, cudaDeviceReset)
+    documented: using the resources afterwards is undefined behavior (CUDA Runtime API, Device Management,
+      cudaDeviceReset)
     """
     VALID = """
 ## everything destroyed before the reset

@@ -49,9 +49,8 @@ class ErrorSticky(FailureRule):
     measured: after an illegal address every call in the context returns 700; after a trap every call returns 719
       (sticky_error, sticky_then_calls, sticky_with_objects, oob_write, trap_kernel)
     measured: after a device reset: CUDA_ERROR_DEVICE_UNAVAILABLE (sticky_error, sticky_with_objects)
-    documented: CUDA_ERROR_ILLEGAL_ADDRESS leaves the process in an inconsistent state and any further CUDA work will
-      return the same error; to continue using CUDA, the process must be terminated and relaunched (CUDA Driver API,
-      Data types used by CUDA driver, CUresult)
+    documented: after CUDA_ERROR_ILLEGAL_ADDRESS all CUDA work returns the same error; the process must be started again
+      (CUDA Driver API, Data types used by CUDA driver, CUresult)
     """
     VALID = r"""
 ## an error that is over after the call

@@ -27,8 +27,7 @@ class ErrorUnchecked(CallRule):
     measured: the launch after a failed cudaMalloc succeeds, and cudaGetLastError returns the older error
       (peek_stale_error)
     measured: NULL handles of modules and functions: CUDA_ERROR_INVALID_HANDLE (module_null)
-    documented: this function may also return error codes from previous, asynchronous launches (CUDA Driver API, Memory
-      Management, cuMemFree)
+    documented: the call may return errors of earlier launches (CUDA Driver API, Memory Management, cuMemFree)
     """
     VALID = """
 ## failed, and tried again

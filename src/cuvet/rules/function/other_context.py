@@ -28,8 +28,7 @@ class FunctionOtherContext(CallRule):
     recorded: while another context is current, on a stream of the module's own context: no error
     measured: launch while another context of the same device is current: CUDA_ERROR_INVALID_HANDLE
       (context_function_of_other)
-    documented: Takes a pointer image and loads the corresponding module module into the current context. (CUDA Driver
-      API, Module Management, cuModuleLoadData)
+    documented: a module is loaded into the current context (CUDA Driver API, Module Management, cuModuleLoadData)
     """
     VALID = """
 ## launched on a stream of the module's context

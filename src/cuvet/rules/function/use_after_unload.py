@@ -22,8 +22,7 @@ class FunctionUseAfterUnload(ParentGone):
     evidence = """
     measured: cuFuncGetAttribute: CUDA_ERROR_INVALID_HANDLE (function_asked_after_unload)
     measured: launching a function of an unloaded module: CUDA_ERROR_INVALID_HANDLE (use_function_after_unload)
-    documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
-      cuModuleUnload)
+    documented: using the handle after this call is undefined (CUDA Driver API, Module Management, cuModuleUnload)
     """
     VALID = """
 ## unloaded after the last launch

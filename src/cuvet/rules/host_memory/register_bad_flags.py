@@ -16,8 +16,8 @@ class HostMemoryRegisterBadFlags(RegistrationRule):
     case = Case.BAD_FLAGS
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE, for unknown bits and for IOMEMORY on malloc memory (register_badflags)
-    documented: CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI
-      Express resource of a 3rd party device (CUDA Driver API, Memory Management, cuMemHostRegister)
+    documented: CU_MEMHOSTREGISTER_IOMEMORY is for I/O memory, such as PCI resources of other devices (CUDA Driver API,
+      Memory Management, cuMemHostRegister)
     """
     VALID = ORDINARY
     VALID += """

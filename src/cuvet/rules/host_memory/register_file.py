@@ -22,8 +22,8 @@ class HostMemoryRegisterFile(RegistrationRule):
       flag, and for a private one (register_file_mmap)
     measured: shared memory and /dev/zero are registered without an error (register_shm, register_memfd,
       register_anonymous_shared, register_device_file)
-    documented: CU_MEMHOSTREGISTER_IOMEMORY: the pointer is treated as pointing to some I/O memory space, e.g. the PCI
-      Express resource of a 3rd party device (CUDA Driver API, Memory Management, cuMemHostRegister)
+    documented: CU_MEMHOSTREGISTER_IOMEMORY is for I/O memory, such as PCI resources of other devices (CUDA Driver API,
+      Memory Management, cuMemHostRegister)
     """
     VALID = """
 ## private mapping of a file

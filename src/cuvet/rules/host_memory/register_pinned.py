@@ -17,8 +17,8 @@ class HostMemoryRegisterPinned(RegistrationRule):
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE; the memory stays usable (register_mallochost, seed_correct_example3,
       register_inside_mallochost)
-    documented: registers an existing host memory range; the range is added to the same tracking mechanism as
-      cuMemHostAlloc (CUDA Driver API, Memory Management, cuMemHostRegister)
+    documented: registers existing host memory, and tracks it like memory of cuMemHostAlloc (CUDA Driver API, Memory
+      Management, cuMemHostRegister)
     """
     VALID = ORDINARY
     VALID += """

@@ -17,9 +17,9 @@ class HostMemoryRegisterReadOnly(RegistrationRule):
     case = Case.READ_ONLY
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE without the flag, success with it (register_readonly_mmap, register_rodata)
-    documented: CU_MEMHOSTREGISTER_READ_ONLY is required in order to register memory mapped to the CPU as read-only, on
-      platforms without CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES (CUDA Driver API, Memory
-      Management, cuMemHostRegister)
+    documented: required for memory that is mapped read-only, except with
+      CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES (CUDA Driver API, Memory Management,
+      cuMemHostRegister)
     """
     VALID = """
 ## read-only mapping with the flag

@@ -15,8 +15,7 @@ class HostMemoryRegisterSizeZero(RegistrationRule):
     case = Case.SIZE_ZERO
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE (register_zero)
-    documented: bytesize is the size in bytes of the address range to page-lock (CUDA Driver API, Memory Management,
-      cuMemHostRegister)
+    documented: bytesize is the size of the range to pin (CUDA Driver API, Memory Management, cuMemHostRegister)
     """
     VALID = ORDINARY
     VALID += """

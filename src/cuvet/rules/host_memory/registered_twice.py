@@ -20,8 +20,7 @@ class HostMemoryRegisteredTwice(RegistrationRule):
     measured: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, for the same range and for partial overlap (register_twice,
       register_overlap)
     measured: also when the memory was unmapped and mapped again in between (register_freed_then_again)
-    documented: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: the memory range passed to cuMemHostRegister() has already
-      been registered (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    documented: the range is already registered (CUDA Driver API, Data types, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
     """
     VALID = """
 ## again after being unregistered

@@ -18,8 +18,8 @@ class HostMemoryUnregisterAfterContextDestroy(RegistrationRule):
     evidence = """
     measured: after a reset, which destroys the context as well: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; registering
       again succeeds (register_after_reset)
-    documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
-      to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    documented: the pointer is in no registered range (CUDA Driver API, Data types,
+      CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
     """
     VALID = """
 ## unregistered before the context is destroyed

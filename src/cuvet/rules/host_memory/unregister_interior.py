@@ -16,8 +16,8 @@ class HostMemoryUnregisterInterior(RegistrationRule):
     case = Case.INTERIOR
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE (unregister_interior)
-    documented: The base address must be the same one specified to cuMemHostRegister(). (CUDA Driver API, Memory
-      Management, cuMemHostUnregister)
+    documented: the address must be the one that was registered (CUDA Driver API, Memory Management,
+      cuMemHostUnregister)
     """
     VALID = UNALIGNED
     VALID += """

@@ -23,8 +23,8 @@ class HostMemoryUnregisterNeverRegistered(RegistrationRule):
       (unregister_never, unregister_size_zero_after_zero, register_device_pointer)
     measured: a vector that grew, mremap and realloc: unregistering the new address returns
       CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, the old one CUDA_SUCCESS (register_then_moved)
-    documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
-      to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    documented: the pointer is in no registered range (CUDA Driver API, Data types,
+      CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
     """
     VALID = ORDINARY + UNALIGNED
     INVALID = """

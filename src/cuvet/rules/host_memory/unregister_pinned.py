@@ -18,8 +18,7 @@ class HostMemoryUnregisterPinned(RegistrationRule):
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE; the memory can still be freed (unregister_mallochost, register_mallochost,
       seed_correct_example3)
-    documented: unregisters a memory range that was registered with cuMemHostRegister (CUDA Driver API, Memory
-      Management, cuMemHostUnregister)
+    documented: ends a registration of cuMemHostRegister (CUDA Driver API, Memory Management, cuMemHostUnregister)
     """
     VALID = ORDINARY
     VALID += """

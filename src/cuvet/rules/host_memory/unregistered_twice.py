@@ -17,8 +17,8 @@ class HostMemoryUnregisteredTwice(RegistrationRule):
     case = Case.UNREGISTERED
     evidence = """
     measured: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED (register_twice, unregister_size_zero_after_zero)
-    documented: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: the pointer passed to cuMemHostUnregister() does not correspond
-      to any currently registered memory region (CUDA Driver API, Data types used by CUDA driver, CUresult)
+    documented: the pointer is in no registered range (CUDA Driver API, Data types,
+      CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
     """
     VALID = ORDINARY
     VALID += """

@@ -21,8 +21,7 @@ class MemoryFreeInterior(CallRule):
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE from every free function; the memory stays allocated (free_interior,
       freeasync_interior, freehost_interior)
-    documented: cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs (CUDA
-      Driver API, Memory Management, cuMemFree)
+    documented: frees what an allocation function returned (CUDA Driver API, Memory Management, cuMemFree)
     """
     VALID = """
 ## the pointer that was returned

@@ -22,8 +22,7 @@ class MemoryFreeNeverAllocated(CallRule):
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE for malloc memory from every free function (free_host_ptr, freeasync_host,
       freehost_malloc)
-    documented: cuMemFree: the memory must have been returned by a previous call to one of the allocation APIs (CUDA
-      Driver API, Memory Management, cuMemFree)
+    documented: frees what an allocation function returned (CUDA Driver API, Memory Management, cuMemFree)
     """
     VALID = """
 ## device memory

@@ -28,8 +28,8 @@ class MemoryFreeTwice(CallRule):
     measured, cuMemFree succeeds: cuMemFree after cuMemFreeAsync of cuMemAlloc memory returns CUDA_SUCCESS
       (freeasync_of_malloc_then_free)
     recorded, cuMemFreeAsync succeeds: a second cuMemFreeAsync of cuMemAlloc memory: no error
-    documented: cudaFree: if it has already been called for the pointer before, an error is returned; if the pointer is
-      0, no operation is performed (CUDA Runtime API, Memory Management, cudaFree)
+    documented: a second free of a pointer is an error; freeing 0 does nothing (CUDA Runtime API, Memory Management,
+      cudaFree)
     """
     VALID = """
 ## freed once, the pointer cleared

@@ -28,10 +28,10 @@ class MemoryFreeUnordered(CallRule):
       (free_from_other_stream_unordered)
     measured: cuMemFree while a kernel that uses the memory is queued: the kernel dies with CUDA_ERROR_ILLEGAL_ADDRESS
       (destroy_default_stream_memory_pending)
-    documented: no implicit synchronization when the pointer was allocated with cuMemAllocAsync; callers must ensure
-      that all accesses have completed before invoking cuMemFree (CUDA Driver API, Memory Management, cuMemFree)
-    documented: the allocation must not be accessed after stream execution reaches the free (CUDA Driver API, Stream
-      Ordered Memory Allocator, cuMemFreeAsync)
+    documented: does not synchronise for memory of cuMemAllocAsync: all accesses must be complete before (CUDA Driver
+      API, Memory Management, cuMemFree)
+    documented: no access after the stream reaches the free (CUDA Driver API, Stream Ordered Memory Allocator,
+      cuMemFreeAsync)
     """
     VALID = """
 ## freed on the stream of the last use

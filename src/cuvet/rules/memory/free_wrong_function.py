@@ -33,8 +33,7 @@ class MemoryFreeWrongFunction(CallRule):
       (free_pinned_with_cudafree, free_device_with_freehost, free_array_with_free, freehost_registered,
       freehost_managed, freehost_async, freeasync_pinned, freeasync_registered)
     measured: cuMemFreeAsync of managed memory: CUDA_ERROR_NOT_SUPPORTED (free_managed_with_freeasync)
-    documented: cuMemHostAlloc: the memory must be freed with cuMemFreeHost (CUDA Driver API, Memory Management,
-      cuMemHostAlloc)
+    documented: its memory is freed by cuMemFreeHost (CUDA Driver API, Memory Management, cuMemHostAlloc)
     """
     VALID = """
 ## each with its counterpart

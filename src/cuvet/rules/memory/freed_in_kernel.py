@@ -28,8 +28,8 @@ class MemoryFreedInKernel(CallRule):
     measured, succeeds: after cuMemFree: the launch succeeds and the next synchronisation returns
       CUDA_ERROR_ILLEGAL_ADDRESS (launch_freed_malloc)
     measured: after cuMemFreeAsync: no error at all (use_after_freeasync)
-    documented: accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results
-      in undefined behavior (CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync)
+    documented: access by work launched after cuMemFreeAsync is undefined behavior (CUDA Driver API, Stream Ordered
+      Memory Allocator, cuMemFreeAsync)
     """
     VALID = """
 ## freed in stream order after the launch

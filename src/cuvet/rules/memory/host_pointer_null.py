@@ -24,8 +24,7 @@ class MemoryHostPointerNull(CallRule):
     measured: NULL as the host memory of copies, linear and of rows, blocking, asynchronous, captured and as nodes of
       graphs: CUDA_ERROR_INVALID_VALUE; with no bytes, or no rows: no error (copy_host_null)
     measured: other addresses that are not mapped: SIGSEGV in the driver, no error code (copy_host_unmapped)
-    documented: of a container without elements data() need not be a pointer to anything, and may be null
-      (cppreference.com, std::vector::data)
+    documented: data() of an empty container may be null (cppreference.com, std::vector::data)
     """
     VALID = """
 ## no bytes

@@ -21,10 +21,10 @@ class MemoryMappedTwice(CallRule):
     entry_points = frozenset({"cuMemMap", "cuMemAddressFree"})
     evidence = """
     recorded: cuMemMap where memory is mapped, and cuMemAddressFree of a range with a mapping: CUDA_ERROR_INVALID_VALUE
-    documented: cuMemMap maps only into reserved addresses that are not mapped (CUDA Driver API, Virtual Memory
-      Management, cuMemMap)
-    documented: the whole mapped range must be unmapped, not a part of it; then its addresses can be mapped again (CUDA
-      Driver API, Virtual Memory Management, cuMemUnmap)
+    documented: maps only addresses that are reserved and not mapped (CUDA Driver API, Virtual Memory Management,
+      cuMemMap)
+    documented: unmaps a whole mapping, whose addresses can then be mapped again (CUDA Driver API, Virtual Memory
+      Management, cuMemUnmap)
     """
     VALID = """
 ## unmapped between

@@ -23,8 +23,8 @@ class MemoryNotDeviceMemory(CallRule):
     measured: a host address as the device side of a copy: CUDA_ERROR_INVALID_VALUE; cudaMemcpyDefault between host
       buffers succeeds (memcpy_host_as_device)
     measured: NULL: CUDA_ERROR_INVALID_VALUE, unless no bytes are copied (memcpy_null)
-    documented: dstDevice and srcHost are the base addresses of the destination and source, respectively (CUDA Driver
-      API, Memory Management, cuMemcpyHtoD)
+    documented: dstDevice is the base address of the destination, srcHost of the source (CUDA Driver API, Memory
+      Management, cuMemcpyHtoD)
     """
     VALID = """
 ## no bytes

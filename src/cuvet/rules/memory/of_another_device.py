@@ -40,8 +40,8 @@ class MemoryOfAnotherDevice(CallRule):
       CUDA_ERROR_INVALID_VALUE, 3 of 3
     recorded: cuStreamWriteValue32 and cuStreamWriteValue64 into memory of cuMemAlloc of another device than the
       stream's, 8 of 8, and cuStreamBatchMemOp, 3 of 3: CUDA_ERROR_INVALID_VALUE
-    documented: memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess or cuCtxEnablePeerAccess
-      (CUDA C++ Programming Guide, Stream Ordered Memory Allocator, Device Accessibility for Multi-GPU Support)
+    documented: access to memory of pools does not follow peer access (CUDA C++ Programming Guide, Stream Ordered Memory
+      Allocator, Device Accessibility for Multi-GPU Support)
     measured: a kernel that uses another device's memory: CUDA_ERROR_ILLEGAL_ADDRESS (launch_memory_of_other_device)
     """
     VALID = """

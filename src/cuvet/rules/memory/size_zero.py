@@ -21,10 +21,8 @@ class MemorySizeZero(CallRule):
     evidence = """
     measured: cuMemAlloc and cuMemAllocManaged: CUDA_ERROR_INVALID_VALUE; cuMemAllocAsync, cuMemHostAlloc and
       cuMemAllocHost succeed (size_zero_driver)
-    documented: If bytesize is 0, cuMemAlloc() returns CUDA_ERROR_INVALID_VALUE. (CUDA Driver API, Memory Management,
-      cuMemAlloc)
-    documented: If bytesize is 0, cuMemAllocManaged returns CUDA_ERROR_INVALID_VALUE. (CUDA Driver API, Memory
-      Management, cuMemAllocManaged)
+    documented: with bytesize 0: CUDA_ERROR_INVALID_VALUE (CUDA Driver API, Memory Management, cuMemAlloc and
+      cuMemAllocManaged)
     """
     VALID = """
 ## one byte

@@ -27,8 +27,7 @@ class MemoryUseAfterContextDestroy(CallRule):
     measured: memory of a green context's context after cuGreenCtxDestroy, where nothing else retains the primary
       context: cuMemsetD8 and cuMemFree return CUDA_ERROR_INVALID_VALUE (green_gone_memory)
     recorded: where a destroyed context is current: CUDA_ERROR_CONTEXT_IS_DESTROYED
-    documented: Destroys and cleans up all resources associated with the context. (CUDA Driver API, Context Management,
-      cuCtxDestroy)
+    documented: destroys everything that belongs to the context (CUDA Driver API, Context Management, cuCtxDestroy)
     """
     VALID = """
 ## freed before the context ends

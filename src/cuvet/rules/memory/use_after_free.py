@@ -23,8 +23,8 @@ class MemoryUseAfterFree(CallRule):
     entry_points = COPIES | SETS
     evidence = """
     measured: copies and sets return CUDA_ERROR_INVALID_VALUE (memset_freed, memcpy_freed, memcpy_freed_async_memory)
-    documented: accessing the memory from any subsequent work launched on the GPU after cuMemFreeAsync returns results
-      in undefined behavior (CUDA Driver API, Stream Ordered Memory Allocator, cuMemFreeAsync)
+    documented: access by work launched after cuMemFreeAsync is undefined behavior (CUDA Driver API, Stream Ordered
+      Memory Allocator, cuMemFreeAsync)
     """
     VALID = """
 ## freed after the copy

@@ -25,9 +25,8 @@ class MemoryUseUnordered(CallRule):
     help = "record an event after the allocation and make the other stream wait for it"
     evidence = """
     measured, succeeds: no error, and the kernel usually finds the memory in place (mallocasync_other_stream_nosync)
-    documented: the allocation must not be accessed until the allocation operation completes; stream query, stream
-      synchronize, and CUDA events can be used to guarantee that before work submitted in a separate stream runs (CUDA
-      Driver API, Stream Ordered Memory Allocator, cuMemAllocAsync)
+    documented: no access before the allocation completes; other streams wait for it with events or stream
+      synchronisation (CUDA Driver API, Stream Ordered Memory Allocator, cuMemAllocAsync)
     """
     VALID = """
 ## ordered by an event

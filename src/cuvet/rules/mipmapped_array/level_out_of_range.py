@@ -25,8 +25,7 @@ class MipmappedArrayLevelOutOfRange(CallRule):
       CUDA_ERROR_INVALID_VALUE
     documented: the number of levels is clamped to [1, 1 + floor(log2(max(width, height, depth)))] (CUDA Driver API,
       Memory Management, cuMipmappedArrayCreate)
-    documented: CUDA_ERROR_INVALID_VALUE if the array does not have that many levels (CUDA Driver API, Memory
-      Management, cuMipmappedArrayGetLevel)
+    documented: CUDA_ERROR_INVALID_VALUE for other levels (CUDA Driver API, Memory Management, cuMipmappedArrayGetLevel)
     """
     VALID = """
 ## all levels
