@@ -53,12 +53,10 @@ cu.cuCtxEnablePeerAccess(other, 0)  # note: [context-peer-enabled-twice]
         before = None if both is None else both[0].peers.get(both[1])
         if both is None or both[0].device == both[1].device:
             return
-        yield Violation(
-            rule=cls,
-            message=f"peer access from {both[0].name} to {both[1].name} is enabled already",
-            objects=both,
+        yield cls.refused(
+            f"peer access from {both[0].name} to {both[1].name} is enabled already",
+            *both,
             argument=call.entry_point.index["peerContext"],
             because=() if before is None else (f"it was enabled by {place(before)}",),
             outcomes=(0, 704) if before is None else (704,),
-            only_if_failed=True,
         )

@@ -55,11 +55,9 @@ cu.cuCtxDisablePeerAccess(context)  # error: [context-peer-not-enabled]
         if both is None:
             return
         current, peer = both
-        yield Violation(
-            rule=cls,
-            message=f"peer access from {current.name} to {peer.name} is disabled, and was not enabled",
-            objects=tuple(dict.fromkeys((current, peer))),
+        yield cls.refused(
+            f"peer access from {current.name} to {peer.name} is disabled, and was not enabled",
+            *dict.fromkeys((current, peer)),
             argument=call.entry_point.index["peerContext"],
             outcomes=(0, 705) if peer in current.peers else (705,),
-            only_if_failed=True,
         )

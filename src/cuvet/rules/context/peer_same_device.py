@@ -51,11 +51,9 @@ for peer in range(cu.cuDeviceGetCount()):
             return
         current, peer = both
         other = "itself" if current is peer else f"{peer.name}, of the same device"
-        yield Violation(
-            rule=cls,
-            message=f"peer access is enabled from {current.name} to {other}",
-            objects=tuple(dict.fromkeys((current, peer))),
+        yield cls.refused(
+            f"peer access is enabled from {current.name} to {other}",
+            *dict.fromkeys((current, peer)),
             argument=call.entry_point.index["peerContext"],
             outcomes=(217,),
-            only_if_failed=True,
         )

@@ -65,11 +65,10 @@ cu.cuEventRecord(event, stream)  # note: [context-primary-and-user]  # error: [e
         if "flags" in call.entry_point.index and call.arg("flags") & _RECORD_EXTERNAL:
             return
         primary, user = (owner, where[1]) if owner.primary else (where[1], owner)
-        yield Violation(
-            rule=cls,
-            message=f"device {primary.device} has two contexts, and objects of both meet in this call",
-            objects=(primary, user),
+        yield cls.refused(
+            f"device {primary.device} has two contexts, and objects of both meet in this call",
+            primary,
+            user,
             because=(f"{primary.name} is the primary context", f"{user.name} is another context of that device"),
             outcomes=(400,),
-            only_if_failed=True,
         )

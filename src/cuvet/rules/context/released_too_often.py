@@ -45,11 +45,9 @@ cu.cuDevicePrimaryCtxRelease(device)  # error: [context-released-too-often]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         context = model.primary_context(call.arg("dev"))
         if context is not None and context.retained == 0:
-            yield Violation(
-                rule=cls,
-                message=f"the primary context of device {call.arg('dev')} is not retained",
-                objects=(context,),
+            yield cls.refused(
+                f"the primary context of device {call.arg('dev')} is not retained",
+                context,
                 because=chain(context),
                 outcomes=(201,),
-                only_if_failed=True,
             )

@@ -46,11 +46,6 @@ cu.cuIpcGetEventHandle(bytes(64), event)  # error: [event-not-interprocess]
         event = model.object_of(call, argument, Kind.EVENT)
         if not isinstance(event, Event) or not event.alive or event.created_by is None or event.interprocess:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{event.name} was created without CU_EVENT_INTERPROCESS",
-            objects=(event,),
-            argument=argument,
-            outcomes=(400,),
-            only_if_failed=True,
+        yield cls.refused(
+            f"{event.name} was created without CU_EVENT_INTERPROCESS", event, argument=argument, outcomes=(400,)
         )

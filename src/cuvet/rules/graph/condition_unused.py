@@ -59,12 +59,9 @@ cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-condition-unused]
         unused = [made for condition, made in graph.conditions.items() if condition not in used]
         if not unused:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{graph.name} has {len(unused)} condition{'s' if len(unused) > 1 else ''} that no conditional node has",
-            objects=(graph,),
+        yield cls.refused(
+            f"{graph.name} has {len(unused)} condition{'s' if len(unused) > 1 else ''} that no conditional node has",
+            graph,
             argument=index,
             because=tuple(f"made by {place(made)}" for made in unused[:3]),
-            outcomes=(1,),
-            only_if_failed=True,
         )

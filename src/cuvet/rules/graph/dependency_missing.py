@@ -54,12 +54,10 @@ cu.cuGraphRemoveDependencies(graph, [second], [first], None, 1)  # error: [graph
         for first, second in edges_named(call, model):
             judged = was_added(first) and was_added(second) and first.parent is graph is second.parent
             if judged and not depends(second, first):
-                yield Violation(
-                    rule=cls,
-                    message=f"{second.name} does not depend on {first.name}",
-                    objects=(second, first),
+                yield cls.refused(
+                    f"{second.name} does not depend on {first.name}",
+                    second,
+                    first,
                     argument=call.entry_point.index["to"],
-                    outcomes=(1,),
-                    only_if_failed=True,
                 )
                 return

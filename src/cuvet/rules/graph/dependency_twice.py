@@ -54,12 +54,10 @@ cu.cuGraphAddDependencies(graph, [first], [second], None, 1)  # error: [graph-de
         for first, second in edges_named(call, model):
             judged = was_added(first) and was_added(second) and first.parent is graph is second.parent
             if judged and depends(second, first):
-                yield Violation(
-                    rule=cls,
-                    message=f"{second.name} depends already on {first.name}",
-                    objects=(second, first),
+                yield cls.refused(
+                    f"{second.name} depends already on {first.name}",
+                    second,
+                    first,
                     argument=call.entry_point.index["to"],
-                    outcomes=(1,),
-                    only_if_failed=True,
                 )
                 return

@@ -107,12 +107,11 @@ second = cu.cuGraphInstantiateWithFlags(graph, 0)  # error: [graph-not-copyable]
             if not made or made[0].created_by is None
             else [f"{made[0].name} was made by {place(made[0].created_by)}"]
         )
-        yield Violation(
-            rule=cls,
-            message=f"{graph.name} has memory or conditional nodes",
-            objects=(graph, *made[:1]),
+        yield cls.refused(
+            f"{graph.name} has memory or conditional nodes",
+            graph,
+            *made[:1],
             argument=argument,
             because=tuple(first),
             outcomes=(801,),
-            only_if_failed=True,
         )

@@ -92,12 +92,9 @@ cu.cuGraphLaunch(executable, 0)  # error: [graph-exec-launched-before-freed]
         executable = model.object_of(call, 0, Kind.GRAPH_EXEC)
         if not isinstance(executable, GraphExec) or not executable.alive or executable.holds is None:
             return
-        yield Violation(
-            rule=cls,
-            message=f"the memory that {executable.name} allocated when it was launched last is not freed",
-            objects=(executable,),
+        yield cls.refused(
+            f"the memory that {executable.name} allocated when it was launched last is not freed",
+            executable,
             argument=0,
             because=(f"it was launched by {place(executable.holds)}",),
-            outcomes=(1,),
-            only_if_failed=True,
         )

@@ -75,12 +75,11 @@ cu.cuGraphExecMemsetNodeSetParams(executable, node, fill, context)  # error: [gr
         if made.graph is None or node.created_by is None or not node.created_by.name.startswith("cuGraphAdd"):
             return
         where = "another graph" if node.parent is not made.graph else "its graph afterwards,"
-        yield Violation(
-            rule=cls,
-            message=f"{made.name} was made from a graph that did not have {node.name}",
-            objects=(node, made),
+        yield cls.refused(
+            f"{made.name} was made from a graph that did not have {node.name}",
+            node,
+            made,
             argument=index["hNode"],
             because=(f"{node.name} was added to {where} by {place(node.created_by)}",),
             outcomes=(refusal(call, model),),
-            only_if_failed=True,
         )

@@ -69,12 +69,9 @@ cu.cuGraphAddMemFreeNode(graph, None, 0, memory)  # error: [graph-node-frees-oth
             message = "is no memory of a graph"
         else:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{address:#x} {message}",
-            objects=() if memory is None else (memory,),
+        yield cls.refused(
+            f"{address:#x} {message}",
+            memory,
             argument=call.entry_point.index["dptr"],
             because=because,
-            outcomes=(1,),
-            only_if_failed=True,
         )

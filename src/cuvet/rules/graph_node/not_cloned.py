@@ -66,13 +66,12 @@ cu.cuGraphNodeFindInClone(node, cu.cuGraphClone(other))  # error: [graph-node-no
         if clone.child:  # cuGraphAddChildGraphNode cloned it
             return
         if clone.original is not node.parent or _added_later(node, clone):
-            yield Violation(
-                rule=cls,
-                message=f"{clone.name} is no clone of {node.parent.name}, which {node.name} belongs to",
-                objects=(node, clone, node.parent),
+            yield cls.refused(
+                f"{clone.name} is no clone of {node.parent.name}, which {node.name} belongs to",
+                node,
+                clone,
+                node.parent,
                 argument=index["hClonedGraph"],
-                outcomes=(1,),
-                only_if_failed=True,
             )
 
 

@@ -70,12 +70,11 @@ cu.cuGraphDestroyNode(node)  # error: [graph-node-of-memory-graph]
         if not isinstance(graph, Graph) or not graph.alive or not graph.allocates:
             return
         made = () if graph.created_by is None else (f"{graph.name} was made by {place(graph.created_by)}",)
-        yield Violation(
-            rule=cls,
-            message=f"{graph.name} allocates or frees memory, so that nothing can be taken out of it",
-            objects=(graph,) if node is None else (node, graph),
+        yield cls.refused(
+            f"{graph.name} allocates or frees memory, so that nothing can be taken out of it",
+            node,
+            graph,
             argument=index.get("hNode", index.get("hGraph")),
             because=made,
             outcomes=(801,) if node is None else (801, CRASH),
-            only_if_failed=True,
         )

@@ -67,14 +67,12 @@ cu.cuGraphKernelNodeGetParams(node, cu.host(256))  # error: [graph-node-wrong-ty
         found = None if node is None or not node.alive else node_type(node)
         if node is None or node.created_by is None or found is None or found in _taken(call.name):
             return
-        yield Violation(
-            rule=cls,
-            message=f"{node.name} is of type {_name(found)}; {call.name} takes {' or '.join(map(_name, _taken(call.name)))}",
-            objects=(node,),
+        yield cls.refused(
+            f"{node.name} is of type {_name(found)}; {call.name} takes {' or '.join(map(_name, _taken(call.name)))}",
+            node,
             argument=index,
             because=(f"{node.name} was {'added' if was_added(node) else 'found'} by {place(node.created_by)}",),
             outcomes=(refusal(call, model),),
-            only_if_failed=True,
         )
 
 

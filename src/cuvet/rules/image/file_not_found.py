@@ -47,10 +47,8 @@ cu.cuModuleLoad("/nonexistent.cubin")  # error: [image-file-not-found]
         if not name:
             return
         text = ".version" in name or "\n" in name
-        yield Violation(
-            rule=cls,
-            message="the text of an image is given as its file name" if text else f"{name} cannot be opened",
+        yield cls.refused(
+            "the text of an image is given as its file name" if text else f"{name} cannot be opened",
             argument=argument,
             outcomes=(0, 301),
-            only_if_failed=True,
         )

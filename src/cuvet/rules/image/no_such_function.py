@@ -58,11 +58,9 @@ cu.cuModuleUnload(module)
         if known is not None and name in known.kernels:
             return
         if owner is not None and owner.alive and name:
-            yield Violation(
-                rule=cls,
-                message=f"{owner.name} has no function {name}",
-                objects=(owner,),
+            yield cls.refused(
+                f"{owner.name} has no function {name}",
+                owner,
                 argument=argument,
                 outcomes=(0, 500) if known is None else (500,),
-                only_if_failed=True,
             )

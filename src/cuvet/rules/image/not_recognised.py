@@ -55,11 +55,9 @@ cu.cuModuleLoadData(bytes(64))  # error: [image-not-recognised]
         if found.cause != cls.name:
             return
         start = image.data[:16].split(b"\0")[0].decode("ascii", "replace")
-        yield Violation(
-            rule=cls,
-            message=found.text,
+        yield cls.refused(
+            found.text,
             argument=image.argument,
             because=(f"it begins with {start!r}",) if start.isprintable() and start else (),
             outcomes=refusal(call, 200),
-            only_if_failed=True,
         )

@@ -57,11 +57,9 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-not-compiled]
             return
         found = verdict_on(image, call, model)
         known = found.cause == cls.name
-        yield Violation(
-            rule=cls,
-            message=found.text if known else f"{image.what} does not compile",
+        yield cls.refused(
+            found.text if known else f"{image.what} does not compile",
             argument=image.argument,
             because=found.because if known else (),
             outcomes=refusal(call, 218, known),
-            only_if_failed=True,
         )

@@ -44,11 +44,6 @@ cu.cuModuleLoadData(cu.ptx.rstrip(b"\0") + b"\x01\x02\0")  # error: [image-ptx-n
         image = image_of(call)
         if image is None or not image.unterminated:
             return
-        yield Violation(
-            rule=cls,
-            message=f"{image.what} has no NUL at its end",
-            argument=image.argument,
-            outcomes=(218, CRASH),
-            undefined=True,
-            only_if_failed=True,
+        yield cls.refused(
+            f"{image.what} has no NUL at its end", argument=image.argument, outcomes=(218, CRASH), undefined=True
         )

@@ -61,11 +61,4 @@ cu.cuModuleLoadData(ptx)  # error: [image-ptx-too-new]
                 return
             found = ptx_too_new(ptx, image.description.target, driver)
             text, because = found.text, found.because
-        yield Violation(
-            rule=cls,
-            message=text,
-            argument=image.argument,
-            because=because,
-            outcomes=refusal(call, 222, bool(because)),
-            only_if_failed=True,
-        )
+        yield cls.refused(text, argument=image.argument, because=because, outcomes=refusal(call, 222, bool(because)))

@@ -51,11 +51,6 @@ cu.cuModuleLoadData(b"\x7fELF\2\1\1" + bytes(57))  # error: [image-truncated]
         found = verdict_on(image, call, model)
         if found.cause != cls.name:
             return
-        yield Violation(
-            rule=cls,
-            message=found.text,
-            argument=image.argument,
-            because=found.because,
-            outcomes=(*refusal(call, 200), 209, 999),
-            only_if_failed=True,
+        yield cls.refused(
+            found.text, argument=image.argument, because=found.because, outcomes=(*refusal(call, 200), 209, 999)
         )

@@ -58,13 +58,11 @@ cu.cuModuleLoadData(fatbin)  # error: [image-wrong-gpu]
             return
         found = verdict_on(image, call, model)
         known = found.cause == cls.name
-        yield Violation(
-            rule=cls,
-            message=f"{image.what} {found.text}" if known else f"{image.what} has no code for this GPU",
+        yield cls.refused(
+            f"{image.what} {found.text}" if known else f"{image.what} has no code for this GPU",
             argument=image.argument,
             because=(*found.because, f"to add it: {found.help[0]}") if known else _gpu(model.capability(call)),
             outcomes=refusal(call, 209, known),
-            only_if_failed=True,
         )
 
 

@@ -64,12 +64,10 @@ cu.cuLibraryGetKernel(library, "trivial")  # error: [library-image-refused]
         found = None if image is None else verdict_on(image, call, model)
         if found is not None and found.status is None:
             return
-        yield Violation(
-            rule=cls,
-            message=f"the image of {library.name} cannot be used" + (f": {found.text}" if found else ""),
-            objects=(library,),
+        yield cls.refused(
+            f"the image of {library.name} cannot be used" + (f": {found.text}" if found else ""),
+            library,
             argument=argument,
             because=(*(found.because if found else ()), f"{library.name} was loaded by {place(loaded)}"),
             outcomes=_REFUSALS if found is None or found.status is None else (found.status,),
-            only_if_failed=True,
         )

@@ -66,11 +66,6 @@ cu.cutensor.cutensorHandleResizePlanCache(0, 128)  # error: [library-handle-null
         for use in named_among(call, model, NEEDED_BY_LIBRARIES - not_made(model, call).keys(), _USES):
             kind = use.role.kind
             if is_null(use) and (kind is Kind.CUFFT_PLAN or not use.role.null):
-                yield Violation(
-                    rule=cls,
-                    message=f"the {kind.noun} is NULL",
-                    argument=use.argument,
-                    outcomes=kind.row.null_status,
-                    undefined=True,
-                    only_if_failed=True,
+                yield cls.refused(
+                    f"the {kind.noun} is NULL", argument=use.argument, outcomes=kind.row.null_status, undefined=True
                 )

@@ -113,13 +113,15 @@ cu.cublas.cublasSscal(handle, 16, cu.host(4), memory, 1)  # error: [library-hand
             own, other = handle.context, stream.context
             if own is None or other is None or own is other or not (own.alive and other.alive and stream.alive):
                 continue
-            yield Violation(
-                rule=cls,
-                message=f"{stream.name} belongs to {_place(other)}, {handle.name} to {_place(own)}",
-                objects=(handle, stream, own, other),
+            yield cls.refused(
+                f"{stream.name} belongs to {_place(other)}, {handle.name} to {_place(own)}",
+                handle,
+                stream,
+                own,
+                other,
                 argument=call.entry_point.index[role.parameter],
+                outcomes=(),
                 undefined=True,
-                only_if_failed=True,
             )
 
     @classmethod

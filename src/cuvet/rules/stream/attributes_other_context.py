@@ -50,13 +50,11 @@ cu.cuStreamCopyAttributes(second, first)  # error: [stream-attributes-other-cont
         streams = [stream for _, stream in streams_named(call, model, Verb.USES) if stream.alive]
         contexts = [stream.context for stream in streams if stream.context is not None]
         if len(contexts) == 2 and (contexts[0] is not contexts[1] or _green(streams[0]) is not _green(streams[1])):
-            yield Violation(
-                rule=cls,
-                message=f"{streams[0].name} and {streams[1].name} belong to different contexts",
-                objects=(*streams, *contexts),
+            yield cls.refused(
+                f"{streams[0].name} and {streams[1].name} belong to different contexts",
+                *streams,
+                *contexts,
                 because=tuple(map(belongs, streams, contexts)),
-                outcomes=(1,),
-                only_if_failed=True,
             )
 
 

@@ -152,11 +152,11 @@ def launch(path, parameters):
             return
         if module_context(function) not in (None, current):
             return  # the rule function-other-context tells
-        yield Violation(
-            rule=cls,
-            message=f"{stream.name} does not belong to the current context",
-            objects=(stream, context, current),
+        yield cls.refused(
+            f"{stream.name} does not belong to the current context",
+            stream,
+            context,
+            current,
             because=(belongs(stream, context), f"{current.name} is current"),
             outcomes=(400,),
-            only_if_failed=True,
         )
