@@ -9,7 +9,7 @@ from cuvet.catalog.roles import Kind
 from cuvet.model import Call, HostMemory, ModelView, Object
 
 Side = Literal["device", "host", "any"]
-"""What a pointer has to be; ``any`` where the driver finds it out (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""
+"""What a pointer must be; ``any`` if the driver determines it (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""
 
 COPIES = frozenset(
     f"cuMemcpy{kind}{suffix}"
@@ -93,8 +93,7 @@ class Rows:
 
 
 def rows(call: Call) -> Iterator[Rows]:
-    """The rows of linear memory that a pitched copy or set names, if there are any bytes in them. Of a set of one row none: its
-    pitch is not looked at."""
+    """The rows of linear memory that a pitched copy or set touches. None for a set of one row, which does not use its pitch."""
     if call.name in SETS and "dstPitch" in call.entry_point.index:
         row, count = call.arg("Width") * _element(call), call.arg("Height")
         if row and count > 1:
@@ -111,8 +110,7 @@ def rows(call: Call) -> Iterator[Rows]:
 
 
 def accesses(call: Call) -> Iterator[Access]:
-    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, or the copy that it adds to a graph, unless these are no
-    bytes."""
+    """The addresses that a call of ``COPIES``, ``SETS`` or ``WRITES`` touches, or the copy that it adds to a graph, if any bytes are."""
     if call.name in WRITES:
         found: Iterator[Access] = _write(call)
     elif call.name in SETS:

@@ -1,4 +1,4 @@
-"""What the rules say once more is known than before a call: that it failed, that the process died or ended."""
+"""What the rules say after a call failed, or after the process died or ended."""
 
 from collections.abc import Iterator
 from functools import cache

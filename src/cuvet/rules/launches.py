@@ -1,5 +1,4 @@
-"""What had been launched when a context was lost, in words: first the launches whose arguments point to memory that their kernel cannot
-use."""
+"""What was launched before a context was lost, in words. First come launches whose arguments point to memory that the kernel cannot use."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -56,7 +55,7 @@ def _newest_first(context: Context) -> Iterable[Launch]:
 
 
 def _may_run_in(launch: Launch, context: Context, model: ModelView) -> bool:
-    """Not, if its stream is known to be another context's."""
+    """False if its stream is known to belong to another context."""
 
     stream = model.find(Kind.STREAM, launch.stream) if launch.stream else None
     return stream is None or stream.context is None or stream.context is context
@@ -80,7 +79,7 @@ def _suspicions(launch: Launch, context: Context, model: ModelView) -> Iterator[
 
 
 def _ends(words: Sequence[Word], model: ModelView) -> set[int]:
-    """Ends of memory that other arguments point into: they may be meant as such, and the memory that begins there is not."""
+    """Ends of memory that other arguments point into. Such an argument may be an end, not the start of the memory that follows."""
     found = (model.allocation_at(word.value) for word in words)
     return {memory.end for memory in found if memory is not None}
 

@@ -21,8 +21,7 @@ _NULL_PLAN = 0xFFFFFFFF
 
 @cache
 def works(entry_point: EntryPoint) -> bool:
-    """Whether calls of the entry point compute something with the handle that they are given, as far as the name tells. Of cuFFT it is
-    the execution of a plan."""
+    """Whether calls of the entry point compute with their handle, as far as the name shows. For cuFFT: whether they execute a plan."""
     if entry_point.api == "cufft":
         return _EXECUTING.match(entry_point.name) is not None
     return not _SETTING.search(entry_point.name) and any(
@@ -38,7 +37,7 @@ def handles_used(call: Call, model: ModelView, kinds: frozenset[Kind]) -> Iterat
 
 
 def dead_unseen(call: Call, model: ModelView, verbs: frozenset[Verb]) -> Iterator[Named]:
-    """Objects that the shim saw made and destroyed, but of which the recording does not tell."""
+    """Objects that the shim saw made and destroyed, but that the recording does not have."""
     for use in named_among(call, model, LIBRARY_OBJECTS, verbs):
         if use.object is None and was_seen_made(call, use) and not call.seen[use.argument].alive:
             yield use

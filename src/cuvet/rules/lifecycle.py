@@ -68,7 +68,7 @@ def named_among(call: Call, model: ModelView, kinds: Iterable[Kind], verbs: froz
 
 
 def was_seen_made(call: Call, use: Named) -> bool:
-    """Whether the shim knows the object from a call that made it, which the recording need not tell of."""
+    """Whether the shim saw the call that made the object, which the recording may lack."""
     seen = call.seen.get(use.argument)
     return seen is not None and seen.generation > 0
 
@@ -79,7 +79,7 @@ def a(noun: str) -> str:
 
 
 def place(call: Call) -> str:
-    """``thread 4711 at call #17``, as ``because`` lines tell where something was done."""
+    """``thread 4711 at call #17``, for ``because`` lines."""
     return f"thread {call.thread} at call #{call.number}"
 
 

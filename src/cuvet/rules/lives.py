@@ -19,9 +19,7 @@ from cuvet.rules.lifecycle import LifeRule, a
 
 _WORD = re.compile(r"\{(\w+)\}")
 FROM_NOWHERE = "0x1234567000"
-_INVALID_HANDLE = (
-    "the call was given a handle that is not valid (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)"
-)
+_INVALID_HANDLE = "the handle is not valid (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ class Driver:
         return int(self.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, ctypes.addressof(pointers), 0))
 
     def captured_nodes(self, stream: int) -> list[int]:
-        """The nodes (CUgraphNode) that what is captured next on the stream follows."""
+        """The nodes (CUgraphNode) that the next captured work of the stream depends on."""
         array, _, count = self.cuStreamGetCaptureInfo(stream)[-3:]
         return list((ctypes.c_uint64 * count).from_address(array))
 
@@ -200,7 +200,7 @@ class Driver:
         return results[0]
 
     def in_threads(self, *functions: Callable[[], object], times: int = 1) -> None:
-        """Run the functions so often at the same time, each in a new thread: they begin each time together."""
+        """Run the functions ``times`` times, each in a new thread. They begin together each time."""
         barrier = threading.Barrier(len(functions), timeout=60)
 
         def run(function: Callable[[], object]) -> None:

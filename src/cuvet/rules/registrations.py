@@ -92,7 +92,7 @@ class RegistrationRule(CallRule):
 
 
 def refused(call: Call, model: ModelView) -> Refusal | None:
-    """Why the driver refuses the call; None if nothing speaks against it."""
+    """Why the driver refuses the call; None if no reason is known."""
     if call.name == "cuMemHostUnregister":
         return _unregistration(call, model)
     return _arguments(call) or _overlap(call, model) or _mapping(call)

@@ -51,15 +51,14 @@ __all__ = [
 class Violation:
     """A rule broken by a call.
 
-    ``objects`` are the model's objects, the one at fault first. ``argument`` is the index of the driver entry point's
-    parameter at fault. ``outcomes`` are the statuses that the driver may return (``CRASH`` for a signal); empty when the
-    call succeeds all the same. ``undefined`` is True if other outcomes are possible as well. With ``only_if_failed``
-    it is reported only when the call does not return or fails: with one of ``outcomes``, if there are any and it is not ``undefined``.
-    With ``driver_only`` it is not reported when the CUDA runtime makes the call: it expects the failure and fixes it.
-    ``culprit`` is an earlier call at which the finding is to be reported instead of the call itself.
-    ``cause`` is an earlier call whose mistake made this one: if it has a finding as severe, of the rule named ``cause_rule`` (None: of
-    any), this is told below it, and not as a finding of its own.
-    ``held``, of a want of memory: what holds the memory of that kind; it is looked at when the finding is made.
+    ``objects`` are objects of the model, the one at fault first. ``argument`` is the index of the parameter at fault of the driver entry
+    point. ``outcomes`` are the statuses that the driver may return (``CRASH`` for a signal), empty if the call succeeds. With
+    ``undefined`` other outcomes are possible too. With ``only_if_failed`` it is reported only when the call does not return or fails:
+    with one of ``outcomes``, if there are any and it is not ``undefined``. With ``driver_only`` it is not reported when the CUDA runtime
+    makes the call, because the runtime expects the failure and fixes it. ``culprit`` is an earlier call at which the finding is reported
+    instead. ``cause`` is an earlier call whose mistake led to this one: the finding is shown below that of the cause, if that is as
+    severe and of the rule named ``cause_rule`` (None: of any). ``held``, if memory is exhausted: what holds the memory of that kind,
+    read when the finding is made.
     """
 
     rule: type[Rule]
@@ -77,8 +76,8 @@ class Violation:
     held: Total | None = None
 
     def stands(self, call: Call, status: int | None) -> bool:
-        """Whether it still holds once the driver has answered ``call`` with ``status`` (None: it did not return). A call that returned
-        success is accused only where it was measured that it can (``Rule.can_succeed``)."""
+        """Whether it still holds after the driver answered ``call`` with ``status`` (None: it did not return). A call that returned
+        success is accused only if it was measured that such a call can succeed (``Rule.can_succeed``)."""
         if status is None:
             return True
         if self.only_if_failed:
@@ -86,7 +85,7 @@ class Violation:
         return status != 0 or 0 in self.outcomes or self.rule.can_succeed(call.name)
 
     def contradicted(self, call: Call, status: int | None) -> bool:
-        """Whether the driver took what the violation says it does not take."""
+        """Whether the driver accepted what the violation says it refuses."""
         return status == 0 and not self.only_if_failed and not self.stands(call, status)
 
 
@@ -101,28 +100,25 @@ class Rule(ABC):
     summary: ClassVar[str]
     help: ClassVar[str]
     evidence: ClassVar[str]
-    """What is known, and from where, as text (``cuvet.rules.evidence``). Where none of it shows that a call can break the rule and return
-    success all the same, a call that returned success is not accused."""
+    """What is known, and from where, as text (``cuvet.rules.evidence``). If none of it shows that a call can break the rule and succeed,
+    a call that succeeded is not accused."""
     VALID: ClassVar[str]
     INVALID: ClassVar[str]
     """Programs that the rule allows, and such that break it, as text (``cuvet.rules.examples``)."""
     kinds: ClassVar[frozenset[Kind] | None] = None
     """The kinds of objects that it is about (None: any)."""
     in_source: ClassVar[bool] = False
-    """A path through source code can show that it is broken. The others need sizes, flags, order between streams, or what other code
-    did."""
+    """A path through source code can show that it is broken. Other rules need sizes, flags, stream order or effects of other code."""
     about_devices: ClassVar[bool] = False
     """It depends on which device or context is current."""
     fix: ClassVar[Literal["remove-call", "check-status"] | None] = None
     """How ``cuvet check --fix`` fixes what it finds, where that is mechanical and safe."""
     stage: ClassVar[Stage] = Stage.STATE
-    """Where it comes among what the driver looks at. What is wrong with the process is reported instead of what else is wrong with the
-    call."""
+    """When the driver checks it. What is wrong with the process is reported instead of other mistakes of the call."""
     of_process: ClassVar[bool] = False
     """It is about the state of the process: it is reported once for each."""
     answers: ClassVar[bool] = False
-    """It is about what is refused, or is so already. Where that answers the call (``catalog.answers``), it is a note; nothing if a library
-    asked."""
+    """It is about calls whose failure may be an answer (``catalog.answers``). Then it is a note, and not reported if a library asked."""
 
     def __init_subclass__(cls) -> None:
         place = cls.__module__.split(".")[2:]

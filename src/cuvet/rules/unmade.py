@@ -27,7 +27,7 @@ class Lack(NamedTuple):
 
 
 def lacks(call: Call, model: ModelView) -> Lack | None:
-    """What the newest failure of the thread should have made, if the call is given nothing in its place. A driver call."""
+    """What the newest failed call of the thread should have made, if the driver call ``call`` lacks it."""
     failure = model.last_failure(call.thread)
     if failure is None:
         return None

@@ -66,5 +66,5 @@ cu.cuMemFree(memory)
         if given.case is not Case.RIGHT or memory is None or getattr(memory, "variant", "") == "graph":
             return
         because = [] if memory.created_by is None else [f"{memory.name} was allocated by {place(memory.created_by)}"]
-        message = f"{memory.name} is no memory of the graph that {stream.name} captures"
+        message = f"{memory.name} is not memory of the graph that {stream.name} captures"
         yield cls.refused(message, memory, stream, argument=given.argument, because=(*because, begun(stream.capture)))

@@ -59,9 +59,9 @@ cu.cuMemsetD8(memory, 0, 4096)  # error: [memory-not-device-memory]
         status, kind = status_name("driver", lack.status), lack.kind.noun
         yield Violation(
             rule=cls,
-            message=f"{status} was not acted upon: a later call uses the {kind} that was not made",
+            message=f"{status} was ignored: a later call uses the {kind} that was not made",
             argument=None,
-            because=(f"argument {lack.argument + 1} of {call.name} is no {kind}, by {place(call)}",),
+            because=(f"argument {lack.argument + 1} of {call.name} names no {kind}, by {place(call)}",),
             only_if_failed=True,
             culprit=lack.maker,
             cause=lack.maker,

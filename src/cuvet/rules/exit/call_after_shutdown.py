@@ -1,26 +1,11 @@
 from cuvet.catalog.results import DEINITIALIZED
-from cuvet.catalog.roles import Kind, Verb
+from cuvet.catalog.roles import ENDS, MAKES, Kind, Verb
 from cuvet.model import Call, ModelView
 from cuvet.model.precedence import Stage
 from cuvet.rules.rule import FailureRule, Violation
 
-_EFFECTS = frozenset(
-    {
-        Verb.CREATES,
-        Verb.DESTROYS,
-        Verb.ALLOCATES,
-        Verb.FREES,
-        Verb.REGISTERS,
-        Verb.UNREGISTERS,
-        Verb.READS,
-        Verb.WRITES,
-        Verb.ON,
-        Verb.RECORDS,
-        Verb.WAITS,
-        Verb.BLOCKS,
-        Verb.LAUNCHES,
-    }
-)
+_USES = {Verb.REGISTERS, Verb.READS, Verb.WRITES, Verb.ON, Verb.RECORDS, Verb.WAITS, Verb.BLOCKS, Verb.LAUNCHES}
+_EFFECTS = MAKES | ENDS | _USES
 _RUNTIME_OWN = frozenset({Kind.MODULE, Kind.CULIBRARY})
 """What NVIDIA's runtime itself unloads while the process exits."""
 

@@ -111,12 +111,12 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
         if needs.pinned and pinned_at(model, address) is not None:
             return
         if memory is None:
-            message, because = f"at {address:#x} is no device memory", tuple[str, ...]()
+            message, because = f"there is no device memory at {address:#x}", tuple[str, ...]()
         elif lives and memory.created_by is not None:
             message = f"{memory.name} is {memory.variant} memory"
             because = (f"{memory.name} was allocated by {place(memory.created_by)}",)
         else:
-            message, because = f"{memory.name} is not there any more", chain(memory)
+            message, because = f"{memory.name} does not exist any more", chain(memory)
         yield cls.refused(
             f"{message}; {call.name} takes {needs.what}",
             memory,
