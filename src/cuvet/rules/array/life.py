@@ -98,16 +98,6 @@ texture = cu.texture(array)
 cu.cuTexObjectDestroy(texture)
 cu.cuArrayDestroy(array)
 
-## C++: freed after the copy [cuda]
-void upload(const cudaChannelFormatDesc *format, const float *host, size_t width, size_t height) {
-    cudaArray_t pixels;
-    size_t row = width * sizeof(float);
-    cudaMallocArray(&pixels, format, width, height);
-    cudaMemcpy2DToArray(pixels, 0, 0, host, row, row, height, cudaMemcpyHostToDevice);
-    paint(pixels);
-    cudaFreeArray(pixels);
-}
-
 ## Python: destroyed after the question [python]
 from cuda.bindings import driver
 
@@ -130,16 +120,6 @@ void upload(const cudaChannelFormatDesc *format, const float *host, size_t width
 }
 
 # array-destroy-twice: right
-
-## C++: made again before it is freed again [cuda]
-void resize(cudaArray_t *pixels, const cudaChannelFormatDesc *format, size_t width, size_t height) {
-    cudaFreeArray(*pixels);
-    cudaMallocArray(pixels, format, width, height);
-    if (!paint(*pixels)) {
-        cudaFreeArray(*pixels);
-        *pixels = nullptr;
-    }
-}
 
 # array-destroy-twice: wrong
 

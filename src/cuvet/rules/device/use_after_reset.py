@@ -99,15 +99,6 @@ graph = cu.cuGraphCreate(0)
 cu.cuDevicePrimaryCtxReset(device)
 cu.cuGraphDestroy(graph)
 
-## C++: freed before the reset [cuda]
-void finish(int n) {
-    float *values;
-    cudaMalloc(&values, n * sizeof(float));
-    add<<<1, n>>>(values);
-    cudaFree(values);
-    cudaDeviceReset();
-}
-
 ## C++: made anew after the reset [cuda]
 void retry(float *values, const float *host, size_t bytes) {
     cudaFree(values);

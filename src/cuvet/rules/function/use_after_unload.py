@@ -52,18 +52,6 @@ void run(const char *path, CUstream stream, void **parameters) {
     cuModuleUnload(module);
 }
 
-## C++: a function of the module loaded next [c++]
-void run(const char *const *paths, int count, CUstream stream, void **parameters) {
-    for (int i = 0; i < count; ++i) {
-        CUmodule module;
-        CUfunction kernel;
-        cuModuleLoad(&module, paths[i]);
-        cuModuleGetFunction(&kernel, module, "kernel");
-        cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
-        cuModuleUnload(module);
-    }
-}
-
 ## Python: unloaded once the launch is done [python]
 from cuda.bindings import driver
 

@@ -38,15 +38,6 @@ cu.cuMemHostRegister(buffer + (1 << 16), 1 << 16, 0)
 cu.cuMemHostUnregister(buffer)
 cu.cuMemHostUnregister(buffer + (1 << 16))
 
-## C++: unregistered in between [cuda]
-void upload(float *values, float *host, size_t bytes, int rounds) {
-    for (int i = 0; i < rounds; ++i) {
-        cudaHostRegister(host, bytes, cudaHostRegisterDefault);
-        cudaMemcpy(values, host, bytes, cudaMemcpyHostToDevice);
-        cudaHostUnregister(host);
-    }
-}
-
 ## C++: one buffer after the other [cuda]
 void upload(float *host, size_t bytes, int buffers) {
     for (int i = 0; i < buffers; ++i) {

@@ -54,32 +54,6 @@ cu.cuStreamSynchronize(stream)
 cu.cuMemFree(memory)
 cu.cuStreamDestroy(stream)
 
-## C++: freed on each way out [cuda]
-int solve(float *host, size_t bytes) {
-    float *values;
-    cudaMalloc(&values, bytes);
-    int result = factor(values);
-    if (result != 0) {
-        cudaFree(values);
-        return result;
-    }
-    cudaMemcpy(host, values, bytes, cudaMemcpyDeviceToHost);
-    cudaFree(values);
-    return 0;
-}
-
-## C++: pointers that change places [cuda]
-void iterate(float *front, float *back, int rounds) {
-    for (int i = 0; i < rounds; ++i) {
-        blur<<<1, 256>>>(front, back);
-        float *other = front;
-        front = back;
-        back = other;
-    }
-    cudaFree(front);
-    cudaFree(back);
-}
-
 ## C++: grown [cuda]
 void grow(float **values, size_t *bytes, size_t wanted) {
     if (*bytes < wanted) {

@@ -71,15 +71,6 @@ void clear(size_t bytes, cudaStream_t stream) {
     fill<<<1, 256, 0, stream>>>(values, bytes);
     cudaFreeAsync(values, stream);
 }
-
-## C++: freed and set to NULL [cuda]
-void sum(float *weights, int n, bool weighted) {
-    if (!weighted) {
-        cudaFree(weights);
-        weights = nullptr;
-    }
-    add<<<1, n>>>(weights, n);
-}
 """
     INVALID = """
 ## freed in stream order before the launch

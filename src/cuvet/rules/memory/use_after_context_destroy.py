@@ -65,17 +65,6 @@ void compute(CUdevice device, const void *host, size_t bytes) {
     cuMemFree(values);
     cuCtxDestroy(context);
 }
-
-## C++: of the context before [c++]
-void compute(CUdevice device, size_t bytes) {
-    CUdeviceptr values;
-    CUcontext context;
-    cuMemAlloc(&values, bytes);
-    cuCtxCreate(&context, nullptr, 0, device);
-    run(values);
-    cuCtxDestroy(context);
-    cuMemFree(values);
-}
 """
     INVALID = """
 ## freed after cuCtxDestroy

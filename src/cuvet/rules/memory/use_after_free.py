@@ -48,15 +48,6 @@ second = cu.cuMemAlloc(1 << 20)
 cu.cuMemsetD8(second, 0, 1 << 20)
 cu.cuMemFree(second)
 
-## C++: copied back before it is freed [cuda]
-void sum(float *host, int n) {
-    float *values;
-    cudaMalloc(&values, n * sizeof(float));
-    add<<<1, n>>>(values);
-    cudaMemcpy(host, values, n * sizeof(float), cudaMemcpyDeviceToHost);
-    cudaFree(values);
-}
-
 ## C++: freed and allocated anew [cuda]
 void resize(float **values, size_t bytes) {
     cudaFree(*values);

@@ -97,18 +97,6 @@ level = cu.cuMipmappedArrayGetLevel(array, 1)
 cu.cuArray3DGetDescriptor(cu.host(40), level)
 cu.cuMipmappedArrayDestroy(array)
 
-## C++: freed after its levels were used [cuda]
-void draw(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels) {
-    cudaMipmappedArray_t pyramid;
-    cudaMallocMipmappedArray(&pyramid, format, extent, levels);
-    for (unsigned i = 0; i < levels; ++i) {
-        cudaArray_t level;
-        cudaGetMipmappedArrayLevel(&level, pyramid, i);
-        paint(level);
-    }
-    cudaFreeMipmappedArray(pyramid);
-}
-
 # mipmapped-array-never-created: right
 
 ## C++: each by its counterpart [cuda]

@@ -112,16 +112,6 @@ cu.cuArrayDestroy(array)
 
 # texture-destroy-twice: right
 
-## C++: each once [cuda]
-void blend(const cudaResourceDesc *front, const cudaResourceDesc *back, const cudaTextureDesc *description) {
-    cudaTextureObject_t upper, lower;
-    cudaCreateTextureObject(&upper, front, description, nullptr);
-    cudaCreateTextureObject(&lower, back, description, nullptr);
-    sample<<<1, 256>>>(upper, lower);
-    cudaDestroyTextureObject(upper);
-    cudaDestroyTextureObject(lower);
-}
-
 ## Python: in finally alone [python]
 from cupy.cuda import runtime
 
