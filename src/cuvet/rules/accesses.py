@@ -1,5 +1,6 @@
 """Which memory a copy or set touches: from the arguments of the call, or from the struct that describes a pitched copy."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -11,26 +12,8 @@ from cuvet.model import Call, HostMemory, ModelView, Object
 Side = Literal["device", "host", "any"]
 """What a pointer must be; ``any`` if the driver determines it (cuMemcpy, CU_MEMORYTYPE_UNIFIED)."""
 
-COPIES = frozenset(
-    f"cuMemcpy{kind}{suffix}"
-    for kind in (
-        "",
-        "HtoD",
-        "DtoH",
-        "DtoD",
-        "DtoA",
-        "AtoD",
-        "HtoA",
-        "AtoH",
-        "Peer",
-        "2D",
-        "2DUnaligned",
-        "3D",
-        "3DPeer",
-    )
-    for suffix in ("", "Async")
-    if f"cuMemcpy{kind}{suffix}" in driver()
-)
+_COPY = re.compile(r"cuMemcpy(HtoD|DtoH|DtoD|DtoA|AtoD|HtoA|AtoH|Peer|2D|2DUnaligned|3D|3DPeer)?(Async)?")
+COPIES = frozenset(entry_point.name for entry_point in driver().entry_points if _COPY.fullmatch(entry_point.name))
 SETS = frozenset(
     f"cuMemset{kind}{bits}{suffix}" for kind in ("D", "D2D") for bits in (8, 16, 32) for suffix in ("", "Async")
 )

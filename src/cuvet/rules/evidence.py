@@ -18,8 +18,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from cuvet.fields import bracketed, fields, mistakes_in
 from cuvet.findings import Evidence
 from cuvet.knowledge.facts import of_facts, of_recordings
@@ -49,7 +47,14 @@ def succeeding(rule: type[Rule]) -> frozenset[str]:
 
 def evidence(name: str, value: str) -> Evidence:
     """Of a field. ValueError if it is no evidence, or if no fact has one of the ids."""
-    return msgspec.structs.replace(_evidence(_kind(name)[1], value), succeeds="succeed" in name)
+    kind = _kind(name)[1]
+    text, source = (value, of_recordings()) if kind == "recorded" else bracketed(value)
+    if kind == "documented":
+        return documented(text, source)
+    if kind == "reported":
+        return Evidence(kind="reported", text=text, source=source)
+    facts = source if kind == "recorded" else of_facts(*source.split(", "))
+    return Evidence(kind="measured", text=text, source=facts, succeeds="succeed" in name)
 
 
 def _kind(name: str) -> re.Match[str]:
@@ -61,30 +66,6 @@ def _kind(name: str) -> re.Match[str]:
     return kind
 
 
-def _evidence(kind: str, value: str) -> Evidence:
-    if kind == "recorded":
-        return recorded(value)
-    text, source = bracketed(value)
-    if kind == "measured":
-        return measured(text, *source.split(", "))
-    return documented(text, source) if kind == "documented" else reported(text, source)
-
-
-def measured(text: str, *facts: str) -> Evidence:
-    """Observed on hardware by the programs of these ids in the facts files. ValueError if there is none of an id."""
-    return Evidence(kind="measured", text=text, source=of_facts(*facts))
-
-
-def recorded(text: str) -> Evidence:
-    """Observed on hardware in recordings of random programs (``tests/conformance``)."""
-    return Evidence(kind="measured", text=text, source=of_recordings())
-
-
 def documented(text: str, source: str) -> Evidence:
     """Written in ``source``: document and section, for example ``CUDA Driver API, cuStreamDestroy``."""
     return Evidence(kind="documented", text=text, source=source)
-
-
-def reported(text: str, source: str) -> Evidence:
-    """Established in a public thread, at the address ``source``."""
-    return Evidence(kind="reported", text=text, source=source)

@@ -36,7 +36,7 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV461",
             """
-            why: The handle points at memory that the driver has given back. A copy to such an array, and making a
+            why: The handle points at memory that the driver has freed. A copy to such an array, and making a
               texture of it, were measured to die of SIGSEGV inside the driver, with no error code.
             measured: a copy to it and a texture of it: SIGSEGV in the driver, no error code (array_use_after_destroy,
               texture_of_destroyed_array)
@@ -47,7 +47,7 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV462",
             """
-            why: After the first destruction the handle points at memory that the driver has given back: the second
+            why: After the first destruction the handle points at memory that the driver has freed: the second
               was measured to die of SIGSEGV inside the driver, with no error code.
             measured: SIGSEGV in the driver, no error code (array_destroy_twice_driver)
             """,

@@ -36,7 +36,7 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV471",
             """
-            why: The handle points at memory that the driver has given back. Asking for one of its levels was measured
+            why: The handle points at memory that the driver has freed. Asking for one of its levels was measured
               to die of SIGSEGV inside the driver, with no error code.
             measured: asking for a level: SIGSEGV in the driver, no error code (mipmapped_use_after_destroy)
             """,
@@ -46,7 +46,7 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV472",
             """
-            why: After the first destruction the handle points at memory that the driver has given back: the second
+            why: After the first destruction the handle points at memory that the driver has freed: the second
               was measured to die of SIGSEGV inside the driver, with no error code.
             measured: SIGSEGV in the driver, no error code (mipmapped_destroy_twice)
             """,
