@@ -28,11 +28,9 @@ class ArgumentRule(CallRule):
                 continue
             message = refused(call, takes)
             if message:
+                because = (f"CUDA Driver API, {call.name}: {takes.text}",) if takes.text else ()
                 yield cls.refused(
-                    message,
-                    argument=call.entry_point.index[takes.parameter],
-                    because=(f"CUDA Driver API, {call.name}: {takes.text}",) if takes.text else (),
-                    outcomes=(takes.status,),
+                    message, argument=call.entry_point.index[takes.parameter], because=because, outcomes=(takes.status,)
                 )
 
 

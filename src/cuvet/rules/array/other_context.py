@@ -66,14 +66,10 @@ cu.cuTexObjectCreate(resource, bytes(104), 0)  # error: [array-other-context]
             owner = living_context(use.object)
             if use.object is None or owner is None or current is None or owner is current or owner in current.peers:
                 continue
+            message = f"{use.object.name} belongs to another context than the current one"
+            because = (belongs(use.object, owner), f"{current.name} is current")
             yield cls.refused(
-                f"{use.object.name} belongs to another context than the current one",
-                use.object,
-                owner,
-                current,
-                argument=use.argument,
-                because=(belongs(use.object, owner), f"{current.name} is current"),
-                outcomes=(705,),
+                message, use.object, owner, current, argument=use.argument, because=because, outcomes=(705,)
             )
         for use in named(call, model, Kind.MIPMAPPED_ARRAY) if call.name == "cuTexObjectCreate" else ():
             owner = living_context(use.object)

@@ -86,14 +86,10 @@ cu.cuEventQuery(event)  # error: [capture-event-wait]
         for use in named(call, model, Kind.EVENT):
             event = use.object
             if isinstance(event, Event) and event.alive and event.captured is not None:
-                over = event.captured.ended_by or event.captured.invalidated_by
+                capture, message = event.captured, f"{event.name} was recorded in a capture"
+                outcomes = (1,) if capture.ended_by or capture.invalidated_by else (907,)
                 yield cls.refused(
-                    f"{event.name} was recorded in a capture",
-                    event,
-                    event.captured.origin,
-                    argument=use.argument,
-                    because=(begun(event.captured),),
-                    outcomes=(1,) if over else (907,),
+                    message, event, capture.origin, argument=use.argument, because=(begun(capture),), outcomes=outcomes
                 )
                 return
             if isinstance(event, Event) and call.name == "cuEventElapsedTime" and _refused(event):

@@ -71,13 +71,10 @@ cu.cuStreamEndCapture(stream)  # error: [capture-invalidated]
         event = model.object_named(call, role)
         if not isinstance(event, Event) or not event.alive or not event.interprocess or _external(call):
             return
+        message = f"{event.name} is an interprocess event, and {stream.name} is capturing"
+        because = (begun(stream.capture),)
         yield cls.refused(
-            f"{event.name} is an interprocess event, and {stream.name} is capturing",
-            event,
-            stream,
-            argument=call.entry_point.index[role.parameter],
-            because=(begun(stream.capture),),
-            outcomes=(900,),
+            message, event, stream, argument=call.entry_point.index[role.parameter], because=because, outcomes=(900,)
         )
 
 

@@ -89,10 +89,7 @@ cu.cuMemcpyHtoD(memory, cu.host(4096), 4096)  # error: [capture-legacy-stream]
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for capture, stream in implied(call, model):
             what = "a synchronous call uses" if is_synchronous_copy(call.entry_point) else "the call is on"
-            yield cls.refused(
-                f"{what} the legacy default stream while {stream.name} is capturing",
-                stream,
-                because=(begun(capture), f"{stream.name} was created without CU_STREAM_NON_BLOCKING"),
-                outcomes=(906,),
-            )
+            message = f"{what} the legacy default stream while {stream.name} is capturing"
+            because = (begun(capture), f"{stream.name} was created without CU_STREAM_NON_BLOCKING")
+            yield cls.refused(message, stream, because=because, outcomes=(906,))
             return

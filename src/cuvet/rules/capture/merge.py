@@ -54,12 +54,6 @@ cu.cuStreamWaitEvent(second, event, 0)  # error: [capture-merge]
         event = model.object_of(call, argument, Kind.EVENT)
         other = event.captured if isinstance(event, Event) and event.alive else None
         if event is not None and other is not None and other is not stream.capture and other.ended_by is None:
-            yield cls.refused(
-                f"{event.name} belongs to the capture of {other.origin.name}, not to that of {stream.capture.origin.name}",
-                event,
-                stream,
-                other.origin,
-                argument=argument,
-                because=(begun(other), begun(stream.capture)),
-                outcomes=(902,),
-            )
+            own, because = stream.capture.origin, (begun(other), begun(stream.capture))
+            message = f"{event.name} belongs to the capture of {other.origin.name}, not to that of {own.name}"
+            yield cls.refused(message, event, stream, other.origin, argument=argument, because=because, outcomes=(902,))

@@ -61,23 +61,15 @@ cu.cuStreamWaitEvent(stream, event, 0)  # error: [capture-wait-for-uncaptured]
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_of(call, call.entry_point.index["hStream"])
-        if (
-            stream is None
-            or stream.capture is None
-            or stream.capture.invalidated_by
-            or call.arg("Flags") & _WAIT_EXTERNAL
-        ):
+        if stream is None or stream.capture is None or stream.capture.invalidated_by:
+            return
+        if call.arg("Flags") & _WAIT_EXTERNAL:
             return
         argument = call.entry_point.index["hEvent"]
         event = model.object_of(call, argument, Kind.EVENT)
         if not isinstance(event, Event) or not event.alive or event.external:
             return
         if event.captured is None and event.recorded_by is not None:
-            yield cls.refused(
-                f"{event.name} was recorded outside of the capture of {stream.capture.origin.name}",
-                event,
-                stream,
-                argument=argument,
-                because=(f"{event.name} was recorded by {place(event.recorded_by)}", begun(stream.capture)),
-                outcomes=(905,),
-            )
+            message = f"{event.name} was recorded outside the capture of {stream.capture.origin.name}"
+            because = (f"{event.name} was recorded by {place(event.recorded_by)}", begun(stream.capture))
+            yield cls.refused(message, event, stream, argument=argument, because=because, outcomes=(905,))

@@ -68,8 +68,6 @@ cu.in_child(child)
         initialised = model.initialised_before_fork
         if initialised is None:
             return
-        yield cls.refused(
-            "this process was forked after CUDA was initialised",
-            because=(f"CUDA was initialised by {place(initialised)} of the parent process",),
-            outcomes=(3,),
-        )
+        message = "this process was forked after CUDA was initialised"
+        because = (f"CUDA was initialised by {place(initialised)} of the parent process",)
+        yield cls.refused(message, because=because, outcomes=(3,))

@@ -78,12 +78,7 @@ cu.launch(function, 0, 0)  # error: [function-other-context]
         where = stream_and_context(call, model)
         if owner is None or owner is current or (where is not None and where[1] is owner):
             return
-        yield cls.refused(
-            f"{function.name} was loaded in another context",
-            function,
-            owner,
-            current,
-            argument=call.entry_point.index[role.parameter],
-            because=(belongs(function, owner), f"{current.name} is current"),
-            outcomes=(400,),
-        )
+        message = f"{function.name} was loaded in another context"
+        because = (belongs(function, owner), f"{current.name} is current")
+        argument = call.entry_point.index[role.parameter]
+        yield cls.refused(message, function, owner, current, argument=argument, because=because, outcomes=(400,))

@@ -56,9 +56,6 @@ cu.cuMemFree(memory)
             if held is None or not held.alive or not held.registered or access.address + access.size <= held.end:
                 continue
             past = access.address + access.size - held.end
-            yield cls.refused(
-                f"the copy starts in {held.name}, which is registered, and reaches {past} bytes past it",
-                held,
-                argument=access.argument,
-                because=() if held.created_by is None else (f"it was registered by {place(held.created_by)}",),
-            )
+            message = f"the copy starts in {held.name}, which is registered, and reaches {past} bytes past it"
+            because = () if held.created_by is None else (f"it was registered by {place(held.created_by)}",)
+            yield cls.refused(message, held, argument=access.argument, because=because)

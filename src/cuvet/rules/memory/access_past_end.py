@@ -81,15 +81,11 @@ cu.cuMemFree(memory)
                 continue
             if access.address + access.size <= memory.end:
                 continue
-            at = access.address - memory.handle
+            at = f" at byte {access.address - memory.handle}" if access.address > memory.handle else ""
             past = access.address + access.size - memory.end
-            yield cls.refused(
-                f"{access.work} of {access.shape} {access.where} {memory.name} of {memory.size} bytes"
-                + (f" at byte {at}" if at else ""),
-                memory,
-                argument=access.argument,
-                because=(f"the {access.work} ends {past} byte{'s' if past > 1 else ''} past the end of {memory.name}",),
-            )
+            message = f"{access.work} of {access.shape} {access.where} {memory.name} of {memory.size} bytes{at}"
+            because = (f"the {access.work} ends {past} byte{'s' if past > 1 else ''} past the end of {memory.name}",)
+            yield cls.refused(message, memory, argument=access.argument, because=because)
 
 
 def _memory(model: ModelView, access: Access) -> Allocation | HostMemory | None:

@@ -54,9 +54,6 @@ memory = cu.cuMemAllocAsync(size, 0)  # warning: [memory-larger-than-device]
         if size <= model.memory:
             return
         negative = f" (as a signed number {size - (1 << 64)})" if size >> 63 == 1 else ""
-        yield cls.refused(
-            f"allocation of {size} bytes{negative} is larger than a device",
-            argument=argument,
-            because=() if model.memory == MORE_THAN_ANY_GPU else (f"the largest GPU has {model.memory} bytes",),
-            outcomes=(2,),
-        )
+        message = f"allocation of {size} bytes{negative} is larger than a device"
+        because = () if model.memory == MORE_THAN_ANY_GPU else (f"the largest GPU has {model.memory} bytes",)
+        yield cls.refused(message, argument=argument, because=because, outcomes=(2,))

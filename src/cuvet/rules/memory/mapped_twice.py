@@ -65,10 +65,7 @@ cu.cuMemAddressFree(addresses, size)  # error: [memory-mapped-twice]
         for memory in model.overlapping_allocations(address, size):
             if memory.variant != "mapped" or memory.created_by is None:
                 continue
-            yield cls.refused(
-                f"{memory.name} is mapped at {memory.handle:#x}",
-                memory,
-                argument=call.entry_point.index["ptr"],
-                because=(f"it was mapped by {place(memory.created_by)}",),
-            )
+            message = f"{memory.name} is mapped at {memory.handle:#x}"
+            because = (f"it was mapped by {place(memory.created_by)}",)
+            yield cls.refused(message, memory, argument=call.entry_point.index["ptr"], because=because)
             return

@@ -82,12 +82,10 @@ cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
             made = None if memory is None or memory.variant != "graph" or not memory.alive else memory.created_by
             if memory is None or made is None or _launched(memory, made, model):
                 continue
+            message = f"{memory.name} is allocated by a graph that was not launched"
+            because = (f"its allocation was captured by {place(made)}",)
             yield cls.refused(
-                f"{memory.name} is allocated by a graph that was not launched",
-                memory,
-                argument=argument,
-                because=(f"its allocation was captured by {place(made)}",),
-                outcomes=_OUTCOMES.get(call.name, (1,)),
+                message, memory, argument=argument, because=because, outcomes=_OUTCOMES.get(call.name, (1,))
             )
 
 

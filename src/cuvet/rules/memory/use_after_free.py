@@ -140,12 +140,9 @@ class Worker {
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         for access in accesses(call):
             dead = model.allocation_at(access.address) if access.side != "host" else None
-            if (
-                dead is None
-                or dead.destroyed_by is None
-                or dead.killed_by is not None
-                or pinned_at(model, access.address)
-            ):
+            if dead is None or dead.destroyed_by is None or dead.killed_by is not None:
+                continue
+            if pinned_at(model, access.address):
                 continue
             yield cls.refused(
                 f"{access.work} of {access.shape} {access.where} {dead.name}, which was freed before this call",
