@@ -3,14 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceAddressOfPointer(SourceRule):
     """
-    checks:
-      ``cudaHostRegister``, ``cudaHostUnregister`` or a function that frees memory is given the address of a pointer variable, where it
-      takes the pointer.
-    why: These functions take ``void *``, so that the compiler accepts both. The page with the variable is registered, and not the memory;
-      no memory of that address can be freed.
-    instead: The pointer, without ``&``.
-    limits: Variables whose declaration, or to which an assignment of a pointer, stands in the same function. Sizes that are ``sizeof`` a
-      pointer say that the variable itself is meant.
+    checks: ``cudaHostRegister``, ``cudaHostUnregister`` or a function that frees memory gets the address of a pointer variable instead of
+      the pointer.
+    why: These functions take ``void *``, so the compiler accepts both. The page of the variable is registered instead of the memory;
+      nothing at that address can be freed.
+    instead: Pass the pointer without ``&``.
+    limits: Only variables that are declared, or get a pointer, in the same function. ``sizeof`` a pointer as the size means that the
+      variable itself is meant.
     """
 
     code = "CV894"

@@ -3,11 +3,11 @@ from cuvet.rules.rule import SourceRule
 
 class SourceCaptureLeftOpen(SourceRule):
     """
-    checks: Between the begin of a capture and its end, a C++ function calls what it was given to call: a function that is its parameter, a
-      callback, a closure. Nothing catches an exception of it.
-    why: If it throws, the capture stays open: nothing ends it, the graph is lost, and in the global mode calls of other threads fail.
-    instead: A class that begins the capture when it is constructed, and ends it in its destructor.
-    limits: Whether it throws is not seen. Functions that are called by their own names are left out.
+    checks: Between the begin and the end of a capture, a C++ function calls a function parameter, a callback or a closure, and nothing
+      catches its exceptions.
+    why: An exception leaves the capture open: nothing ends it, the graph is lost, and in the global mode calls of other threads fail.
+    instead: Use a class whose constructor begins the capture and whose destructor ends it.
+    limits: Does not see whether the callee throws. Silent about functions that are called by their own names.
     """
 
     code = "CV899"

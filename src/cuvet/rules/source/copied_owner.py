@@ -3,13 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceCopiedOwner(SourceRule):
     """
-    checks: A class makes a member in its constructor and ends it in its destructor, and says nothing about copies, or that they are
-      ``= default``, so that the compiler writes them.
-    why: A copy has the same handle. Whichever object goes first ends it, and the other uses what is gone and ends it again.
-    instead: Delete the copy constructor and the copy assignment (and write the moves), or hold the handle in a
-      ``std::unique_ptr`` or ``std::shared_ptr`` with a deleter.
-    limits: Whether the class is ever copied is not looked at. Classes with members that cannot be copied are left out, and those with bases
-      unless they say ``= default``.
+    checks: A class creates a member in its constructor and ends it in its destructor. It does not declare copies, or declares them ``=
+      default``, so the compiler writes them.
+    why: A copy has the same handle. The first object that is destroyed ends it; the other one uses it and ends it again.
+    instead: Delete the copy constructor and copy assignment (and write the moves), or hold the handle in a ``std::unique_ptr`` or
+      ``std::shared_ptr`` with a deleter.
+    limits: Does not check whether the class is ever copied. Silent about classes with members that cannot be copied, and about those with
+      bases unless they say ``= default``.
     """
 
     code = "CV857"

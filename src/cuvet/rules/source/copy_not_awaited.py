@@ -3,13 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceCopyNotAwaited(SourceRule):
     """
-    checks: ``cudaMemcpyAsync`` copies from or to a pinned buffer, and the host writes the buffer, or reads what is copied to it, before
+    checks: ``cudaMemcpyAsync`` copies from or to a pinned buffer. The host writes the buffer, or reads what is copied to it, before
       anything that may wait for the copy.
-    why: The call returns before the copy is done. What the host reads may be old, and what it writes may be copied instead of what was
-      there.
-    instead: ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
-    limits: Only buffers that are declared and allocated in the same function, and only up to the next call of a function of which
-      nothing is known. Pageable buffers are left out: copies of them mostly wait.
+    why: The call returns before the copy is done. The host may read old values, and what it writes may be copied instead of the previous
+      contents.
+    instead: Call ``cudaStreamSynchronize`` or ``cudaEventSynchronize`` before the host uses the buffer again.
+    limits: Only buffers declared and allocated in the same function, and only up to the next call of an unknown function. Silent about
+      pageable buffers, because copies of them mostly wait.
     """
 
     code = "CV866"

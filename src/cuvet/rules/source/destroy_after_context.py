@@ -3,13 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceDestroyAfterContext(SourceRule):
     """
-    checks: A function destroys a context, and after it events, streams, modules or memory that were there before, while it makes no other
-      context current.
-    why: Destroying a context destroys all that was made in it. What still names one of these objects is documented as undefined.
-    instead: The objects first, the context last.
-    limits: Only functions of the driver that end something are looked at, and nothing else may be called in between. Where the objects were
-      made is not seen: they may belong to a context that is current again when this one is gone. What the same function made in the
-      context is an error of another rule (``event-use-after-context-destroy`` and its like).
+    checks: A function destroys a context, and then events, streams, modules or memory that existed before, without making another context
+      current.
+    why: Destroying a context destroys everything in it. The documentation calls further use of these objects undefined.
+    instead: Destroy the objects first, the context last.
+    limits: Only driver functions that end something, with no other call in between. The rule does not see where the objects were created:
+      they may belong to a context that becomes current when this one is destroyed. Objects that the same function created in the context
+      belong to other rules (such as ``event-use-after-context-destroy``).
     """
 
     code = "CV896"

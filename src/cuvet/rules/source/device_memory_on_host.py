@@ -3,11 +3,11 @@ from cuvet.rules.rule import SourceRule
 
 class SourceDeviceMemoryOnHost(SourceRule):
     """
-    checks: The host dereferences a pointer that ``cudaMalloc`` has set, or gives it to a function of the host that reads or writes memory
-      (``memcpy``, ``memset``, ``std::copy`` ...).
-    why: On most machines the host cannot reach device memory: the process dies of SIGSEGV.
-    instead: ``cudaMemcpy`` to or from the host, ``cudaMemset``, or ``cudaMallocManaged`` for memory that both use.
-    limits: Only pointers that are declared and allocated in the same function, and that nothing else sets.
+    checks: The host dereferences a pointer of ``cudaMalloc``, or passes it to a host function that reads or writes memory (``memcpy``,
+      ``memset``, ``std::copy`` ...).
+    why: On most machines the host cannot access device memory: the process dies of SIGSEGV.
+    instead: Use ``cudaMemcpy`` to or from the host, ``cudaMemset``, or ``cudaMallocManaged`` for memory that both use.
+    limits: Only pointers declared and allocated in the same function that nothing else sets.
     """
 
     code = "CV867"

@@ -3,12 +3,12 @@ from cuvet.rules.rule import SourceRule
 
 class SourceDeviceOfThread(SourceRule):
     """
-    checks: A thread_local object makes a stream, an event, memory or a handle of a library in its constructor, in a program that asks for
-      devices or switches between them, and neither its class nor the function around it mentions devices.
-    why: What it makes belongs to the device that is current when its thread first comes there. When the thread has switched to another
-      device, it uses an event in streams of another device, or destroys a handle while the wrong device is current.
-    instead: Keep one object for each device; or remember the device in the constructor, and make it current in the destructor.
-    limits: Whether a thread ever uses two devices is not known.
+    checks: The constructor of a thread_local object creates a stream, an event, memory or a library handle. The program queries or switches
+      devices, but neither the class nor the function around the object mentions devices.
+    why: The objects belong to the device that is current when the thread first gets there. After a switch, the thread uses an event in
+      streams of another device, or destroys a handle while the wrong device is current.
+    instead: Keep one object per device, or store the device in the constructor and make it current in the destructor.
+    limits: Does not know whether a thread ever uses two devices.
     """
 
     code = "CV886"

@@ -3,17 +3,17 @@ from cuvet.rules.rule import SourceRule
 
 class SourceDevicePointerUnregistered(SourceRule):
     """
-    checks: The pointer that ``cudaHostGetDevicePointer`` gave is unregistered or freed, and not the host's pointer to the same memory.
-    why: Host memory is registered, and freed, by the host's pointer. Where the device's pointer is another one, the call fails and the
-      memory stays pinned.
-    instead: ``cudaHostUnregister``, or ``cudaFreeHost``, with the pointer that was registered or allocated.
-    limits: Variables of one function that nothing else sets.
+    checks: The pointer from ``cudaHostGetDevicePointer`` is unregistered or freed instead of the host's pointer to the same memory.
+    why: The host's pointer is needed to unregister or free host memory. If the device's pointer differs, the call fails and the memory
+      stays pinned.
+    instead: Call ``cudaHostUnregister`` or ``cudaFreeHost`` with the pointer that was registered or allocated.
+    limits: Only local variables that nothing else sets.
     """
 
     code = "CV898"
     severity = "warning"
     summary = "the device's pointer to host memory is unregistered or freed"
-    help = "give it the host's pointer"
+    help = "pass the host's pointer"
     evidence = """
     documented: the base address must be the same one specified to cudaHostRegister (CUDA Runtime API, Memory
       Management, cudaHostUnregister)

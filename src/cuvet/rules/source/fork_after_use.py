@@ -4,15 +4,15 @@ from cuvet.rules.rule import SourceRule
 class SourceForkAfterUse(SourceRule):
     """
     checks: A function calls CUDA, then forks, and calls CUDA in the child.
-    why: The driver's state and its threads do not survive ``fork``: in the child calls return cudaErrorInitializationError.
-      ``device-use-after-fork`` is what ``cuvet run`` finds there.
+    why: The driver's state and threads do not survive ``fork``: in the child, calls return cudaErrorInitializationError. ``cuvet run``
+      reports this as ``device-use-after-fork``.
     instead: Fork before the first call of CUDA, or start the child with ``exec``.
-    limits: Only if all of it is in one function. In Python the child may also be a function that ``multiprocessing`` runs: that is a
-      warning, because Linux forks by default up to Python 3.13 only, and the rule is silent if the file names another start method.
+    limits: Only within one function. In Python the child may also be a function that ``multiprocessing`` runs. That is a warning, because
+      Linux forks by default only up to Python 3.13, and the rule is silent if the file names another start method.
     """
 
     code = "CV871"
-    summary = "a child uses CUDA that was forked after its parent had used it"
+    summary = "a child that was forked after its parent used CUDA uses CUDA"
     help = "fork before the first call of CUDA, or start the child with exec"
     evidence = """
     measured: in the child cudaMalloc returns cudaErrorInitializationError (fork_child_uses)

@@ -3,11 +3,11 @@ from cuvet.rules.rule import SourceRule
 
 class SourceFreedWhileRegistered(SourceRule):
     """
-    checks: Host memory that was registered is given to ``free`` or ``delete``, or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``,
-      ``VirtualFree``), before it is unregistered.
-    why: The registration stays. When the heap hands the addresses out again, registering the new buffer fails, and copies from
-      and to it go by the pages of the old one.
-    instead: ``cudaHostUnregister`` before the memory is freed.
+    checks: Registered host memory is freed (``free``, ``delete``) or unmapped (``munmap``, ``shmdt``, ``UnmapViewOfFile``, ``VirtualFree``)
+      before it is unregistered.
+    why: The registration stays. When the heap uses the addresses again, registering the new buffer fails, and copies use the pages of the
+      old one.
+    instead: Call ``cudaHostUnregister`` before the memory is freed.
     limits: Only along the paths of one function.
     """
 

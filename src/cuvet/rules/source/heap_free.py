@@ -3,10 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceHeapFree(SourceRule):
     """
-    checks: Memory that CUDA allocated, on the device or pinned on the host, is given to ``free`` or ``delete``.
-    why: The heap does not know the address: glibc ends the process, or the heap is damaged, and CUDA keeps the memory.
-    instead: ``cudaFreeHost`` for pinned memory, ``cudaFree`` for device and managed memory.
-    limits: Only where all that the variable ever holds was allocated by one function of CUDA.
+    checks: ``free`` or ``delete`` gets memory that CUDA allocated on the device, or pinned on the host.
+    why: The heap does not know the address. glibc ends the process, or the heap is damaged, and CUDA keeps the memory.
+    instead: Use ``cudaFreeHost`` for pinned memory, ``cudaFree`` for device and managed memory.
+    limits: Only where one CUDA function allocates everything that the variable holds.
     """
 
     code = "CV858"

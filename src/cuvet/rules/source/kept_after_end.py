@@ -3,18 +3,17 @@ from cuvet.rules.rule import SourceRule
 
 class SourceKeptAfterEnd(SourceRule):
     """
-    checks:
-      A global variable is made by one function only where it is NULL, another function ends what it holds, and nothing in the file sets
-      it to NULL again.
-    why: The variable goes on holding what is gone. When the first function is called again it makes nothing, and whoever uses the variable
-      uses freed memory or a destroyed handle; when the second is called again, it ends it twice.
+    checks: One function creates the object of a global variable only if the variable is NULL. Another function ends the object, and nothing
+      in the file sets the variable to NULL again.
+    why: The variable keeps the ended object. The next call of the first function creates nothing, so the program uses freed memory or a
+      destroyed handle. The next call of the second function ends the object twice.
     instead: Set the variable to NULL where it is ended.
-    limits: In a program that starts and stops once nothing comes of it.
+    limits: Harmless in a program that starts and stops once.
     """
 
     code = "CV872"
     severity = "warning"
-    summary = "a global keeps what was ended, and is made only where it is NULL"
+    summary = "a global keeps an object that was ended, and is only made if NULL"
     help = "set the variable to NULL after the end"
     evidence = """
     measured: a second free returns CUDA_ERROR_INVALID_VALUE (free_twice)

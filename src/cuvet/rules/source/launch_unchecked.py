@@ -3,18 +3,18 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLaunchUnchecked(SourceRule):
     """
-    checks: A function launches kernels with ``<<<>>>`` and nobody asks ``cudaGetLastError`` or ``cudaPeekAtLastError`` afterwards: neither
-      the function nor one of the same file that calls it.
-    why: A launch returns nothing. If its configuration is refused, the kernel does not run, and the program goes on with what its memory
-      held before.
-    instead: ``cudaGetLastError()`` after the launch, through the check that the program has.
-    limits: Anything that is named like a check is taken for one. Callers in other files are not seen. One note for a function,
-      or for a file in which nobody asks at all.
+    checks: A function launches kernels with ``<<<>>>``, and neither it nor a caller in the same file calls ``cudaGetLastError`` or
+      ``cudaPeekAtLastError`` afterwards.
+    why: A launch returns nothing. If its configuration is refused, the kernel does not run, and the program continues with the old contents
+      of its memory.
+    instead: Pass ``cudaGetLastError()`` to the program's check after the launch.
+    limits: Everything named like a check counts as one. Callers in other files are not seen. One note per function, or per file without any
+      check.
     """
 
     code = "CV862"
     severity = "note"
-    summary = "nobody asks whether a launch was accepted"
+    summary = "the program does not check whether a launch was accepted"
     help = "check cudaGetLastError() after the launch"
     evidence = """
     documented: Check for errors after launching a kernel by calling cudaGetLastError (NVIDIA CUDA C++ Guidelines for

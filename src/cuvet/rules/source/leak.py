@@ -3,15 +3,15 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeak(SourceRule):
     """
-    checks: A function makes a stream, an event, memory or another object of CUDA, keeps it in a variable of its own, and ends
-      without having ended the object or given it to anybody.
-    why: Nothing can end the object any more: each call of the function takes more of the GPU's memory or of the driver's
-      tables, until the process exits.
-    instead: End the object before the function returns, or let an owner do so: a class whose destructor ends it, a
-      ``std::unique_ptr`` with a deleter.
-    limits: Functions that are not seen may take over what they are given; then nothing is said. Those that are named like one of CUDA's
-      (``my_cudaMalloc``), or create a handle, are taken at their word. Objects that ``main`` makes are reported as notes
-      (``exit-leak``), because the process gives them back when it ends.
+    checks: A function creates a stream, an event, memory or another CUDA object in a local variable, and returns without ending it or
+      passing it on.
+    why: Nothing can end the object any more. Each call of the function uses more memory of the GPU or of the driver, until the process
+      exits.
+    instead: End the object before the function returns, or use an owner whose destructor ends it, such as ``std::unique_ptr`` with a
+      deleter.
+    limits: Silent if the object is passed to a function whose code is not seen, unless the function is named like one of CUDA's
+      (``my_cudaMalloc``) or creates a handle. Objects that ``main`` creates are notes (``exit-leak``), because the end of the process frees
+      them.
     """
 
     code = "CV851"

@@ -3,10 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeakOnFailure(SourceRule):
     """
-    checks: When a call of CUDA fails, the function returns without having ended the objects that it had made before.
-    why: A caller that goes on, or tries again with less, has lost that memory.
-    instead: An owner whose destructor ends the object on every path, or one place at the end of the function that all paths lead to.
-    limits: After many errors the process can only exit, which gives everything back: therefore this is a note.
+    checks: When a CUDA call fails, the function returns without ending the objects that it created before.
+    why: A caller that continues, or tries again with less, has lost that memory.
+    instead: Use an owner whose destructor ends the object, or one place at the end of the function that all paths reach.
+    limits: A note, because after many errors the process can only exit, which frees everything.
     """
 
     code = "CV853"

@@ -3,12 +3,12 @@ from cuvet.rules.rule import SourceRule
 
 class SourceLeakOnReturn(SourceRule):
     """
-    checks: A function ends an object that it made, but not on every way out: an early ``return`` or ``throw`` comes first, or a
-      branch leaves the release out.
-    why: On that way the object is lost, and with it the memory or the place in the driver's tables that it takes.
-    instead: An owner whose destructor ends the object on every path, or one place at the end of the function that all paths lead to.
-    limits: A path that needs two unknown decisions is not reported, because they may exclude each other. ``source-leak-on-failure``
-      covers paths that are taken when a CUDA call fails.
+    checks: A function ends an object that it created, but not on every path: an early ``return`` or ``throw`` comes first, or a branch does
+      not end it.
+    why: On that path the object is lost, with its memory or its place in the driver's tables.
+    instead: Use an owner whose destructor ends the object, or one place at the end of the function that all paths reach.
+    limits: Silent about a path that needs two unknown decisions, which may exclude each other. ``source-leak-on-failure`` covers paths
+      after a failed CUDA call.
     """
 
     code = "CV852"

@@ -3,10 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberAliased(SourceRule):
     """
-    checks: A member is set to another member of the same object, and a function ends both of them, in one build of the program (the arms of
-      ``#if`` are looked at together) and under no condition.
+    checks: A member is set to another member of the same object, and a function ends both unconditionally in one build of the program (the
+      arms of ``#if`` are examined together).
     why: Both are one object, which is ended twice.
-    instead: End the one that was made; set the other to NULL, or end it only in the build in which it was made.
+    instead: End the one that was created. Set the other to NULL, or end it only in the build that created it.
     limits: Only members that are set and ended without conditions.
     """
 

@@ -3,13 +3,13 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberLeak(SourceRule):
     """
-    checks: A class or struct has a member that its functions make (a stream, an event, memory), and no function ends it, although the
-      class has a destructor, or a function that ends other members.
-    why: When the object goes, nothing can end the member any more: it stays until the process exits.
+    checks: The functions of a class create a member (a stream, an event, memory), and none ends it, although the class has a destructor or
+      ends other members.
+    why: After the object is destroyed, nothing can end the member: it stays until the process exits.
     instead: End the member where the others are ended, or make it an owner that ends itself.
-    limits: All functions of the class that could end the member have to be in sight. A member that is handed to a function which is
-      not seen, and sounds as if it ended things, is left out, and so are classes of which an object lasts as long as the program.
-      Modules end with their context: one is missed only where the class unloads others.
+    limits: All functions of the class that could end the member must be visible. Silent if the member is passed to an unseen function whose
+      name says that it ends things, and if an object of the class lasts as long as the program. Modules end with their context, so they
+      count only where the class unloads others.
     """
 
     code = "CV855"

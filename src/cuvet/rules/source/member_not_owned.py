@@ -3,13 +3,12 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberNotOwned(SourceRule):
     """
-    checks:
-      A class of several members ends one (a stream, an event, a handle) that it never makes: a function that is no constructor sets it
-      to what its caller gives.
-    why: The caller made the object and still has it: it uses what is gone, or ends it again.
-    instead: Leave the object to the caller, or remember in a member whether it is the class's own.
-    limits: Constructors, and functions whose names say that they take something over, are left out, and so are classes that have a member
-      which says who owns what.
+    checks: A class with several members ends one (a stream, an event, a handle) that it never creates: a function that is no constructor
+      sets it to the caller's object.
+    why: The caller created the object and still has it. It uses a destroyed object, or ends it again.
+    instead: Leave the object to the caller, or store in a member whether the class owns it.
+    limits: Silent about constructors, functions whose names say that they take ownership, and classes with a member that says who owns
+      what.
     """
 
     code = "CV889"

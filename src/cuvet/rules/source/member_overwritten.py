@@ -3,16 +3,15 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberOverwritten(SourceRule):
     """
-    checks: A function of a class that can be called again makes a member again, without ending what is there and without checking
-      whether there is something.
-    why: From the second call on, the object of the call before is lost until the process exits.
-    instead: Make the member in the constructor, or end it before it is made again.
-    limits: Functions whose names say that they are called once (``init``, ``create``, ``setup``) are left out.
+    checks: A function that can be called again creates a member again. It neither ends the existing object nor checks whether there is one.
+    why: From the second call on, the previous object is lost until the process exits.
+    instead: Create the member in the constructor, or end it before it is created again.
+    limits: Silent about functions whose names say that they are called once (``init``, ``create``, ``setup``).
     """
 
     code = "CV856"
     severity = "warning"
-    summary = "a function makes a member again without ending the one that is there"
+    summary = "a function creates a member again without ending the previous one"
     help = "end the member before it is made again, or make it once"
     evidence = """
     documented: cudaFree, cudaStreamDestroy, cudaEventDestroy and their like end what the program made (CUDA Runtime

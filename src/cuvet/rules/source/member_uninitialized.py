@@ -3,13 +3,11 @@ from cuvet.rules.rule import SourceRule
 
 class SourceMemberUninitialized(SourceRule):
     """
-    checks:
-      A function or a constructor of a class makes a member (a stream, an event, memory), another constructor gives it no value at all,
-      and the destructor ends it without asking.
-    why: For an object for which the member was not made the destructor ends whatever was in the memory before: an error at best, or the
-      end of something that belongs to somebody else, or a crash.
-    instead: Give the member a value where it is declared (``cudaEvent_t event = nullptr;``), and end it only if it has another one.
-    limits: Members that the destructor checks are left out. So is an end under a condition if the constructors do not show whether it
+    checks: A function or constructor creates a member (a stream, an event, memory), another constructor gives it no value, and the
+      destructor ends it without a check.
+    why: If the member was not created, the destructor ends whatever value is in memory: an error, the end of another object, or a crash.
+    instead: Initialise the member at its declaration (``cudaEvent_t event = nullptr;``), and end it only if it has another value.
+    limits: Silent about members that the destructor checks, and about an end under a condition if the constructors do not show whether it
       holds.
     """
 

@@ -3,11 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceOverwritten(SourceRule):
     """
-    checks: The only variable that holds an object of CUDA is given another value while the object is there.
-    why: Nothing can end the first object any more: its memory, or its place in the driver's tables, is lost until the
-      process exits.
-    instead: End the object before its variable is used again, or keep both.
-    limits: Variables that other code may have looked at meanwhile are left out.
+    checks: The only variable that holds a CUDA object gets another value before the object is ended.
+    why: Nothing can end the first object any more. Its memory, or its place in the driver's tables, is lost until the process exits.
+    instead: End the object before the variable gets another value, or keep both.
+    limits: Silent about variables that other code may have read in between.
     """
 
     code = "CV854"

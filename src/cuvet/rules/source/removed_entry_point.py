@@ -3,16 +3,16 @@ from cuvet.rules.rule import SourceRule
 
 class SourceRemovedEntryPoint(SourceRule):
     """
-    checks: A call names a CUDA function that the chosen release (``--cuda``, otherwise the newest known one) no longer has.
+    checks: A call names a CUDA function that the selected release (``--cuda``, otherwise the newest known one) does not have any more.
     why: The program does not compile, or does not link, with that release.
-    instead: What the finding names.
-    limits: Calls that are compiled under a condition (``#if CUDART_VERSION < 12000``) are left out, and names that the file declares
-      itself. One finding for each name in a file.
+    instead: Use the function that the finding names.
+    limits: Silent about calls under a condition (``#if CUDART_VERSION < 12000``), and about names that the file declares. One finding per
+      name and file.
     """
 
     code = "CV863"
     severity = "warning"
-    summary = "a function is called that CUDA has removed"
+    summary = "a call names a function that CUDA has removed"
     help = "call what replaced it, or compile the call for older releases only"
     evidence = """
     documented: the headers of 12.9 have cudaThreadSynchronize and its like, those of 13.0 do not (cuda_runtime_api.h of

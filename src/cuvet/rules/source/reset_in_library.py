@@ -3,17 +3,14 @@ from cuvet.rules.rule import SourceRule
 
 class SourceResetInLibrary(SourceRule):
     """
-    checks:
-      A function of a library resets the device with ``cudaDeviceReset`` or ``cuDevicePrimaryCtxReset``: a function of a class, one that a
-      shared library exports, or one in a file that is loaded into programs of others (an extension of Python or PyTorch, of Java, MATLAB,
-      R or Node.js, as its headers tell).
-    why: The primary context belongs to the whole process. A reset takes away all memory, streams and events on the device, also
-      those of other objects, libraries and threads, which then use what is gone.
-    instead: End what the library made itself, and leave the reset to ``main``, if it is wanted at all: the end of the process gives
-      everything back.
-    limits: A class that stands for the whole application may do so on purpose. Tests, files that have a ``main``, functions that are
-      called ``reset``, and functions of no class that end the process afterwards are left out. In C# and Python only what ends an object
-      is looked at. Other functions of libraries are not distinguished from those of programs.
+    checks: A function calls ``cudaDeviceReset`` or ``cuDevicePrimaryCtxReset``, and belongs to a class, is exported by a shared library, or
+      is in a file that other programs load (an extension of Python or PyTorch, of Java, MATLAB, R or Node.js, as its headers show).
+    why: The primary context belongs to the whole process. A reset destroys all memory, streams and events on the device, including those of
+      other objects, libraries and threads, which then use destroyed objects.
+    instead: End what the library created, and leave the reset to ``main``, if it is needed at all: the end of the process frees everything.
+    limits: A class for the whole application may reset on purpose. Silent about tests, files with a ``main``, functions called ``reset``,
+      and functions of no class that end the process afterwards. In C# and Python, only code that ends an object is examined. Other library
+      functions look like those of programs.
     """
 
     code = "CV870"

@@ -3,17 +3,15 @@ from cuvet.rules.rule import SourceRule
 
 class SourceSizeInElements(SourceRule):
     """
-    checks:
-      A function allocates memory with one size, and copies or sets that memory with the same expression times ``sizeof`` (or the other
-      way round).
-    why: CUDA counts in bytes. With the smaller size the memory is too small for what is copied to it, or most of it is not copied.
-    instead: The number of elements times ``sizeof`` of one, in both places.
-    limits: Only where both sizes stand in one function and differ by nothing else.
+    checks: A function allocates memory with one size, and copies or sets it with the same expression times ``sizeof`` (or the reverse).
+    why: CUDA counts bytes. Either the memory is too small for the copy, or most of it is not copied.
+    instead: Use the number of elements times ``sizeof`` of one in both places.
+    limits: Only where both sizes are in one function and differ by nothing else.
     """
 
     code = "CV868"
     severity = "warning"
-    summary = "a size is given in elements where bytes are meant"
+    summary = "a size is in elements instead of bytes"
     help = "multiply the number of elements by the size of one"
     evidence = """
     documented: cudaMalloc: size is the requested allocation size in bytes (CUDA Runtime API, Memory Management,

@@ -3,17 +3,14 @@ from cuvet.rules.rule import SourceRule
 
 class SourceStaticOwner(SourceRule):
     """
-    checks:
-      A global object, a static one of a function, or one of a thread is of a class whose destructor calls CUDA, or has members of such
-      a class.
-    why: It is destroyed after ``main``, when the runtime may have been shut down already: its calls return
-      cudaErrorCudartUnloading, and a destructor that throws or exits on errors ends the process. Or the program has reset the device
-      before, and what the object holds is gone.
-    instead: Make the object in ``main``, or end it explicitly before ``main`` returns; or never destroy it.
-    limits:
-      A thread_local object ends with its thread, and only that of the main thread after ``main``: a note. A global pointer or container
-      that some function of its file empties (``reset()``, ``clear()``, ``std::move``) is left out: it is taken to be empty when ``main``
-      returns. What else the program does to end the object before is not looked at.
+    checks: A global, function-static or thread_local object has a destructor that calls CUDA, or a member whose destructor does.
+    why: It is destroyed after ``main``, when the runtime may have shut down. Its calls then return cudaErrorCudartUnloading, and a
+      destructor that throws or exits on errors ends the process. If the program has reset the device before, the object's resources are
+      gone.
+    instead: Create the object in ``main``, end it explicitly before ``main`` returns, or never destroy it.
+    limits: A thread_local object ends with its thread, only that of the main thread after ``main``: a note. Silent about a global pointer
+      or container that a function of its file empties (``reset()``, ``clear()``, ``std::move``), which counts as empty at the end. Other
+      ways to end the object earlier are not examined.
     """
 
     code = "CV869"

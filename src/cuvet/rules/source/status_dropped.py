@@ -3,19 +3,19 @@ from cuvet.rules.rule import SourceRule
 
 class SourceStatusDropped(SourceRule):
     """
-    checks: A function calls CUDA and throws the status away, and does not ask ``cudaGetLastError`` afterwards either. All such calls of a
-      function are one note. It is a warning where most other statuses in the function are looked at, and the one that is not is
-      of a call that makes something, or that waits and is the last one.
-    why: Almost every call can return the error of work that was launched before. After an allocation that failed, the variable keeps
-      what it held, and a later call is blamed.
-    instead: Hand the status to the check that the program has. ``(void)`` in front of the call says that it is thrown away on purpose.
-    limits: Functions that throw away nothing but the statuses of what they end are left out.
+    checks: A function ignores the status of a CUDA call, and does not call ``cudaGetLastError`` afterwards. All such calls of a function
+      are one note. It is a warning if the function checks most other statuses, and the call creates something, or is the last one and
+      waits.
+    why: Almost every call can return an error of earlier work. After a failed allocation the variable keeps its old value, and a later call
+      is blamed.
+    instead: Pass the status to the program's check. ``(void)`` before the call says that it is ignored on purpose.
+    limits: Silent about functions that ignore only the statuses of calls that end objects.
     """
 
     code = "CV860"
     severity = "note"
-    summary = "the status of a call is thrown away"
-    help = "check the status, or write (void) in front of the call to say that it does not matter"
+    summary = "the status of a call is ignored"
+    help = "check the status, or write (void) before the call to ignore it on purpose"
     fix = "check-status"
     evidence = """
     documented: Check for errors after calling any CUDA library interface (NVIDIA CUDA C++ Guidelines for Robust and

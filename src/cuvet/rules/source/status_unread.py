@@ -3,11 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceStatusUnread(SourceRule):
     """
-    checks: The status of a call is assigned to a variable that is never read, or that the next statement which names it assigns
-      to again.
-    why: The program looks as if it checked the call, and does not: an error goes unseen until a later call is blamed for it.
-    instead: Hand the status to the check that the program has, before the variable is used again.
-    limits: Variables of the function only, and within one block. All such calls of a function are one note.
+    checks: A variable gets the status of a call and is never read, or the next statement that names it assigns to it again.
+    why: The program seems to check the call but does not. An error stays unnoticed until a later call is blamed.
+    instead: Pass the status to the program's check before the variable is used again.
+    limits: Only local variables, within one block. All such calls of a function are one note.
     """
 
     code = "CV861"

@@ -3,10 +3,10 @@ from cuvet.rules.rule import SourceRule
 
 class SourceThreadLeak(SourceRule):
     """
-    checks: A function makes an object once for each thread, keeps the handle in a ``thread_local`` variable of its own, and never ends it.
-    why: The variable ends with its thread, and no destructor ends the object: each thread that ever calls the function leaves one behind.
-    instead: A ``thread_local`` variable of a class whose destructor ends the object.
-    limits: Variables of functions. A program that never ends a thread loses nothing.
+    checks: A function creates an object once per thread, keeps it in a ``thread_local`` variable, and never ends it.
+    why: The variable ends with its thread without ending the object. Each thread that calls the function leaves one object behind.
+    instead: Use a ``thread_local`` variable of a class whose destructor ends the object.
+    limits: Only variables of functions. A program that never ends a thread loses nothing.
     """
 
     code = "CV897"

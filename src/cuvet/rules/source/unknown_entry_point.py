@@ -3,19 +3,18 @@ from cuvet.rules.rule import SourceRule
 
 class SourceUnknownEntryPoint(SourceRule):
     """
-    checks:
-      A call names a function that neither CUDA nor the file declares. Its name is one or two letters away from that of a CUDA
-      function, or has the words in another order or with the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``).
+    checks: A call names a function that neither CUDA nor the file declares. Its name differs from that of a CUDA function by one or two
+      letters, by the order of its words, or by the other API's prefix (``cudaCreateContext`` for ``cuCtxCreate``).
     why: The program does not compile, or, in C, does not link.
-    instead: The function that the finding names.
-    limits: Many programs name functions of their own ``cudaSomething``: only names that look like a slip of the pen are found. Those
-      with the same words are reported only where everything that the file includes is CUDA's, a standard library's or a file of
-      the same run, and none of these names them otherwise than in a call. Calls that are compiled under a condition are left out.
+    instead: Use the function that the finding names.
+    limits: Programs have own functions named ``cudaSomething``, so only likely misspellings are found. Names with the same words are
+      reported only if the file includes nothing but headers of CUDA, standard libraries and files of the same run, and none of these
+      mentions the name except in a call. Silent about calls under a condition.
     """
 
     code = "CV864"
     severity = "warning"
-    summary = "a function is called that CUDA does not have"
+    summary = "a call names a function that CUDA does not have"
     help = "call the function that the finding names"
     evidence = """
     documented: the names of all functions (cuda.h, cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5)

@@ -3,21 +3,19 @@ from cuvet.rules.rule import SourceRule
 
 class SourceUnknownType(SourceRule):
     """
-    checks:
-      A type is named that is spelt like CUDA's and that CUDA does not have: a slip of the pen, or the runtime's spelling of a type that
-      only the driver has, and the other way round.
-    why: The program does not compile, or, in Python, has no such attribute.
-    instead: The type that the finding names, if it is meant.
-    limits:
-      Programs have types of their own with such names. In C++ and C, files are left out that include anything else than headers of CUDA,
-      of the standard libraries and files that are checked in the same run; and names that one of these files may declare. Uses that are
-      compiled under a condition are left out. One finding for each name in a file.
+    checks: A type name is spelled like one of CUDA's that does not exist: a misspelling, or the runtime's spelling of a type that only the
+      driver has, or the reverse.
+    why: The program does not compile; in Python, the module has no such attribute.
+    instead: Use the type that the finding names, if it is meant.
+    limits: Programs have own types with such names. In C++ and C, silent if the file includes anything except headers of CUDA, standard
+      libraries and files of the same run, and about names that one of these files may declare. Silent about uses under a condition. One
+      finding per name and file.
     """
 
     code = "CV873"
     severity = "warning"
-    summary = "a type is named that CUDA does not have"
-    help = "name the type that the finding names"
+    summary = "a type name that CUDA does not have"
+    help = "use the type that the finding names"
     evidence = """
     documented: the names of all types (the headers of CUDA 12.9 and 13.5 and of their libraries)
     """

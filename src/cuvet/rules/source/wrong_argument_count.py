@@ -3,18 +3,16 @@ from cuvet.rules.rule import SourceRule
 
 class SourceWrongArgumentCount(SourceRule):
     """
-    checks: A function of CUDA is called with more or fewer arguments than it takes in the chosen release (``--cuda``; without it, in
-      any known release).
+    checks: A CUDA function gets more or fewer arguments than it takes in the selected release (``--cuda``; otherwise in any known release).
     why: The program does not compile.
-    instead: The arguments that the header names.
-    limits: The defaults and overloads of C++ are allowed for. Calls whose arguments hold macros, and calls that are compiled under a
-      condition, are left out.
+    instead: Pass the arguments that the header names.
+    limits: Knows the defaults and overloads of C++. Silent about calls with macros in their arguments, and calls under a condition.
     """
 
     code = "CV865"
     severity = "warning"
-    summary = "a function is given more or fewer arguments than it takes"
-    help = "give it the arguments that the header names"
+    summary = "a function gets more or fewer arguments than it takes"
+    help = "pass the arguments that the header names"
     evidence = """
     documented: the parameters of all functions, with the default arguments and overloads of C++ (cuda.h,
       cuda_runtime_api.h and cuda_runtime.h of CUDA 12.9 and 13.5)
