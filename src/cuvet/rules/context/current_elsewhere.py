@@ -4,13 +4,10 @@ from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 
 class ContextCurrentElsewhere(CurrentContextRule):
     """
-    checks: A driver call that works in the current context is made, and fails, on a thread that has none, while a context is current
-      on another thread.
-    why: Which context is current is a property of each thread. A new thread starts without one, whatever its creator had, and
-      the call returns CUDA_ERROR_INVALID_CONTEXT.
-    instead: Call `cuCtxSetCurrent` with the context at the start of each thread that uses it. One context may be current on many
-      threads.
-    limits: Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again.
+    checks: A driver call that needs a current context fails on a thread without one, while a context is current on another thread.
+    why: Each thread has its own current context. A new thread starts without one, and the call returns CUDA_ERROR_INVALID_CONTEXT.
+    instead: Call `cuCtxSetCurrent` at the start of each thread that uses the context. One context may be current on many threads.
+    limits: Silent about calls of the CUDA runtime, which makes the primary context current and tries again.
     """
 
     code = "CV107"

@@ -8,11 +8,11 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ContextDestroyGreen(CallRule):
     """
-    checks: `cuCtxDestroy` is called with the context that `cuCtxFromGreenCtx` made of a green context.
+    checks: `cuCtxDestroy` is called with the context that `cuCtxFromGreenCtx` returned for a green context.
     why: That context belongs to the green context and ends with it. The call was measured to return
       CUDA_ERROR_INVALID_CONTEXT.
     instead: Destroy the green context with `cuGreenCtxDestroy`.
-    limits: The context is known as one of a green context only if the call that made it was seen.
+    limits: Known only if the call that returned the context was seen.
     """
 
     code = "CV118"

@@ -8,19 +8,19 @@ from cuvet.rules.unfinished import UnfinishedWork
 
 class ContextDestroyPending(UnfinishedWork):
     """
-    checks: `cuCtxDestroy` is called while nobody has waited for work that was enqueued in that context.
-    why: The context's memory, streams and events go with it. Whether the work was done is not known to the program, and results
-      that were not copied out are lost.
-    instead: Call `cuCtxSynchronize` (and look at its status: it reports errors of the work) before `cuCtxDestroy`.
-    limits: A note: the call succeeds. Unless every call is recorded (`--record full`), only work that is always stored counts, on streams
-      that were created non-blocking: calls that are not stored may have waited for the rest. Destroying a stream, an event, a memory
-      pool or an executable graph with work pending is documented to be safe and is not reported.
+    checks: `cuCtxDestroy` is called before the program has waited for work in that context.
+    why: It destroys the context's memory, streams and events. The program does not know whether the work was done, and results that were
+      not copied are lost.
+    instead: Call `cuCtxSynchronize` before `cuCtxDestroy`, and check its status, which reports errors of the work.
+    limits: A note: the call succeeds. Without `--record full`, only work counts that is always stored, on non-blocking streams: unstored
+      calls may have waited for the rest. Destroying a stream, event, memory pool or executable graph with pending work is documented to be
+      safe and not reported.
     """
 
     code = "CV109"
     severity = "note"
     summary = "a context is destroyed while work in it is pending"
-    help = "call cuCtxSynchronize and look at its status before destroying the context"
+    help = "call cuCtxSynchronize and check its status before destroying the context"
     entry_points = frozenset({"cuCtxDestroy"})
     evidence = """
     documented: Destroys and cleans up all resources associated with the context. (CUDA Driver API, Context Management,

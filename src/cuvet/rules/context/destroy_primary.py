@@ -9,10 +9,10 @@ from cuvet.rules.rule import CallRule, Violation
 class ContextDestroyPrimary(CallRule):
     """
     checks: `cuCtxDestroy` is called with the primary context of a device.
-    why: The primary context is shared and counted, and belongs to nobody alone. The call was measured to return
-      CUDA_ERROR_INVALID_CONTEXT. Often the handle came from `cuCtxGetCurrent`.
-    instead: Give it back with `cuDevicePrimaryCtxRelease`, once for each `cuDevicePrimaryCtxRetain`.
-    limits: The context is known as a primary one only if its retain was seen.
+    why: The primary context is shared and counted. The call was measured to return CUDA_ERROR_INVALID_CONTEXT. Often the handle comes from
+      `cuCtxGetCurrent`.
+    instead: Call `cuDevicePrimaryCtxRelease` once for each `cuDevicePrimaryCtxRetain`.
+    limits: The primary context is known only if its retain was seen.
     """
 
     code = "CV110"

@@ -6,13 +6,12 @@ from cuvet.rules.lifecycle import chain, ending
 
 class ContextDestroyedCurrent(CurrentContextRule):
     """
-    checks: A driver call that works in the current context is made, and fails, on a thread whose current context was destroyed or
-      reset.
-    why: `cuCtxDestroy` takes the context off the calling thread only; on other threads it stays current, and what they do with it
-      returns CUDA_ERROR_CONTEXT_IS_DESTROYED. `cuDevicePrimaryCtxRelease` and a reset take it off no thread.
-    instead: Make another context current (or none: `cuCtxSetCurrent(NULL)`) on every thread that used the context before destroying
-      it. After a reset, retain the primary context again.
-    limits: Calls that the CUDA runtime makes are left out: it retains the primary context again by itself.
+    checks: A driver call that needs a current context fails on a thread whose current context was destroyed or reset.
+    why: `cuCtxDestroy` unsets the context only on the calling thread. On other threads it stays current, and their calls return
+      CUDA_ERROR_CONTEXT_IS_DESTROYED. `cuDevicePrimaryCtxRelease` and a reset unset it on no thread.
+    instead: Before destroying the context, make another one (or none: `cuCtxSetCurrent(NULL)`) current on every thread that used it. After
+      a reset, retain the primary context again.
+    limits: Silent about calls of the CUDA runtime, which retains the primary context again.
     """
 
     code = "CV106"

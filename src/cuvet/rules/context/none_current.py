@@ -5,13 +5,13 @@ from cuvet.rules.current import CurrentContextRule, contexts_elsewhere
 
 class ContextNoneCurrent(CurrentContextRule):
     """
-    checks: A driver call that works in the current context is made, and fails, while no context is current on any thread.
-    why: The driver API makes no context by itself. Without a current one, allocations and the creation of streams, events,
-      arrays and modules return CUDA_ERROR_INVALID_CONTEXT.
-    instead: Retain the primary context (`cuDevicePrimaryCtxRetain`) and make it current (`cuCtxSetCurrent`) on each thread before the
-      first call; the runtime then shares it. After `cuCtxDestroy` of the current context, make another one current.
-    limits: Calls that the CUDA runtime makes are left out: it makes the primary context current itself and tries again. That a context
-      is current elsewhere is known once that thread has made a call that is always stored.
+    checks: A driver call that needs a current context fails while no context is current on any thread.
+    why: The driver API creates no context itself. Without one, allocations and the creation of streams, events, arrays and modules return
+      CUDA_ERROR_INVALID_CONTEXT.
+    instead: Retain the primary context (`cuDevicePrimaryCtxRetain`), which the runtime shares, and make it current (`cuCtxSetCurrent`) on
+      each thread before the first call. After `cuCtxDestroy` of the current context, make another one current.
+    limits: Silent about calls of the CUDA runtime, which makes the primary context current and tries again. The current context of another
+      thread is known after that thread's first call that is always stored.
     """
 
     code = "CV105"

@@ -8,20 +8,19 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ContextPeerEnabledTwice(CallRule):
     """
-    checks: Peer access is enabled again that an earlier call enabled, and the call fails.
-    why: Access is enabled for all memory of the peer context, once. A second call returns
-      CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED and changes nothing. In the runtime the error stays until `cudaGetLastError` is
-      called, and the check after the next kernel reports it.
-    instead: Enable each pair once, or expect the status and, in the runtime, clear it with `cudaGetLastError`.
-    limits: Libraries enable peer access too; then the first call is not the program's own. It may not be recorded, so the driver's
-      status decides. A library that gets this status is not reported, because it expects it.
+    checks: A call fails to enable peer access because an earlier call enabled it.
+    why: One call enables access to all memory of the peer context. A second call returns CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED and changes
+      nothing. In the runtime the error stays until `cudaGetLastError`, and the check after the next kernel reports it.
+    instead: Enable each pair once, or accept the status and, in the runtime, clear it with `cudaGetLastError`.
+    limits: The first call may be a library's, and may not be recorded, so the driver's status decides. Silent if a library gets this
+      status, because it expects it.
     """
 
     code = "CV114"
     severity = "note"
     answers = True
     summary = "peer access is enabled that is enabled already"
-    help = "enable peer access once for each pair of devices, or expect this status"
+    help = "enable peer access once for each pair of devices, or accept this status"
     entry_points = frozenset({"cuCtxEnablePeerAccess"})
     evidence = """
     measured: a second cudaDeviceEnablePeerAccess: the status, and access stays enabled (peer_access_enabled_twice)

@@ -8,10 +8,10 @@ from cuvet.rules.rule import CallRule, Violation
 class ContextPeerNotEnabled(CallRule):
     """
     checks: Peer access is disabled that was not enabled, and the call fails.
-    why: Peer access is enabled from the current context to its peer, one way only. Disabling it from another context, or the other
-      way round, disables nothing: CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.
-    instead: Disable it with the context current that it was enabled from, once.
-    limits: Successful calls need not be recorded, so that the driver's status decides; a call that succeeds is never reported.
+    why: Peer access goes one way, from the current context to its peer. Disabling it from another context, or in the other direction,
+      returns CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.
+    instead: Disable it once, with the context current that it was enabled from.
+    limits: Reported only when the call fails, because successful calls may not be recorded.
     """
 
     code = "CV113"

@@ -7,17 +7,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ContextPeerSameDevice(CallRule):
     """
-    checks: Peer access is enabled to a context of the same device: usually to the current context itself.
-    why: Peer access lets one device reach the memory of another. Within a device there is nothing to enable, and the driver returns
-      CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, also for the current context itself, where the documentation says CUDA_ERROR_INVALID_CONTEXT.
-    instead: Enable it between contexts of two devices for which `cuDeviceCanAccessPeer` says yes; leave out the pairs of a device
-      with itself.
-    limits: Whether two devices can reach each other is not known.
+    checks: Peer access is enabled to a context of the same device, usually the current one.
+    why: Peer access lets a device use the memory of another. Within a device there is nothing to enable: the driver returns
+      CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, even for the current context, where the documentation says CUDA_ERROR_INVALID_CONTEXT.
+    instead: Enable it between contexts of two devices that `cuDeviceCanAccessPeer` accepts. Skip the pairs of a device with itself.
+    limits: Does not know whether two devices can reach each other.
     """
 
     code = "CV112"
     summary = "peer access is enabled to a context of the same device"
-    help = "leave out the pairs of a device with itself"
+    help = "skip the pairs of a device with itself"
     entry_points = frozenset({"cuCtxEnablePeerAccess"})
     evidence = """
     recorded: cuCtxEnablePeerAccess with the current context: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED

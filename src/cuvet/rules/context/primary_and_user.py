@@ -10,12 +10,12 @@ _RECORD_EXTERNAL = 1
 
 class ContextPrimaryAndUser(CallRule):
     """
-    checks: An event of the primary context is recorded on a stream of a context that `cuCtxCreate` made on the same device, or the
-      other way round, and the call fails.
-    why: The runtime, and every library above it, works in the primary context of a device. A second context on that device has
-      streams, events and modules of its own, and those of one are invalid handles in the other.
-    instead: Use the primary context from the driver API as well: `cuDevicePrimaryCtxRetain` instead of `cuCtxCreate`.
-    limits: A note beside the rule that says what is wrong with the call itself.
+    checks: An event of the primary context is recorded on a stream of a `cuCtxCreate` context of the same device, or the reverse, and the
+      call fails.
+    why: The runtime and all libraries above it use the primary context of a device. A second context has its own streams, events and
+      modules, which are invalid handles in the first.
+    instead: Use the primary context in the driver API too: `cuDevicePrimaryCtxRetain` instead of `cuCtxCreate`.
+    limits: A note beside the rule about the call itself.
     """
 
     code = "CV108"

@@ -7,11 +7,10 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ContextReleasedTooOften(CallRule):
     """
-    checks: `cuDevicePrimaryCtxRelease` is called, and fails, more often than the primary context was retained.
-    why: The context ended with the last release that had a retain of its own; this one has none, and returns
-      CUDA_ERROR_INVALID_CONTEXT.
+    checks: `cuDevicePrimaryCtxRelease` fails because the primary context was released as often as it was retained.
+    why: The context ended with its last matching release. The next one returns CUDA_ERROR_INVALID_CONTEXT.
     instead: Release once for each retain, in the same owner.
-    limits: Reported only when the call fails: retains by the CUDA runtime count too.
+    limits: Reported only when the call fails, because retains by the CUDA runtime count too.
     """
 
     code = "CV111"

@@ -8,16 +8,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class EventElapsedOtherDevice(CallRule):
     """
-    checks: The elapsed time between events of two devices is asked for.
-    why: The clocks of two devices are not compared: the call returns CUDA_ERROR_INVALID_HANDLE.
-    instead: Measure on each device with two events of that device, or take the time on the host after waiting for the events.
-    limits: Events whose origin was not seen are not judged.
+    checks: The program asks for the elapsed time between events of two devices.
+    why: CUDA does not compare the clocks of two devices: the call returns CUDA_ERROR_INVALID_HANDLE.
+    instead: Measure on each device with two of its events, or take the time on the host after waiting for the events.
+    limits: Silent about events whose origin was not seen.
     """
 
     code = "CV309"
     about_devices = True
     in_source = True
-    summary = "the time between events of two devices is asked for"
+    summary = "the program asks for the time between events of two devices"
     help = "measure with two events of the same device"
     entry_points = frozenset({"cuEventElapsedTime"})
     evidence = """

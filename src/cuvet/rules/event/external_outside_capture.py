@@ -10,16 +10,16 @@ _FLAGS = {"cuStreamWaitEvent": "Flags", "cuEventRecordWithFlags": "flags"}
 
 class EventExternalOutsideCapture(CallRule):
     """
-    checks: `CU_EVENT_WAIT_EXTERNAL` or `CU_EVENT_RECORD_EXTERNAL` is given for a stream that is not capturing.
-    why: The flag asks for an event node in the graph that is being captured. Without a capture there is no such graph: the call returns
-      CUDA_ERROR_ILLEGAL_STATE, and nothing is recorded or waited for.
-    instead: Give the flag only while the stream is capturing (`cuStreamIsCapturing`), and no flags otherwise.
-    limits: Streams and events whose origin was not seen are not judged.
+    checks: A call uses `CU_EVENT_WAIT_EXTERNAL` or `CU_EVENT_RECORD_EXTERNAL` on a stream that is not capturing.
+    why: The flag creates an event node in the captured graph. Without a capture the call returns CUDA_ERROR_ILLEGAL_STATE, and records or
+      waits for nothing.
+    instead: Use the flag only while the stream is capturing (`cuStreamIsCapturing`), and no flags otherwise.
+    limits: Silent about streams and events whose origin was not seen.
     """
 
     code = "CV310"
-    summary = "the external flag is given for an event outside of a capture"
-    help = "give the flag only while the stream is capturing"
+    summary = "an event gets the external flag outside of a capture"
+    help = "use the flag only while the stream is capturing"
     entry_points = frozenset(_FLAGS)
     evidence = """
     recorded: cuStreamWaitEvent and cuEventRecordWithFlags with flags 1 on a stream that is not capturing:

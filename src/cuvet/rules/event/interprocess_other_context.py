@@ -9,15 +9,14 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 
 class EventInterprocessOtherContext(CallRule):
     """
-    checks: A stream of one context waits (`cuStreamWaitEvent`) for an event of another that was created with `CU_EVENT_INTERPROCESS`:
-      of another device, or of a second context of the same device. Or all streams of a context do (`cuCtxWaitEvent`).
-    why: The driver dies of SIGSEGV in the call, whether or not the event was recorded before. No document says so, and streams
-      do wait for ordinary events of any context and device.
-    instead:
-      Wait for an ordinary event, recorded beside the shared one; or for the event that `cuIpcOpenEventHandle` opens in the other process.
-    limits:
-      Events and streams whose origin was not seen are not judged. Waits of streams that were created are stored, and
-      so reported, only with `--record full`.
+    checks: A stream (`cuStreamWaitEvent`), or all streams of a context (`cuCtxWaitEvent`), wait for an event with `CU_EVENT_INTERPROCESS`
+      of another context: of another device, or a second context of the same device.
+    why: The driver dies of SIGSEGV in the call, whether or not the event was recorded. No document says so, and streams can wait for
+      ordinary events of any context and device.
+    instead: Wait for an ordinary event that is recorded beside the shared one, or for the event that `cuIpcOpenEventHandle` opens in the
+      other process.
+    limits: Silent about events and streams whose origin was not seen. Waits of created streams are stored, and reported, only with
+      `--record full`.
     """
 
     code = "CV312"

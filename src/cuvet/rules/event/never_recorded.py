@@ -11,14 +11,13 @@ class EventNeverRecorded(CallRule):
     """
     checks: The program asks for the elapsed time between two events, one of which was never recorded.
     why: An event has a time only once it is recorded; the call returns CUDA_ERROR_INVALID_HANDLE.
-    instead: Record both events before asking, and wait for the second (`cuEventSynchronize`). If the record is made under a condition,
-      ask under the same one.
-    limits: Waiting for or querying an event that was never recorded is allowed: it stands for no work. Events whose creation was not
-      seen are not judged.
+    instead: Record both events first, and wait for the second (`cuEventSynchronize`). If a condition decides about the record, ask under
+      the same condition.
+    limits: Waiting for an event that was never recorded, or querying it, is allowed. Silent about events whose creation was not seen.
     """
 
     code = "CV308"
-    summary = "the elapsed time of an event that was never recorded is asked for"
+    summary = "the program asks for the elapsed time of an event that was never recorded"
     help = "record both events before asking for the time between them"
     entry_points = frozenset({"cuEventElapsedTime"})
     evidence = """

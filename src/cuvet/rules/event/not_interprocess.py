@@ -8,15 +8,14 @@ from cuvet.rules.rule import CallRule, Violation
 
 class EventNotInterprocess(CallRule):
     """
-    checks: A handle for other processes is asked for (`cuIpcGetEventHandle`), and not given, of an event that was created without
-      `CU_EVENT_INTERPROCESS`.
-    why: Whether an event can be shared is settled when it is created. The call returns CUDA_ERROR_INVALID_HANDLE.
+    checks: `cuIpcGetEventHandle` fails for an event that was created without `CU_EVENT_INTERPROCESS`.
+    why: Only the creation decides whether an event can be shared. The call returns CUDA_ERROR_INVALID_HANDLE.
     instead: Create the event with `CU_EVENT_INTERPROCESS` and `CU_EVENT_DISABLE_TIMING`.
-    limits: Events whose creation was not seen are not judged.
+    limits: Silent about events whose creation was not seen.
     """
 
     code = "CV311"
-    summary = "an event is shared that was not created for it"
+    summary = "a program shares an event that was not created for sharing"
     help = "create the event with CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING"
     entry_points = frozenset({"cuIpcGetEventHandle"})
     evidence = """

@@ -10,13 +10,13 @@ _RECORD_EXTERNAL = 1
 
 class EventOtherContext(CallRule):
     """
-    checks: An event is recorded on a stream of another context, or on all streams of it (`cuCtxRecordEvent`): another device, or a second
-      context of the same device. The streams of a green context are the primary context's of its device.
-    why: Event and stream must be from the same context, otherwise CUDA_ERROR_INVALID_HANDLE is returned. An event belongs to the
-      context that was current when it was created; with the runtime, to the device of the last `cudaSetDevice`.
-    instead: Create the event while the stream's context (or device) is current; keep one set of events per device. Waiting is
-      different: `cuStreamWaitEvent` takes an event of any context and device.
-    limits: Events and streams whose origin was not seen are not judged.
+    checks: An event is recorded on a stream of another context, or on all its streams (`cuCtxRecordEvent`): of another device, or a second
+      context of the same device. Streams of a green context belong to the primary context of its device.
+    why: Event and stream must have the same context, otherwise the call returns CUDA_ERROR_INVALID_HANDLE. An event belongs to the context
+      that was current at its creation; with the runtime, to the device of the last `cudaSetDevice`.
+    instead: Create the event while the stream's context (or device) is current, and keep one set of events per device. `cuStreamWaitEvent`
+      accepts an event of any context and device.
+    limits: Silent about events and streams whose origin was not seen.
     """
 
     code = "CV306"

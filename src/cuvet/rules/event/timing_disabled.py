@@ -9,16 +9,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class EventTimingDisabled(CallRule):
     """
-    checks: The elapsed time of an event is asked for that was created with `CU_EVENT_DISABLE_TIMING` (`cudaEventDisableTiming`).
-    why: Such an event keeps no time, and the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work are often created
-      this way, for the flag is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
-    instead: Create both events without the flag when time is measured.
-    limits: Events whose creation was not seen are not judged.
+    checks: The program asks for the elapsed time of an event that was created with `CU_EVENT_DISABLE_TIMING` (`cudaEventDisableTiming`).
+    why: Such an event stores no time, so the call returns CUDA_ERROR_INVALID_HANDLE. Events that only order work often have the flag,
+      because it is documented to give the best performance with `cuStreamWaitEvent` and `cuEventQuery`.
+    instead: Create both events without the flag if you measure time.
+    limits: Silent about events whose creation was not seen.
     """
 
     code = "CV307"
     in_source = True
-    summary = "the elapsed time of an event without timing is asked for"
+    summary = "the program asks for the elapsed time of an event without timing"
     help = "create the event without CU_EVENT_DISABLE_TIMING (cudaEventDisableTiming)"
     entry_points = frozenset({"cuEventElapsedTime"})
     evidence = """

@@ -9,8 +9,8 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 class GraphChildOfItself(CallRule):
     """
     checks: A graph is added to itself as a child (`cuGraphAddChildGraphNode`).
-    why: The call clones the child into the new node, and the new node is part of that child. It was recorded to die of SIGSEGV inside the
-      driver every time, with no error code.
+    why: The call clones the child into the new node, which is part of that child. It was recorded to die of SIGSEGV inside the driver every
+      time, with no error code.
     instead: Add a clone of the graph (`cuGraphClone`).
     limits: None known.
     """

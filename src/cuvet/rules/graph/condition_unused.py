@@ -11,11 +11,11 @@ from cuvet.rules.rule import CallRule, Violation
 
 class GraphConditionUnused(CallRule):
     """
-    checks: A graph is instantiated, and the call fails, for which a condition was made (`cuGraphConditionalHandleCreate`) that no
-      conditional node has: none was added for it, or it was destroyed.
-    why: The instantiation returns CUDA_ERROR_INVALID_VALUE. A condition cannot be taken back from its graph.
-    instead: Add a conditional node for each condition, and build the graph again where one is not wanted any more.
-    limits: Reported only when the call fails. A condition is taken as used if any node that was seen has it.
+    checks: The instantiation of a graph fails because a condition (`cuGraphConditionalHandleCreate`) has no conditional node: none was
+      added, or it was destroyed.
+    why: The instantiation returns CUDA_ERROR_INVALID_VALUE. A condition cannot be removed from its graph.
+    instead: Add a conditional node for each condition. To remove a condition, build the graph again.
+    limits: Reported only when the call fails. A condition counts as used if any node that was seen has it.
     """
 
     code = "CV710"

@@ -9,16 +9,15 @@ from cuvet.rules.rule import CallRule, Violation
 
 class GraphDependencyMissing(CallRule):
     """
-    checks: `cuGraphRemoveDependencies` removes an edge between two nodes that no edge joins, and fails.
-    why: There is no such edge: it was never added, was removed before, or goes the other way round. The driver returns
-      CUDA_ERROR_INVALID_VALUE.
-    instead: Ask `cuGraphNodeGetDependencies` which edges there are; keep the order (from, to).
-    limits: Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
+    checks: `cuGraphRemoveDependencies` fails because the graph does not have the edge.
+    why: The edge was never added, was removed before, or has the other direction. The driver returns CUDA_ERROR_INVALID_VALUE.
+    instead: Query the edges with `cuGraphNodeGetDependencies`, and keep the order (from, to).
+    limits: Reported only when the call fails. Silent about edges of captured or cloned nodes.
     """
 
     code = "CV709"
     summary = "a dependency is removed that the graph does not have"
-    help = "ask cuGraphNodeGetDependencies which there are"
+    help = "query the dependencies with cuGraphNodeGetDependencies"
     entry_points = frozenset({"cuGraphRemoveDependencies"})
     evidence = """
     recorded: edges between nodes that none was given for: CUDA_ERROR_INVALID_VALUE

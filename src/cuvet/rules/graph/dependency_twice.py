@@ -9,15 +9,15 @@ from cuvet.rules.rule import CallRule, Violation
 
 class GraphDependencyTwice(CallRule):
     """
-    checks: `cuGraphAddDependencies` adds an edge between two nodes that are joined by it already, and fails.
-    why: The edge may have been given to the call that added the second node (`dependencies`), or to an earlier call.
-      The driver returns CUDA_ERROR_INVALID_VALUE.
-    instead: Give each dependency once: when the node is added, or afterwards.
-    limits: Reported only when the call fails. Edges of nodes that were captured or cloned are not judged.
+    checks: `cuGraphAddDependencies` fails because the graph already has the edge.
+    why: The call that added the second node (`dependencies`), or an earlier call, may have added the edge. The driver returns
+      CUDA_ERROR_INVALID_VALUE.
+    instead: Add each dependency once: with the node, or afterwards.
+    limits: Reported only when the call fails. Silent about edges of captured or cloned nodes.
     """
 
     code = "CV708"
-    summary = "a dependency is added that the graph has"
+    summary = "a dependency is added that the graph already has"
     help = "add each dependency once"
     entry_points = frozenset({"cuGraphAddDependencies"})
     evidence = """

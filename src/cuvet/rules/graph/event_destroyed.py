@@ -9,14 +9,13 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 
 class GraphEventDestroyed(CallRule):
     """
-    checks: A graph is instantiated, or an executable graph launched, and one of its nodes records or waits for an event that was
-      destroyed.
-    why: The graph does not keep the event alive, and the driver still uses it when it builds the executable graph and when it launches
-      it. Half of the recorded instantiations died of SIGSEGV inside the driver; the others returned no error.
-    instead: Destroy the event after the graph, its clones and the executable graphs made from them; or give the node another event first
+    checks: A graph is instantiated, or an executable graph launched, with a node that records or waits for a destroyed event.
+    why: The graph does not keep the event alive, but the driver uses it for the instantiation and the launch. Half of the recorded
+      instantiations died of SIGSEGV inside the driver; the others returned no error.
+    instead: Destroy the event after the graph, its clones and their executable graphs. Or set another event first
       (`cuGraphEventRecordNodeSetEvent`, `cuGraphExecEventRecordNodeSetEvent`).
-    limits: Launches are stored, and so reported, only with `--record full`. Once a node of an executable graph was given another event,
-      that is the only one which is known of the graph. Nodes that were added to a child graph in its place are not followed.
+    limits: Launches are stored, and reported, only with `--record full`. After a node of an executable graph got another event, no other
+      event of that graph is known. Nodes added to a child graph in its place are not followed.
     """
 
     code = "CV705"

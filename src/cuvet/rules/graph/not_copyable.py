@@ -17,18 +17,14 @@ _PARAMETERS = {
 
 class GraphNotCopyable(CallRule):
     """
-    checks: A graph that allocates or frees memory, or has a conditional node, is cloned, added to another graph as a child, or
-      instantiated while an executable graph of it exists, or a clone that was made before it got its conditional node, and the call
-      fails.
-    why:
-      The addresses of such a graph's memory, and the handles of its conditions, are its own: there can be one executable graph of it at a
-      time. The call returns CUDA_ERROR_NOT_SUPPORTED.
-    instead:
-      Build or capture the graph again; destroy the first executable graph before the second is made. A graph with memory nodes can be
-      moved into its parent (`cuGraphAddNode` with `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`).
-    limits:
-      Reported only when the call fails. A graph with a free node that was refused counts as one that frees memory. Memory nodes of a
-      child graph are not examined.
+    checks: A graph that allocates or frees memory, or has a conditional node, cannot be cloned, added to another graph as a child, or
+      instantiated while it has an executable graph, or a clone from before its conditional node. The call fails.
+    why: Such a graph has its own memory addresses and condition handles, so only one executable graph can exist at a time. The call returns
+      CUDA_ERROR_NOT_SUPPORTED.
+    instead: Build or capture the graph again, or destroy the first executable graph before creating the second. A graph with memory nodes
+      can be moved into its parent (`cuGraphAddNode` with `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`).
+    limits: Reported only when the call fails. A graph with a refused free node counts as one that frees memory. Memory nodes of a child
+      graph are not examined.
     """
 
     code = "CV706"

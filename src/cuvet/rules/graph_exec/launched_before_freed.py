@@ -9,14 +9,13 @@ from cuvet.rules.rule import CallRule, Violation
 
 class GraphExecLaunchedBeforeFreed(CallRule):
     """
-    checks: An executable graph that allocates memory, and does not free it, is launched again, and the launch fails.
-    why: Its memory is still allocated from the launch before, and there is only one of it. The launch returns CUDA_ERROR_INVALID_VALUE.
-    instead: Free the memory between the launches (`cuMemFreeAsync`, or a graph with free nodes), add free nodes to the graph itself, or
+    checks: A launch fails because the executable graph allocates memory without freeing it, and was launched before.
+    why: The memory of the previous launch is still allocated, and the graph has only that one. The launch returns CUDA_ERROR_INVALID_VALUE.
+    instead: Free the memory between the launches (`cuMemFreeAsync`, or a graph with free nodes), add free nodes to the graph, or
       instantiate it with `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
-    limits:
-      Reported only when the launch fails, of graphs whose nodes were all seen added, or all captured; launches that succeed are stored
-      only with `--record full`. Which addresses nodes that were added were given is not known:
-      after a free of memory that no call was seen to allocate, the graph's memory counts as freed.
+    limits: Reported only when the launch fails, and only for graphs whose nodes were all seen added, or all captured. Successful launches
+      are stored only with `--record full`. The addresses of added nodes are not known: a free of memory that no seen call allocated counts
+      as a free of the graph's memory.
     """
 
     code = "CV726"

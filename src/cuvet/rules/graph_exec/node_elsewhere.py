@@ -11,16 +11,15 @@ from cuvet.rules.rule import CallRule, Violation
 
 class GraphExecNodeElsewhere(CallRule):
     """
-    checks:
-      Parameters of a node of an executable graph are set, or it is switched on or off or asked whether it is, and the call fails, with a
-      node that is not of the graph from which the executable graph was made, or was added to that graph afterwards.
-    why: The nodes of an executable graph are named by those of its graph. The call returns CUDA_ERROR_INVALID_VALUE.
-    instead: Keep the nodes' handles with the executable graph that was made from their graph; instantiate again after a node was added.
-    limits: Reported only when the call fails. Nodes that were captured or cloned are not judged.
+    checks: A call fails that sets a node's parameters in an executable graph, or enables, disables or queries it: the node is not of the
+      graph that was instantiated, or was added later.
+    why: The handles of the graph's nodes name the nodes of its executable graph. The call returns CUDA_ERROR_INVALID_VALUE.
+    instead: Keep the node handles together with the executable graph. Instantiate again after adding a node.
+    limits: Reported only when the call fails. Silent about captured or cloned nodes.
     """
 
     code = "CV725"
-    summary = "a node is named that the executable graph does not have"
+    summary = "a call names a node that the executable graph does not have"
     help = "name a node of the graph that the executable graph was made from"
     kinds = frozenset({Kind.GRAPH_NODE})
     evidence = """

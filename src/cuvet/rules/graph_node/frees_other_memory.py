@@ -9,19 +9,17 @@ from cuvet.rules.rule import CallRule, Violation
 
 class GraphNodeFreesOtherMemory(CallRule):
     """
-    checks: A node is added that is to free memory that no graph allocates, or that a node of this graph frees already, and the call fails.
-    why: Such a node can only free what a node of a graph allocates, and each graph frees it at most once. The driver returns
+    checks: Adding a free node fails, because no graph allocates the memory, or a node of this graph already frees it.
+    why: A free node can only free memory of a graph's node, and each graph frees it at most once. The driver returns
       CUDA_ERROR_INVALID_VALUE.
-    instead:
-      Free the address that `cuGraphAddMemAllocNode` wrote into `dptr` of its parameters, with one node on every path. Free other memory
-      outside of the graph.
-    limits: Reported only when the call fails. An address that no call is known to have allocated is judged only as long as no graph
-      allocates any.
+    instead: Free the address that `cuGraphAddMemAllocNode` wrote into `dptr`, with one node on every path. Free other memory outside of the
+      graph.
+    limits: Reported only when the call fails. An address that no known call allocated is judged only as long as no graph allocates any.
     """
 
     code = "CV747"
-    summary = "a graph node is to free memory that is not a graph's, or is freed already"
-    help = "free the address that cuGraphAddMemAllocNode tells, once"
+    summary = "a graph node frees memory that is not a graph's, or is already freed"
+    help = "free the address that cuGraphAddMemAllocNode returned, once"
     entry_points = frozenset({"cuGraphAddMemFreeNode"})
     evidence = """
     recorded: memory of cuMemAlloc, cuMemAllocPitch and cuMemAllocAsync, addresses that nobody allocated, and such as a

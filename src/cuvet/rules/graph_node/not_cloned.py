@@ -9,15 +9,15 @@ from cuvet.rules.rule import CallRule, Violation
 
 class GraphNodeNotCloned(CallRule):
     """
-    checks: A node is looked for (`cuGraphNodeFindInClone`), and the call fails, in a graph that is no clone of the node's graph.
-    why: Only a clone knows which of its nodes stands for which of the original. The call returns CUDA_ERROR_INVALID_VALUE.
-    instead: Give a node of the graph that was cloned, and the graph that `cuGraphClone` made of it.
+    checks: `cuGraphNodeFindInClone` fails because the graph is no clone of the node's graph.
+    why: Only a clone knows which of its nodes belongs to which node of the original. The call returns CUDA_ERROR_INVALID_VALUE.
+    instead: Pass a node of the cloned graph, and the graph that `cuGraphClone` returned.
     limits: Reported only when the call fails.
     """
 
     code = "CV745"
-    summary = "a node is looked for in a graph that is no clone of its graph"
-    help = "give the graph that cuGraphClone made of the node's graph"
+    summary = "a node is searched in a graph that is no clone of its graph"
+    help = "pass the graph that cuGraphClone made of the node's graph"
     entry_points = frozenset({"cuGraphNodeFindInClone"})
     evidence = """
     recorded: in graphs that are no clones, or clones of another graph: CUDA_ERROR_INVALID_VALUE

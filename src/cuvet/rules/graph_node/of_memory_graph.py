@@ -9,18 +9,16 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 
 class GraphNodeOfMemoryGraph(CallRule):
     """
-    checks: A node is destroyed, or a dependency removed, and the call fails, in a graph that allocates or frees memory: it has such
-      nodes, or was captured while `cuMemAllocAsync` or `cuMemFreeAsync` was called on a stream of the
-      capture.
-    why: Nodes and edges of such a graph cannot be deleted: the call returns CUDA_ERROR_NOT_SUPPORTED.
-    instead:
-      Build the graph again without the node; or switch the node off in the executable graph (`cuGraphNodeSetEnabled`, for kernel, memset
-      and memcpy nodes).
+    checks: A call fails that destroys a node, or removes a dependency, of a graph that allocates or frees memory: it has such nodes, or was
+      captured with `cuMemAllocAsync` or `cuMemFreeAsync` on a stream of the capture.
+    why: Such a graph's nodes and edges cannot be deleted: the call returns CUDA_ERROR_NOT_SUPPORTED.
+    instead: Build the graph again without the node, or disable a kernel, memset or memcpy node in the executable graph
+      (`cuGraphNodeSetEnabled`).
     limits: Reported only when the call fails. Memory nodes of a child graph are not examined.
     """
 
     code = "CV744"
-    summary = "a node or dependency is taken out of a graph that allocates or frees memory"
+    summary = "a node or dependency is removed from a graph that allocates or frees memory"
     help = "build the graph again without the node or dependency"
     entry_points = frozenset({"cuGraphDestroyNode", "cuGraphRemoveDependencies"})
     evidence = """

@@ -7,16 +7,16 @@ class GraphNodeUseAfterGraphDestroy(ParentGone):
     """
     checks: A call uses or destroys a node whose graph was destroyed.
     why: Destroying a graph destroys its nodes. The call was measured to die of SIGSEGV inside the driver, with no error code.
-    instead: Forget the nodes together with their graph. Nodes of an executable graph are named by the node of the graph it was made from:
-      keep that graph as long as they are updated.
-    limits: A node that was captured or cloned is known once a call hands it out (`cuStreamGetCaptureInfo`, `cuGraphGetNodes` and their
-      like), and such a node can have the handle of one that ended. A call that succeeds is not reported: its handle is of another node.
-      The node that a failed `cuGraphInstantiate` or `cuGraphExecUpdate` names is not seen.
+    instead: Discard the nodes with their graph. Handles of the original graph's nodes name the nodes of an executable graph: keep that
+      graph as long as nodes are updated.
+    limits: A captured or cloned node is known once a call returns it (`cuStreamGetCaptureInfo`, `cuGraphGetNodes` and similar), and it can
+      have the handle of a destroyed one. Silent if the call succeeds, because its handle is of another node. The node in the result of a
+      failed `cuGraphInstantiate` or `cuGraphExecUpdate` is not seen.
     """
 
     code = "CV742"
     summary = "a node is used after its graph was destroyed"
-    help = "keep the graph as long as its nodes are named"
+    help = "keep the graph as long as its nodes are used"
     kind = Kind.GRAPH_NODE
     roots = frozenset({Kind.GRAPH})
     outcomes = (CRASH,)

@@ -14,19 +14,17 @@ _SWITCHES = frozenset({"cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled"})
 
 class GraphNodeWrongType(CallRule):
     """
-    checks: A call that is for graph nodes of one type is given a node of another, and fails: the parameters of a kernel are asked of an
-      empty node, a host node is switched off.
-    why: Each type of node has parameters of its own. In an executable graph only kernel, memset and memcpy nodes can be switched on
-      and off. The driver returns CUDA_ERROR_INVALID_VALUE, and `cuGraphExecChildGraphNodeSetParams`
-      CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.
-    instead:
-      Ask `cuGraphNodeGetType` for the type of a node that the program did not add itself. Switch off a kernel, memset or memcpy node.
-    limits: Reported only when the call fails. Nodes that were captured or cloned are not judged.
+    checks: A call for graph nodes of one type gets a node of another and fails: for example, it queries kernel parameters of an empty node,
+      or disables a host node.
+    why: Each type of node has its own parameters. In an executable graph, only kernel, memset and memcpy nodes can be enabled and disabled.
+      The driver returns CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE from `cuGraphExecChildGraphNodeSetParams`.
+    instead: Query the type of a node that the program did not add with `cuGraphNodeGetType`. Disable only kernel, memset and memcpy nodes.
+    limits: Reported only when the call fails. Silent about captured or cloned nodes.
     """
 
     code = "CV746"
-    summary = "a call is given a graph node of another type than it is for"
-    help = "ask cuGraphNodeGetType for the node's type"
+    summary = "a call gets a graph node of the wrong type"
+    help = "query the node's type with cuGraphNodeGetType"
     evidence = """
     recorded: cuGraphNodeSetEnabled and cuGraphNodeGetEnabled of empty, host, event wait, child graph and batch memory
       operation nodes, cuGraphKernelNodeGetParams of host and allocation nodes: CUDA_ERROR_INVALID_VALUE

@@ -7,10 +7,9 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ImageFileNotFound(CallRule):
     """
-    checks: The file named in a load does not exist or cannot be opened. Often the text of the image is passed where its
-      file name is wanted.
+    checks: The file of a load does not exist or cannot be opened. Often the program passes the image's text instead of its file name.
     why: There is nothing to load, and later calls have no function to launch.
-    instead: Use a path that does not depend on the working directory. For an image in memory there is `cuModuleLoadData`.
+    instead: Use a path that does not depend on the working directory. `cuModuleLoadData` loads an image in memory.
     limits: None.
     """
 

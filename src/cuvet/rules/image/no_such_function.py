@@ -11,18 +11,17 @@ _OWNERS = {"cuModuleGetFunction": (Kind.MODULE, "hmod"), "cuLibraryGetKernel": (
 
 class ImageNoSuchFunction(CallRule):
     """
-    checks: A function of a module, or a kernel of a library, is asked for by a name that the image does not have.
-    why: The name in the image is the mangled one, unless the kernel is `extern "C"`. A template that nothing
-      instantiates, or code that was not compiled for this GPU, is not there at all.
+    checks: A program requests a function of a module, or a kernel of a library, by a name that the image does not have.
+    why: The image has the mangled name unless the kernel is `extern "C"`. It lacks templates that nothing instantiates, and code that was
+      not compiled for this GPU.
     instead: Declare the kernel `extern "C"`, or use the mangled name (`cuobjdump -symbols`, `nvrtcGetLoweredName`).
-    limits: A program may ask on purpose, to find out what an image has; then this is no mistake, therefore a note.
-      Variables are not checked.
+    limits: A note, because a program may ask on purpose. Variables are not checked.
     """
 
     code = "CV658"
     severity = "note"
     answers = True
-    summary = "a function is asked for that the image does not have"
+    summary = "a program requests a function that the image does not have"
     help = 'check the name: C++ names are mangled unless the kernel is extern "C"'
     entry_points = frozenset(_OWNERS)
     evidence = """

@@ -7,18 +7,16 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ImageNotRecognised(CallRule):
     """
-    checks: The bytes given to a load that fails are neither cubin, fatbin nor PTX: text that is no PTX, zeros, an ELF file
-      for the CPU.
-    why: The driver recognises an image by its first bytes. Often a file was not found or not read, or the wrong one was:
-      a shared object, a source file.
-    instead: Load what nvcc, NVRTC or ptxas produced. PTX begins with `.version` after its comments.
-    limits: At most the first 4096 bytes are looked at. Loads from files are recognised only if the file could be looked at
-      when the call was made.
+    checks: A load fails because the bytes are neither cubin, fatbin nor PTX: other text, zeros, an ELF file for the CPU.
+    why: The driver recognises an image by its first bytes. Often a file was not found or not read, or is another one: a shared object, a
+      source file.
+    instead: Load the output of nvcc, NVRTC or ptxas. PTX begins with `.version` after its comments.
+    limits: At most the first 4096 bytes are examined. A load from a file is recognised only if the file could be read during the call.
     """
 
     code = "CV651"
     summary = "a module is loaded from bytes that are no device code"
-    help = "check where the bytes come from: a cubin, a fatbin or PTX is wanted"
+    help = "check where the bytes come from: the call needs a cubin, a fatbin or PTX"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = """
     measured: CUDA_ERROR_INVALID_IMAGE for letters, for zeros, for other text, and for text and empty files

@@ -8,16 +8,15 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ImagePtxNotCompiled(CallRule):
     """
-    checks: PTX is loaded that the driver's compiler refuses: an error in the text, or a target above the GPU.
+    checks: A load gets PTX that the driver's compiler refuses: an error in the text, or a target above the GPU.
     why: Nothing is loaded, and later calls have no function to launch.
-    instead: Load with CU_JIT_ERROR_LOG_BUFFER to read what the compiler says. Compile for a target that is not newer than
-      the GPU.
-    limits: The PTX itself is not compiled here: what is wrong in it is said only where its first 4096 bytes show it.
+    instead: Load with CU_JIT_ERROR_LOG_BUFFER to read the compiler's messages. Compile for a target that is not newer than the GPU.
+    limits: cuvet does not compile the PTX: it says what is wrong only if the first 4096 bytes show it.
     """
 
     code = "CV656"
     summary = "PTX is loaded that the driver cannot compile"
-    help = "ask for the compiler's log: pass CU_JIT_ERROR_LOG_BUFFER to cuModuleLoadDataEx"
+    help = "read the compiler's log: pass CU_JIT_ERROR_LOG_BUFFER to cuModuleLoadDataEx"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = """
     measured: an unknown instruction, a target that does not exist and a target above the GPU (sm_100 on sm_90):

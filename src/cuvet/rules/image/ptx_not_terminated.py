@@ -7,15 +7,15 @@ from cuvet.rules.rule import CRASH, CallRule, Violation
 
 class ImagePtxNotTerminated(CallRule):
     """
-    checks: PTX is given to a load without a NUL after its last character.
-    why: The driver takes PTX as a C string and reads on behind it: into whatever follows, or until the process dies.
-    instead: Append a zero byte. Files that are embedded by `xxd -i`, `objcopy` or `#embed` have none.
-    limits: Seen when the load fails or the driver dies in it, and no NUL follows in readable memory or other control characters
-      stand before it. PTX that other text follows is not recognised.
+    checks: A load gets PTX without a NUL after its last character.
+    why: The driver reads PTX as a C string: past the end into other data, or until the process dies.
+    instead: Append a zero byte. Files embedded by `xxd -i`, `objcopy` or `#embed` have none.
+    limits: Seen when the load fails or the driver dies in it, and no NUL follows in readable memory, or other control characters come
+      first. PTX followed by other text is not recognised.
     """
 
     code = "CV653"
-    summary = "PTX is loaded that has no NUL at its end"
+    summary = "PTX is loaded without a NUL at its end"
     help = "append a NUL byte to the PTX"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = """

@@ -10,15 +10,14 @@ from cuvet.rules.rule import CallRule, Violation
 class ImagePtxTooNew(CallRule):
     """
     checks: The program loads PTX with a `.version` that the driver does not accept.
-    why: A driver compiles PTX up to the version of its own CUDA release. A newer toolkit writes newer PTX, also for old
-      GPUs.
-    instead: Install a driver of the release that the version needs, or a toolkit no newer than the driver. Machine code for
-      the GPU needs no compilation by the driver.
+    why: A driver compiles PTX up to the version of its own CUDA release. A newer toolkit writes newer PTX, even for old GPUs.
+    instead: Install a driver of the release that the version needs, or a toolkit no newer than the driver. Or load machine code, which the
+      driver does not compile.
     limits: Drivers before CUDA 11 return CUDA_ERROR_INVALID_PTX instead.
     """
 
     code = "CV654"
-    summary = "PTX is newer than the driver takes"
+    summary = "PTX is newer than the driver accepts"
     help = "install a newer driver, or compile with an older toolkit or for the GPU itself (-gencode arch=…,code=sm_…)"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = """

@@ -7,17 +7,15 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ImageTruncated(CallRule):
     """
-    checks: The image given to a load that fails is a cubin or fatbin that says it is longer than it is, or an ELF header
-      without contents.
-    why: The rest is missing: the file was not written or read to its end, or copied as text up to the first zero byte.
-      The driver reads on behind it. It may also crash, or not return at all.
-    instead: Read the whole file in binary mode. An image has zero bytes inside: string functions cut it off.
-    limits: Bytes in memory are followed by others, so that a missing end shows only where no more can be read, within the
-      first 4096.
+    checks: A load fails because the cubin or fatbin is shorter than it says, or is an ELF header without contents.
+    why: The file was not written or read completely, or was copied as text up to the first zero byte. The driver reads past its end, and
+      may crash or not return.
+    instead: Read the whole file in binary mode. An image contains zero bytes, at which string functions stop.
+    limits: Other bytes follow in memory, so a missing end is visible only where reading stops, within the first 4096 bytes.
     """
 
     code = "CV652"
-    summary = "a module is loaded from an image that is not whole"
+    summary = "a module is loaded from a truncated image"
     help = "load the whole image, and check how much of the file was read"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = """

@@ -7,19 +7,18 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ImageWrongGpu(CallRule):
     """
-    checks: A cubin or fatbin is loaded that has no machine code for the GPU, and no PTX that the driver could compile for
-      it.
+    checks: A load gets a cubin or fatbin without machine code for the GPU, and without PTX that the driver could compile for it.
     why: Machine code runs on GPUs of the same major architecture and the same or a higher minor one. PTX can be compiled
       for the same and newer GPUs.
-    instead: Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`,
-      `TORCH_CUDA_ARCH_LIST`), and PTX for GPUs to come.
-    limits: A fatbin of more than 4096 bytes is not examined; use `cuvet inspect` for it. cuLibraryLoadData succeeds whatever the
-      image has code for, and the calls that ask the library for a kernel fail: there the image is not looked at.
+    instead: Add the architecture to the code generation options (`-gencode`, `CMAKE_CUDA_ARCHITECTURES`, `TORCH_CUDA_ARCH_LIST`), and PTX
+      for future GPUs.
+    limits: A fatbin of more than 4096 bytes is not examined; use `cuvet inspect`. cuLibraryLoadData always succeeds, and the calls that
+      request a kernel fail: there the image is not examined.
     """
 
     code = "CV655"
     summary = "an image has no code for this GPU"
-    help = "compile for this GPU as well, or add PTX of an architecture that is not newer than it"
+    help = "compile for this GPU too, or add PTX of an architecture that is not newer"
     entry_points = frozenset({*BYTES, *FILES})
     evidence = """
     measured: CUDA_ERROR_NO_BINARY_FOR_GPU on sm_90 for cubins of 21 other targets, and for fatbins of LTO-IR or of PTX

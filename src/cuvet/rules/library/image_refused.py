@@ -12,16 +12,14 @@ _REFUSALS = (0, 200, 209, 218, 222)
 
 class LibraryImageRefused(CallRule):
     """
-    checks: A program requests a kernel or a variable from a library whose image the driver cannot use, and the call fails.
-    why: `cuLibraryLoadData` returns no error for an image that the driver cannot use: with lazy loading, which is the default, the
-      image is loaded when the first thing of it is asked for. What is wrong is the image, not this call.
-    instead:
-      An image that the driver takes: the message says what is wrong with this one, and so does `cuvet inspect` of the file that it came
-      from. With CUDA_MODULE_LOADING=EAGER the image is loaded in `cuLibraryLoadData` itself.
-    limits:
-      The finding says what is wrong with the image only if its bytes were recorded. A question about a kernel
-      (`cudaFuncGetAttributes`, occupancy) whose answer is a refusal is a note, and nothing if a library asked. In a library that
-      hides the names of its runtime, a question and a launch look alike: such calls are listed as failed, not accused.
+    checks: A request for a kernel or variable of a library fails, because the driver cannot use the library's image.
+    why: With lazy loading, the default, `cuLibraryLoadData` does not load the image, so it returns no error. The first request loads it.
+      The image is at fault, not the failing call.
+    instead: Use an image that the driver accepts: the message, and `cuvet inspect` of its file, say what is wrong. With
+      CUDA_MODULE_LOADING=EAGER, `cuLibraryLoadData` loads the image.
+    limits: The finding says what is wrong with the image only if its bytes were recorded. A refused query about a kernel
+      (`cudaFuncGetAttributes`, occupancy) is a note, and nothing if a library asked. In a library that hides the names of its runtime, a
+      query and a launch look alike: such calls are listed as failed, not accused.
     """
 
     code = "CV625"

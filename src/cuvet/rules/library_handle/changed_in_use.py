@@ -13,18 +13,17 @@ _KINDS = frozenset(kind for kind in Kind if kind.row.threads is Threads.UNLESS_C
 
 class LibraryHandleChangedInUse(CallRule):
     """
-    checks:
-      A thread destroys a cuBLAS or cuSPARSE handle, or gives it another stream or workspace, while another thread is inside a call with it.
-    why: These handles may be shared, but a change is for all threads: the other call may run on the new stream or in the new
-      workspace, or with a handle that is gone. What it gets is a matter of time.
-    instead: A handle for each thread. With a shared one, hold a lock from setting the stream to the last call that is to run on it.
-    limits: Only calls that overlapped in this run are seen. A change between two calls of another thread, or of a mode, is not seen.
+    checks: A thread destroys a cuBLAS or cuSPARSE handle, or sets its stream or workspace, while another thread is inside a call with it.
+    why: These handles may be shared, but a change affects all threads: depending on the timing, the other call uses the new stream or
+      workspace, or a destroyed handle.
+    instead: Use one handle per thread. For a shared one, hold a lock from setting the stream to the last call that uses it.
+    limits: Only calls that overlapped in this run are seen. Silent about a change between two calls of another thread, and about modes.
     """
 
     code = "CV972"
     severity = "warning"
     summary = "a handle is changed or destroyed while another thread is inside a call with it"
-    help = "give each thread a handle of its own, or hold a lock from setting the stream to the last call that uses it"
+    help = "use one handle per thread, or hold a lock from setting the stream to the last call that uses it"
     kinds = _KINDS
     libraries = True
     evidence = """

@@ -17,22 +17,19 @@ _HARMLESS = frozenset({500, 801})
 
 class LibraryHandleCreationFailed(FailureRule):
     """
-    checks: A library cannot make its handle or plan: `CUDNN_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED` and their siblings. The
-      finding says what went before: the driver call inside that failed and why, a context that was lost earlier, what holds the GPU's
-      memory.
-    why: The status names a symptom. Making a handle starts CUDA and allocates resources, and whatever of that fails, the library says the
-      same few words.
-    instead: Fix the reason that is named. If no driver call failed, look at the library's files with `cuvet doctor`.
-    limits:
-      A status that is about the call's own arguments is not explained. What fails inside a library that has the CUDA runtime linked in is
-      seen as far as it comes to the driver.
+    checks: A library cannot create its handle or plan (`CUDNN_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED` and similar). The
+      finding names the reason: the driver call inside that failed, a context that was lost earlier, or what holds the GPU's memory.
+    why: Creating a handle starts CUDA and allocates resources. The library returns the same few statuses for every failure of these.
+    instead: Fix the reason that the finding names. If no driver call failed, check the library's files with `cuvet doctor`.
+    limits: Does not explain a status that is about the call's own arguments. Of a library with its own CUDA runtime, only the driver calls
+      are seen.
     """
 
     code = "CV966"
     asked_first = True
     severity = "warning"
-    summary = "a library could not make its handle or plan"
-    help = "fix the reason that is named; if no driver call failed, run cuvet doctor: it looks at the library's files"
+    summary = "a library could not create its handle or plan"
+    help = "fix the named reason; if no driver call failed, run cuvet doctor, which checks the library's files"
     libraries = True
     evidence = """
     measured: no visible device: cudnnCreate returned CUDNN_STATUS_NOT_INITIALIZED (cudnn_no_visible_device)

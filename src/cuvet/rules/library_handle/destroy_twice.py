@@ -23,11 +23,11 @@ _OUTCOMES = {
 
 class LibraryHandleDestroyTwice(DestroyTwice):
     """
-    checks: A handle, plan, descriptor, generator, communicator or program of a library is destroyed that was destroyed before.
-    why: Destroying a cuDNN or cuBLAS handle twice was measured to end the process with SIGABRT ("double free or corruption"). If the
-      value has been issued again meanwhile, the second call destroys somebody else's handle.
+    checks: A library's handle, plan, descriptor, generator, communicator or program is destroyed a second time.
+    why: Destroying a cuDNN or cuBLAS handle twice was measured to end the process with SIGABRT ("double free or corruption"). If the value
+      has been issued again, the second call destroys another owner's handle.
     instead: Let one owner destroy the handle; in C++ delete the copy constructor and clear what was moved from.
-    limits: When a new object of the library has got the old one's value, the second call looks like the destruction of the new one.
+    limits: If a new object has the old one's value, the second call looks like the destruction of the new one.
     """
 
     code = "CV962"

@@ -14,18 +14,18 @@ _KINDS = frozenset(kind for kind in NEEDED_BY_LIBRARIES - BY_NUMBER if not kind.
 
 class LibraryHandleNeverCreated(CallRule):
     """
-    checks: With `--record full`: a library is given a handle that no call of this process made.
-    why: The variable was never set, or holds something else than a handle. The library takes whatever is at that address for its own:
-      cuDNN was measured to return CUDNN_STATUS_SUCCESS.
-    instead: Set the variable to NULL where it is declared, and make the handle before its first use.
-    limits: Only recordings of every call are judged, and it is a warning: a handle may have been made by a copy of the library whose
-      calls were not seen. Plans of cuFFT are small numbers, and cuBLASLt takes handles of cuBLAS: neither is judged.
+    checks: With `--record full`: a library call uses a handle that no call of this process created.
+    why: The variable was never set, or holds something else. The library uses whatever is at that address: cuDNN was measured to return
+      CUDNN_STATUS_SUCCESS.
+    instead: Initialise the variable to NULL, and create the handle before its first use.
+    limits: A warning, and only if every call is recorded: an unseen copy of the library may have created the handle. Silent about cuFFT
+      plans, which are small numbers, and about cuBLASLt, which accepts cuBLAS handles.
     """
 
     code = "CV973"
     severity = "warning"
     summary = "a call of a library uses a handle that was never created"
-    help = "make the handle before its first use, and set the variable to NULL until then"
+    help = "create the handle before its first use, and initialise the variable to NULL"
     kinds = _KINDS
     verbs = _USES
     libraries = True

@@ -14,17 +14,17 @@ _USES = frozenset({Verb.USES})
 
 class LibraryHandleNotMade(CallRule):
     """
-    checks: The call that was to make a library's handle failed, and a later call of the same thread is given no handle, or one that the
-      library never made.
-    why: The variable holds what it held before: NULL, or whatever was in that memory. NULL gives a status that hides the first
-      one; for memory that is no handle cuDNN was measured to return CUDNN_STATUS_SUCCESS.
-    instead: Look at the status of the call that makes the handle, and stop there: its reason is the one to fix.
-    limits: Once a handle of the same kind was made, nothing is said any more.
+    checks: The creation of a library handle failed, and a later call of the same thread uses NULL or a handle that the library never
+      created.
+    why: The variable keeps its old value: NULL, or whatever was in memory. The status for NULL hides the first one. For memory that is no
+      handle, cuDNN was measured to return CUDNN_STATUS_SUCCESS.
+    instead: Check the status of the call that creates the handle, and stop there: its reason must be fixed.
+    limits: Silent once a handle of the same kind was created.
     """
 
     code = "CV965"
     summary = "a library's handle is used although its creation failed"
-    help = "check the status of the call that makes the handle; make it once for each device, and keep it"
+    help = "check the status of the call that creates the handle; create it once per device, and keep it"
     kinds = NEEDED_BY_LIBRARIES
     verbs = _USES
     libraries = True

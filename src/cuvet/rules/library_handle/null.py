@@ -14,17 +14,17 @@ _USES = frozenset({Verb.USES})
 
 class LibraryHandleNull(CallRule):
     """
-    checks: A call of a library is given no handle (NULL; CUFFT_PLAN_NULL for a plan), and fails.
-    why: The library has nothing to work with. It says so with a status that it has for other reasons too: cuDNN with
-      CUDNN_STATUS_BAD_PARAM, cuBLAS, cuSPARSE and cuSOLVER with NOT_INITIALIZED.
-    instead: Make the handle before its first use, and look at the status of the call that makes it. A static object that is used by another
-      static object's constructor may not be there yet.
-    limits: Descriptors are not looked at: some may be NULL. Nor is the destruction of NULL, which was measured to be accepted by cuDNN.
+    checks: A library call gets NULL (CUFFT_PLAN_NULL for a plan) instead of a handle, and fails.
+    why: The library has no state to work with. Its status has other meanings too: CUDNN_STATUS_BAD_PARAM from cuDNN, NOT_INITIALIZED from
+      cuBLAS, cuSPARSE and cuSOLVER.
+    instead: Create the handle before its first use, and check the status of the call that creates it. A static object may not exist yet
+      when the constructor of another static object uses it.
+    limits: Descriptors are not examined, because some may be NULL. Neither is the destruction of NULL, which cuDNN was measured to accept.
     """
 
     code = "CV963"
     summary = "a call of a library gets NULL instead of a handle"
-    help = "make the handle before its first use"
+    help = "create the handle before its first use"
     kinds = NEEDED_BY_LIBRARIES
     verbs = _USES
     libraries = True

@@ -15,20 +15,20 @@ _MANY_DEVICES = "cufftXt"
 
 class LibraryHandleOfOtherDevice(CallRule):
     """
-    checks: A cuBLAS or cuDNN handle computes while another device or context is current than the one in which it was made; a cuFFT plan
-      is executed on another device, and that fails; a cuDNN handle is given a stream of another context, and that fails.
-    why: The handle is tied to the device and context that were current when it was made. A cache that is keyed by size only, or a worker
-      thread with another device current, hands it out for the wrong one.
-    instead: Make one handle or plan for each device (and thread), with that device current; key caches by device. Make the handle's
-      device current before each call.
-    limits: Calls that only ask or set something are not judged, except for a stream. Handles whose context is not known, and plans for
-      several GPUs, are not judged either. What the other libraries do is not documented.
+    checks: A cuBLAS or cuDNN handle computes while another device or context is current than at its creation. Or a cuFFT plan is executed
+      on another device, or a cuDNN handle gets a stream of another context, and the call fails.
+    why: The handle belongs to the device and context that were current at its creation. A cache whose key is only the size, or a worker
+      thread with another device current, uses it on the wrong one.
+    instead: Create one handle or plan per device (and thread) with that device current, and key caches by device. Make the handle's device
+      current before each call.
+    limits: Silent about calls that only query or set (except a stream), handles whose context is not known, plans for several GPUs, and
+      other libraries, whose behaviour is not documented.
     """
 
     code = "CV967"
     about_devices = True
     summary = "a library's handle or plan is used on another device or context than its own"
-    help = "make one handle or plan for each device (and thread), with that device current; key caches by device"
+    help = "create one handle or plan per device (and thread) with that device current; key caches by device"
     kinds = _KINDS
     libraries = True
     evidence = """

@@ -22,15 +22,13 @@ _VERBS = frozenset({Verb.USES, Verb.DESTROYS})
 
 class LibraryHandleOutlivesContext(CallRule):
     """
-    checks: A library's handle, plan or generator computes after the context in which it was made was destroyed or its device reset; or
-      another call with it fails then.
-    why: The end of the context, and a reset of its device, destroys all resources there, among them those that the library had allocated
-      for the handle. A device that is used again after a reset has a new context.
-    instead: Destroy the handles of all libraries before `cudaDeviceReset` or `cuCtxDestroy`, and make new ones afterwards. A cache of
-      handles needs the context in its key, or must be emptied first.
-    limits:
-      After a reset of the device, with `--record full` only, or if the call fails. Calls that only set, ask or destroy are reported only if
-      they fail. Handles whose context is not known are not judged, and neither are those of cuBLASLt, NVRTC, nvJitLink and NCCL.
+    checks: A library's handle, plan or generator computes, or fails in another call, after its context was destroyed or its device reset.
+    why: The end of the context, or a reset of the device, destroys everything in it, including the library's allocations for the handle.
+      After a reset, the device gets a new context.
+    instead: Destroy all library handles before `cudaDeviceReset` or `cuCtxDestroy`, and create new ones afterwards. Add the context to the
+      key of a handle cache, or empty the cache first.
+    limits: After a reset: with `--record full`, or if the call fails. Calls that only set, query or destroy are reported only if they fail.
+      Silent about handles whose context is not known, and about cuBLASLt, NVRTC, nvJitLink and NCCL.
     """
 
     code = "CV968"

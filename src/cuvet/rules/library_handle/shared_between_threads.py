@@ -15,21 +15,20 @@ _ASKING = re.compile(r"Get|Query")
 
 class LibraryHandleSharedBetweenThreads(CallRule):
     """
-    checks: A thread calls cuDNN, cuFFT or cuRAND with a handle, plan or generator while another thread is inside a call with the same one;
-      or two threads issue operations to one communicator of NCCL at the same time.
-    why:
-      These libraries may be called from many threads, but not with the same handle at the same time. In public threads the stream that one
-      thread had set was overwritten by another before its work was launched, and calls failed or crashed at random.
-    instead: One handle for each thread, or one that is lent to one thread at a time, from a pool or under a lock. To make a handle in one
-      thread and use it in another is allowed.
-    limits: Only calls that overlapped in this run are seen: calls without a lock that happened not to overlap are not reported.
-      Calls that only ask for something are not judged: `ncclCommGetAsyncError` is made for being polled by another thread. cuBLAS and
-      cuSPARSE allow it as long as nobody changes the handle, which the rule library-handle-changed-in-use looks at.
+    checks: A thread calls cuDNN, cuFFT or cuRAND with a handle, plan or generator while another thread is inside a call with it. Or two
+      threads issue operations to one NCCL communicator at the same time.
+    why: Many threads may call these libraries, but not with the same handle at the same time. In public threads, one thread overwrote the
+      stream that another had set before its work was launched, and calls failed or crashed at random.
+    instead: Use one handle per thread, or lend one to a thread at a time from a pool or under a lock. A handle may be created in one thread
+      and used in another.
+    limits: Only calls that overlapped in this run are seen. Silent about calls that only query: `ncclCommGetAsyncError` is meant to be
+      polled by another thread. cuBLAS and cuSPARSE allow sharing until the handle is changed, which the rule library-handle-changed-in-use
+      reports.
     """
 
     code = "CV971"
     summary = "two threads are inside a library with the same handle"
-    help = "give each thread a handle of its own, or lend one to a thread at a time"
+    help = "use one handle per thread, or lend one to a thread at a time"
     kinds = _KINDS
     libraries = True
     evidence = """

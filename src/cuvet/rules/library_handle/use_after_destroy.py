@@ -9,13 +9,12 @@ from cuvet.rules.rule import Violation
 
 class LibraryHandleUseAfterDestroy(UseAfterDestroy):
     """
-    checks: A call of a library is given a handle, plan, descriptor, generator, communicator or program that was destroyed before.
-    why: What it stood for was released, and the library need not notice: `cudnnSetStream` on a destroyed handle was measured to return
+    checks: A library call uses a handle, plan, descriptor, generator, communicator or program that was destroyed before.
+    why: Its resources were released, and the library may not notice: `cudnnSetStream` on a destroyed handle was measured to return
       CUDNN_STATUS_SUCCESS.
     instead: Destroy the handle after its last use, and clear the variable that holds it. A cache of handles must not outlive their owner.
-    limits:
-      When a new object of the library has got the old one's value, a call through the old one looks like a use of the new. Where one place
-      makes hundreds of descriptors, only the first are recorded: of later ones it is not said where they were made and destroyed.
+    limits: If a new object has the old one's value, a call through the old one looks like a use of the new one. Where one place creates
+      hundreds of descriptors, only the first are recorded; findings about later ones do not say where they were created and destroyed.
     """
 
     code = "CV961"

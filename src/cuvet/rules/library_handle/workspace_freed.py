@@ -16,13 +16,11 @@ _PASSES = frozenset({Verb.READS, Verb.WRITES})
 class LibraryHandleWorkspaceFreed(CallRule):
     """
     checks: A library computes with a workspace that was freed: one that `cublasSetWorkspace`, `cufftSetWorkArea` or
-      `cudnnSetDropoutDescriptor` gave to the handle or descriptor, or one that the call itself passes.
-    why: The library's work uses that memory, which may be somebody else's by now, or none.
-    instead: Free the workspace after the handle, or give the handle another one before. `cublasSetStream` gives a cuBLAS handle its own
-      workspace back.
-    limits:
-      Memory that an allocator of the program or of a framework keeps for itself is not freed as far as CUDA knows. Silent about memory
-      freed in the order of a stream, and once other memory has got the address.
+      `cudnnSetDropoutDescriptor` set, or one that the call passes.
+    why: The library uses that memory, which may belong to something else now, or to nothing.
+    instead: Free the workspace after the handle, or set another one first. `cublasSetStream` resets a cuBLAS handle to its own workspace.
+    limits: CUDA does not see frees inside a program's or framework's allocator. Silent about memory that was freed in stream order, and
+      once other memory has the address.
     """
 
     code = "CV970"

@@ -13,18 +13,17 @@ _POINTERS = NEEDED_BY_LIBRARIES - BY_NUMBER
 
 class LibraryHandleWrongKind(CallRule):
     """
-    checks: A call of a library is given, as its handle, the value of something else: a stream, a descriptor, another library's handle.
-    why:
-      All these handles are pointers, a cast makes any of them of any other, and the library need not notice: cuDNN was measured to return
+    checks: A library call gets another object's value as its handle: a stream, a descriptor, another library's handle.
+    why: All these handles are pointers, a cast converts any into any other, and the library may not notice: cuDNN was measured to return
       CUDNN_STATUS_SUCCESS for memory that is no handle.
-    instead: Pass the handle that this library made. A cuBLAS handle does as a cuBLASLt handle; no other is interchangeable.
-    limits: With `--record full`, or if the call fails. Silent about values whose creation cuvet has not seen. Plans of cuFFT are small
-      numbers, which other things may have too: they are not judged.
+    instead: Pass the handle that this library created. Only a cuBLAS handle also works as a cuBLASLt handle.
+    limits: With `--record full`, or if the call fails. Silent about values whose creation was not seen, and about cuFFT plans: they are
+      small numbers that other things may have too.
     """
 
     code = "CV964"
-    summary = "a call of a library is given the handle of something else"
-    help = "pass the handle that this library made"
+    summary = "a call of a library gets the handle of something else"
+    help = "pass the handle that this library created"
     kinds = _POINTERS
     verbs = _USES
     libraries = True

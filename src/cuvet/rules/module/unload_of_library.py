@@ -7,10 +7,10 @@ from cuvet.rules.rule import CallRule, Violation
 
 class ModuleUnloadOfLibrary(CallRule):
     """
-    checks: `cuModuleUnload` is called with a module that `cuLibraryGetModule` gave.
+    checks: `cuModuleUnload` gets a module that `cuLibraryGetModule` returned.
     why: The module belongs to its library. The call returns CUDA_ERROR_NOT_PERMITTED.
     instead: Unload the library (`cuLibraryUnload`).
-    limits: Modules whose origin was not seen are not judged.
+    limits: Silent about modules whose origin was not seen.
     """
 
     code = "CV606"

@@ -9,14 +9,14 @@ from cuvet.rules.rule import CallRule, Violation
 class PoolDestroyDefault(CallRule):
     """
     checks: `cuMemPoolDestroy` is called with the default memory pool of a device.
-    why: A device's default memory pool cannot be destroyed; the call was measured to return CUDA_ERROR_INVALID_VALUE.
-    instead: Give its unused memory back with `cuMemPoolTrimTo`, or work with a pool of your own (`cuMemPoolCreate`).
-    limits: The pool is known as the default one only if the program asked for it with `cuDeviceGetDefaultMemPool`.
+    why: The call was measured to return CUDA_ERROR_INVALID_VALUE.
+    instead: Release its unused memory with `cuMemPoolTrimTo`, or use your own pool (`cuMemPoolCreate`).
+    limits: Known only if the program got the pool from `cuDeviceGetDefaultMemPool`.
     """
 
     code = "CV455"
     summary = "the default memory pool of a device is destroyed"
-    help = "use cuMemPoolTrimTo to give memory back, or create a pool of your own"
+    help = "use cuMemPoolTrimTo to release memory, or create your own pool"
     entry_points = frozenset({"cuMemPoolDestroy"})
     evidence = """
     measured: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)

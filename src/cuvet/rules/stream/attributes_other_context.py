@@ -12,7 +12,7 @@ class StreamAttributesOtherContext(CallRule):
     checks: `cuStreamCopyAttributes` is called with streams of two contexts.
     why: Both streams must have the same context; the call returns CUDA_ERROR_INVALID_VALUE and copies nothing.
     instead: Set the attributes of the second stream with `cuStreamSetAttribute`.
-    limits: Streams whose origin was not seen are not judged.
+    limits: Silent about streams whose origin was not seen.
     """
 
     code = "CV207"

@@ -11,13 +11,11 @@ _ANSWERED = frozenset({"cuEventQuery", "cuStreamQuery"})
 
 class StreamCallInHostFunction(CallRule):
     """
-    checks: A host function or a stream's callback calls CUDA, and the driver does not permit it.
-    why: CUDA forbids its functions in what the driver runs for a stream. The driver may refuse a call there with
-      CUDA_ERROR_NOT_PERMITTED, and need not. Nor may such a function wait for work that is not ordered before it.
-    instead: Let the function wake a thread of your own, and call CUDA there. Memory that a stream has done with is freed without
-      a host function by `cudaFreeAsync` on that stream.
-    limits: Silent about calls that the driver answers all the same, and about some that only ask for something, such as the
-      current device.
+    checks: A host function or stream callback calls CUDA, and the driver refuses it.
+    why: CUDA forbids its functions in what the driver runs for a stream. The driver may return CUDA_ERROR_NOT_PERMITTED, but need not. Such
+      a function must not wait for unordered work either.
+    instead: Let the function wake a thread that calls CUDA. `cudaFreeAsync` on the stream frees memory without a host function.
+    limits: Silent about calls that the driver accepts, and about some that only query, such as for the current device.
     """
 
     code = "CV208"

@@ -9,10 +9,9 @@ _NAMES = ("the default stream (NULL)", "the legacy default stream", "the per-thr
 class StreamDestroyDefault(CallRule):
     """
     checks: `cuStreamDestroy` is called with a default stream: NULL, `CU_STREAM_LEGACY` or `CU_STREAM_PER_THREAD`.
-    why: Default streams are not created and cannot be destroyed. Unlike `free(NULL)`, destroying the NULL stream is an error: the call
-      was measured to return CUDA_ERROR_INVALID_HANDLE. Often it is a variable whose stream was never created, or was destroyed and
-      cleared.
-    instead: Destroy only streams that `cuStreamCreate` made; test the handle before.
+    why: Default streams are not created and cannot be destroyed. Unlike `free(NULL)`, destroying the NULL stream is an error: it was
+      measured to return CUDA_ERROR_INVALID_HANDLE. Often the variable's stream was never created, or was destroyed and cleared.
+    instead: Destroy only streams of `cuStreamCreate`, and test the handle first.
     limits: None known.
     """
 

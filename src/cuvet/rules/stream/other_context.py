@@ -9,14 +9,13 @@ from cuvet.rules.rule import CallRule, Violation
 
 class StreamOtherContext(CallRule):
     """
-    checks: A kernel is launched, and the launch fails, on a stream of another device or context than the current one.
-    why: A stream belongs to the context (with the runtime: the device) that was current when it was created. A launch of a module's
-      function on a stream of another context fails; copies and sets on such a stream are allowed. Where it was measured, so are
-      kernels of libraries (`CUkernel`, among them those that the runtime launches), although the documentation says otherwise.
+    checks: A kernel launch fails on a stream of another device or context than the current one.
+    why: A stream belongs to the context (with the runtime: the device) that was current at its creation. A module's function cannot be
+      launched on a stream of another context; copies and sets can run there. So can kernels of libraries (`CUkernel`, including those of
+      the runtime) where it was measured, although the documentation says otherwise.
     instead: Make the stream's context current before the launch (`cudaSetDevice`, `cuCtxSetCurrent`), and keep one set of streams per
       device.
-    limits: Reported only for functions of modules, and only when the launch fails. Streams whose origin was not seen
-      are not judged.
+    limits: Only functions of modules, and only when the launch fails. Silent about streams whose origin was not seen.
     """
 
     code = "CV206"
