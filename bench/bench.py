@@ -26,7 +26,7 @@ import images
 
 import cuvet
 from cuvet.analysis import analyze
-from cuvet.launch import driver as real_driver
+from cuvet.doctor import state
 
 HERE = Path(__file__).parent
 NATIVE = Path(cuvet.__file__).parent / "_native"
@@ -181,7 +181,7 @@ def torch(sets: int, driver: str) -> Iterator[str]:
 
 def report(part: str, count: int, sets: int) -> Iterator[str]:
     """The lines, each as soon as it is known."""
-    driver = real_driver.find(dict(os.environ)).path or "libcuda.so.1"
+    driver = state.read_cuda(os.environ, 120).path or "libcuda.so.1"
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     yield subprocess.run(query, capture_output=True, text=True).stdout.splitlines()[0] + "; median [quartiles]\n"
     if part in ("all", "calls"):

@@ -4,7 +4,7 @@ import os
 import re
 from functools import cache
 
-from cuvet.doctor import loader, python
+from cuvet.doctor import loader, python, state
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.state import Gpu, Holder
@@ -98,7 +98,7 @@ def starts(machine: Machine) -> bool:
 def supported_cuda(machine: Machine) -> tuple[int, int] | None:
     """(13, 0): the newest CUDA version that the driver supports; None if it does not say."""
     version = machine.state.cuda.version or machine.state.nvml.cuda
-    return (version // 1000, version % 1000 // 10) if version else None
+    return state.release_of(version) if version else None
 
 
 def visible_gpus(machine: Machine) -> tuple[Gpu, ...]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -73,6 +73,21 @@ class Cuda(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[VisibleDevice, ...] = ()
     error: str = ""
 
+    @property
+    def missing(self) -> str:
+        """Why there is no GPU to be used."""
+        if self.error:
+            return self.error
+        return f"cuInit of {self.path} returned {self.status}" if self.status else f"{self.path} sees no GPU"
+
+
+Answer = TypeVar("Answer", Nvml, Cuda)
+
+
+def release_of(version: int) -> tuple[int, int]:
+    """(13, 0) for 13000, as cuDriverGetVersion counts."""
+    return version // 1000, version % 1000 // 10
+
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
     nvml: Nvml = Nvml()
@@ -83,19 +98,21 @@ def read(environ: Mapping[str, str], timeout_s: float | None = None) -> State:
     """Asks libnvidia-ml.so.1 and libcuda.so.1 with the loader path and the device variables of ``environ``, and gives each up
     after ``timeout_s``."""
     patience_s = timeout_s or _TIMEOUT_S
-    asking = {name: _ask(name, environ) for name in ("nvml", "cuda")}
-    nvml, nvml_error = _answer(asking["nvml"], "libnvidia-ml.so.1", patience_s)
-    cuda, cuda_error = _answer(asking["cuda"], DRIVER, patience_s)
+    nvml, cuda = _ask("nvml", environ), _ask("cuda", environ)
     return State(
-        nvml=msgspec.json.decode(nvml, type=Nvml) if nvml else Nvml(error=nvml_error),
-        cuda=msgspec.json.decode(cuda, type=Cuda) if cuda else Cuda(error=cuda_error),
+        nvml=_answer(nvml, "libnvidia-ml.so.1", patience_s, Nvml), cuda=_answer(cuda, DRIVER, patience_s, Cuda)
     )
 
 
+def read_cuda(environ: Mapping[str, str], timeout_s: float) -> Cuda:
+    """Asks libcuda.so.1 alone, as ``read``."""
+    return _answer(_ask("cuda", environ), DRIVER, timeout_s, Cuda)
+
+
 def _ask(name: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    script = Path(__file__).with_name(f"ask_{name}.py")
+    script = Path(__file__).with_name("ask.py")
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(script)],
+        [sys.executable, "-I", "-S", str(script), name],
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -103,15 +120,15 @@ def _ask(name: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _answer(process: subprocess.Popen[bytes], library: str, timeout_s: float) -> tuple[bytes, str]:
+def _answer(process: subprocess.Popen[bytes], library: str, timeout_s: float, kind: type[Answer]) -> Answer:
     """What the process wrote, or why it wrote nothing."""
     try:
         out, _ = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return b"", f"{library} did not answer within {timeout_s:g} s"
+        return kind(error=f"{library} did not answer within {timeout_s:g} s")
     if process.returncode:
         ending = f"signal {-process.returncode}" if process.returncode < 0 else f"exit code {process.returncode}"
-        return b"", f"{library} ended the process that asked it ({ending})"
-    return out, ""
+        return kind(error=f"{library} ended the process that asked it ({ending})")
+    return msgspec.json.decode(out, type=kind)

@@ -13,8 +13,9 @@ import msgspec
 
 from cuvet import CuvetError, reports
 from cuvet.analysis import Analysis, Meta, cudnn_log, driver_log
+from cuvet.doctor import state
 from cuvet.doctor.machine import Machine
-from cuvet.launch import driver, environment, host_memory, names, program, progress, trace, unsupported
+from cuvet.launch import environment, host_memory, names, program, progress, trace, unsupported
 from cuvet.launch.child import Child, Ending
 from cuvet.launch.emulated import emulated_device
 from cuvet.launch.live import Live
@@ -25,6 +26,7 @@ from cuvet.reports import terminal, verdict
 from cuvet.reports.ignored import is_ignored, without_ignored
 
 MISUSE = 2
+DRIVER_STARTS_S = 120
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,9 +65,9 @@ def _require_writable(output: Path) -> None:
 
 
 def _run(args: argparse.Namespace, argv: list[str], executable: program.Executable, own: dict[str, str]) -> int:
-    found = driver.Driver() if args.device == "emulated" else driver.find(own)
-    emulated = args.device == "emulated" or (args.device == "auto" and not found.gpus)
-    if args.device == "real" and not found.gpus:
+    found = state.Cuda() if args.device == "emulated" else state.read_cuda(own, DRIVER_STARTS_S)
+    emulated = args.device == "emulated" or (args.device == "auto" and not found.devices)
+    if args.device == "real" and not found.devices:
         raise CuvetError(f"no GPU: {found.missing}; --device emulated needs none")
     if args.devices is not None and not emulated:
         raise CuvetError("--devices is for the emulated device: add --device emulated")
@@ -91,8 +93,8 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         meta = Meta(
             argv=tuple(map(valid, argv[:1] if args.no_arguments else argv)),
             device="emulated" if emulated else "real",
-            gpus=() if emulated else found.gpus,
-            driver=None if emulated else found.cuda_version,
+            gpus=() if emulated else tuple(each.name for each in found.devices),
+            driver=None if emulated or not found.version else "{}.{}".format(*state.release_of(found.version)),
             notes=tuple(_notes(args, executable, own)),
         )
         trace.write_meta(directory, meta)
