@@ -33,3 +33,8 @@ def printable_json(document: str) -> str:
 def valid(path: str | os.PathLike[str]) -> str:
     """A path with an escape for each byte that is not UTF-8, so that any report can hold it."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def readable(text: str) -> str:
+    """The text in characters that JSON has: bytes of names and variables that are not UTF-8 as ``\\udcff``."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

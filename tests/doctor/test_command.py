@@ -57,13 +57,13 @@ def test_json_is_that_of_the_schema(libraries: Path, python: str) -> None:
         report = json.loads(found.stdout)
         jsonschema.Draft202012Validator(schema).validate(report)
         assert (found.returncode, report["healthy"]) == (code, code == 0)
-        assert [each["probe"] for each in report["probes"]] == [probe.NAME for probe in all_probes()]
+        assert [each["probe"] for each in report["probes"]] == [probe.name for probe in all_probes()]
 
 
 def test_verbose_shows_what_every_probe_looked_at(libraries: Path, python: str) -> None:
     out = doctor("-v", "--python", python, LD_LIBRARY_PATH=str(libraries)).stdout
     for probe in all_probes():
-        assert f"\n{probe.NAME}: {probe.TITLE}\n" in out
+        assert f"\n{probe.name}: {probe.title}\n" in out
 
 
 def test_a_program_of_python_is_taken_for_its_interpreter(python: str, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import msgspec
 from cuvet import __version__
 from cuvet.doctor import driver, python
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Examination, Severity, examine, readable
+from cuvet.doctor.probe import Conclusion, Examination, Severity, examine
 from cuvet.findings import Tool
+from cuvet.printable import readable
 
 SCHEMA = "cuvet-doctor/1"
 

@@ -1,21 +1,22 @@
 """Defines what a probe is, and runs all probes.
 
-A probe is a module in ``probes/`` with ``NAME`` (its slug), ``TITLE`` (what it looks for, one line), ``GROUP`` (its place in the
-report), ``LOOKED_AT`` (paths, variables and functions, for conclusions that name no others) and ``probe(machine)``, which yields at least
-one ``Conclusion``. It looks at the machine only through ``Machine``, changes nothing, and does not catch ``OSError``, which
+A probe is a module in ``probes/``, whose file has its name, with ``TITLE`` (what it looks for, one line), ``GROUP`` (its place in the
+report), ``LOOKED_AT`` (paths, variables and functions) unless all conclusions name their own, and ``probe(machine)``, which yields at
+least one ``Conclusion``. It looks at the machine only through ``Machine``, changes nothing, and does not catch ``OSError``, which
 then becomes the conclusion that it could not look.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
-from functools import cache
-from typing import Literal, Protocol, cast
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from cuvet.doctor import probes
 from cuvet.doctor.machine import Machine
+from cuvet.printable import readable
 
 Severity = Literal["error", "warning", "note", "healthy", "unknown"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note", "unknown", "healthy")
@@ -50,13 +51,17 @@ def unknown(verdict: str, *looked_at: str) -> Conclusion:
     return Conclusion(severity="unknown", verdict=verdict, looked_at=looked_at)
 
 
-class Probe(Protocol):
-    NAME: str
-    TITLE: str
-    GROUP: Group
-    LOOKED_AT: tuple[str, ...]
+error, warning, note = (partial(Conclusion, severity=each) for each in SEVERITIES[:3])
 
-    def probe(self, machine: Machine) -> Iterator[Conclusion]: ...
+
+class Probe(NamedTuple):
+    """A module of ``probes/``. ``name``: ``driver-stub`` of driver_stub.py."""
+
+    name: str
+    title: str
+    group: Group
+    looked_at: tuple[str, ...]
+    probe: Callable[[Machine], Iterator[Conclusion]]
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,17 +75,19 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def all_probes() -> tuple[Probe, ...]:
     """Those in ``probes/``, by group, then by name."""
-    found = [
-        cast(Probe, importlib.import_module(f"{probes.__name__}.{module.name}"))
-        for module in pkgutil.iter_modules(probes.__path__)
-        if not module.name.startswith("_")
-    ]
-    return tuple(sorted(found, key=lambda probe: (GROUPS.index(probe.GROUP), probe.NAME)))
+    found = (_probe(module.name) for module in pkgutil.iter_modules(probes.__path__))
+    return tuple(sorted(found, key=lambda probe: (GROUPS.index(probe.group), probe.name)))
+
+
+def _probe(name: str) -> Probe:
+    module = importlib.import_module(f"{probes.__name__}.{name}")
+    looked_at = getattr(module, "LOOKED_AT", ())
+    return Probe(name.replace("_", "-"), module.TITLE, module.GROUP, looked_at, module.probe)
 
 
 def examine(machine: Machine) -> tuple[Examination, ...]:
     """What every probe concludes about the machine."""
-    return tuple(Examination(probe=p.NAME, title=p.TITLE, conclusions=ask(p, machine)) for p in all_probes())
+    return tuple(Examination(probe=p.name, title=p.title, conclusions=ask(p, machine)) for p in all_probes())
 
 
 def ask(probe: Probe, machine: Machine) -> tuple[Conclusion, ...]:
@@ -88,9 +95,9 @@ def ask(probe: Probe, machine: Machine) -> tuple[Conclusion, ...]:
     found: list[Conclusion] = []
     try:
         for conclusion in probe.probe(machine):
-            found.append(_readable(conclusion, probe.LOOKED_AT))
+            found.append(_readable(conclusion, probe.looked_at))
     except OSError as error:
-        reason = f"cannot look: {error.filename or probe.TITLE}: {error.strerror or error}"
+        reason = f"cannot look: {error.filename or probe.title}: {error.strerror or error}"
         found.append(_readable(unknown(reason)))
     return tuple(found)
 
@@ -105,7 +112,3 @@ def _readable(conclusion: Conclusion, looked_at: tuple[str, ...] = ()) -> Conclu
         evidence=tuple(map(readable, conclusion.evidence)),
         fix=readable(conclusion.fix),
     )
-
-
-def readable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

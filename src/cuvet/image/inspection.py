@@ -18,6 +18,7 @@ from cuvet.image.compatibility import Driver
 from cuvet.image.entries import Compression, Entry, Kind
 from cuvet.image.errors import ImageError
 from cuvet.image.verdicts import Outcome, verdict
+from cuvet.printable import readable
 
 SCHEMA = "cuvet-inspect/1"
 
@@ -121,18 +122,13 @@ def inspect(paths: Sequence[Path], question: Question, tell: Callable[[str], Non
 def _file(contents: files.Contents, question: Question) -> File:
     problems = list(contents.problems)
     return File(
-        path=_text(contents.path),
+        path=readable(contents.path),
         form=contents.form,
         size_bytes=contents.size_bytes,
         code=tuple(_code(entry, question, problems) for entry in contents.entries),
-        problems=tuple(map(_text, problems)),
+        problems=tuple(map(readable, problems)),
         verdicts=tuple(judge(contents.entries, gpu, question.driver) for gpu in question.gpus if contents.entries),
     )
-
-
-def _text(name: str) -> str:
-    """The name in characters that JSON has: bytes of file names that are no UTF-8 as ``\\udcff``."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _code(entry: Entry, question: Question, problems: list[str]) -> Code:
@@ -150,7 +146,7 @@ def _code(entry: Entry, question: Question, problems: list[str]) -> Code:
         compression=entry.compression,
         ptx_version=entry.ptx_version,
         address_bits=entry.address_bits,
-        where=_text(entry.container),
+        where=readable(entry.container),
         offset=entry.offset,
         fatbin=entry.fatbin,
         kernels=kernels,

@@ -50,8 +50,8 @@ def causes(
         names.update(_OF_CREATION if process.judge.handles_not_made else ())
         refused = _refused(process)
         for probe in all_probes():
-            if probe.NAME in names and time.monotonic() < until:
-                for cause in _causes(probe, machine, refused=probe.NAME in refused):
+            if probe.name in names and time.monotonic() < until:
+                for cause in _causes(probe, machine, refused=probe.name in refused):
                     found.setdefault((cause.cause, cause.verdict), cause)
     return tuple(found.values())
 
@@ -97,7 +97,7 @@ def _of_driver(process: ProcessAnalysis, loaded: tuple[str, ...]) -> Iterator[st
     """The probes that look at the driver, for what this process was refused."""
     yield from _refused(process)
     if any(each.name in _STARTING for each in process.judge.failures):
-        yield from (probe.NAME for probe in all_probes() if probe.GROUP in _OF_START)
+        yield from (probe.name for probe in all_probes() if probe.group in _OF_START)
     supported = int(process.recording.header["driver_version"]) // 1000
     runtimes = (re.search(r"/libcudart(?:-[0-9a-f]+)?\.so\.(\d+)[^/]*$", path) for path in loaded)
     if supported and any(found and int(found[1]) > supported for found in runtimes):

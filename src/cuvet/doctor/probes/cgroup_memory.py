@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
 
-NAME = "cgroup-memory"
 TITLE = "cgroup limit on memory"
 GROUP: Group = "memory"
 

@@ -7,7 +7,6 @@ from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
 from cuvet.doctor.state import Gpu
 
-NAME = "compute-mode"
 TITLE = "compute mode"
 GROUP: Group = "devices"
 

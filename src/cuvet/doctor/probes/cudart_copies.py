@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from cuvet.doctor import loader, python
 from cuvet.doctor.loader import Copy, Loaded
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Group, healthy, note, warning
 
-NAME = "cudart-copies"
 TITLE = "copies of libcudart"
 GROUP: Group = "libraries"
 
@@ -35,8 +34,7 @@ def _copies(machine: Machine, soname: str) -> tuple[Copy, ...]:
 
 
 def _two_in_one_program(loaded: tuple[Loaded, ...]) -> Conclusion:
-    return Conclusion(
-        severity="warning",
+    return warning(
         cause="cudart-several-copies",
         verdict=f"the program loads {len(loaded)} CUDA runtimes: each has its own streams' and events' bookkeeping and its own last error",
         evidence=tuple(f"{each.needed_by} needs {each.soname}: {each.copy.path} ({each.copy.why})" for each in loaded),
@@ -45,8 +43,7 @@ def _two_in_one_program(loaded: tuple[Loaded, ...]) -> Conclusion:
 
 
 def _several(copies: tuple[Copy, ...]) -> Conclusion:
-    return Conclusion(
-        severity="note",
+    return note(
         cause="cudart-several-copies",
         verdict=f"there are {len(copies)} copies of libcudart with one name; {copies[0].path} comes first",
         evidence=tuple(f"{number}. {copy.path} ({copy.why})" for number, copy in enumerate(copies, 1)),

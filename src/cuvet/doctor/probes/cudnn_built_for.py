@@ -7,9 +7,8 @@ from cuvet.doctor.cudnn import User
 from cuvet.doctor.frameworks import Requirement
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Group, error, healthy
 
-NAME = "cudnn-built-for"
 TITLE = "cuDNN built for and loaded"
 GROUP: Group = "frameworks"
 
@@ -41,8 +40,7 @@ def _conclusion(machine: Machine, user: User) -> Conclusion:
 def _older(machine: Machine, user: User, required: Requirement, version: tuple[int, ...], shim: Copy) -> Conclusion:
     built_for = frameworks.text((required.at_least or ())[:3])
     own_package = cudnn.owners(machine, shim.real) or not cudnn.packages(machine)
-    return Conclusion(
-        severity="error",
+    return error(
         cause="cudnn-older-than-built-for",
         verdict=f"{user.name} was built for cuDNN {built_for} and gets the older {frameworks.text(version)}",
         evidence=(f"{user.name} requires {required.text}", cudnn.describe(machine, shim)),

@@ -12,7 +12,6 @@ from cuvet.doctor.cudnn import Set
 from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Group, Severity, healthy
 
-NAME = "cudnn-dependencies"
 TITLE = "what cuDNN itself needs"
 GROUP: Group = "libraries"
 

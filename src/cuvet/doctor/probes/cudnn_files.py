@@ -5,13 +5,11 @@ from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, python
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 from cuvet.doctor.python import Distribution
 
-NAME = "cudnn-files"
 TITLE = "files of the cuDNN packages"
 GROUP: Group = "libraries"
-LOOKED_AT: tuple[str, ...] = ()
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
@@ -45,8 +43,7 @@ def _conclusion(machine: Machine, package: Distribution) -> Conclusion:
             damage.append(f"{file.path}: {machine.stat(file.path).st_size} bytes, {file.size} in RECORD")
     if not damage:
         return healthy(f"the libraries of {package.name} {package.version} have the sizes that pip recorded", record)
-    return Conclusion(
-        severity="error",
+    return error(
         cause="cudnn-files-damaged",
         verdict=f"{len(damage)} of the libraries of {package.name} {package.version} are not what pip installed",
         looked_at=(record,),

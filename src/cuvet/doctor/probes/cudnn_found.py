@@ -9,7 +9,6 @@ from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Group, Severity, healthy, unknown
 from cuvet.doctor.python import Distribution
 
-NAME = "cudnn-found"
 TITLE = "cuDNN for each framework"
 GROUP: Group = "libraries"
 

@@ -10,7 +10,6 @@ from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Group, Severity, healthy
 from cuvet.doctor.python import Distribution
 
-NAME = "cudnn-set"
 TITLE = "the libcudnn_* set"
 GROUP: Group = "libraries"
 

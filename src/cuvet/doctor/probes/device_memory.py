@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, healthy, unknown, warning
 from cuvet.doctor.state import Gpu, Holder
 
-NAME = "device-memory"
 TITLE = "free device memory"
 GROUP: Group = "memory"
 
@@ -36,8 +35,7 @@ def _free(gpu: Gpu) -> str:
 def _held(machine: Machine, gpu: Gpu) -> Conclusion:
     holders = sorted(gpu.holders, key=lambda holder: -(holder.bytes or 0))
     named = tuple(_holder(machine, holder) for holder in holders)
-    return Conclusion(
-        severity="warning",
+    return warning(
         cause="device-memory-held",
         verdict=f"{gpu.name} has {_free(gpu)} of memory free",
         evidence=(f"{gpu.uuid}: {_free(gpu)} free", *(named or ("NVML names no process that holds it",))),

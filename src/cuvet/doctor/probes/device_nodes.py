@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 
-NAME = "device-nodes"
 TITLE = "device nodes"
 GROUP: Group = "devices"
 
@@ -40,8 +39,7 @@ def _refused(machine: Machine, refused: list[str]) -> Conclusion:
     by_container = (
         "start the container with --gpus all (or --device nvidia.com/gpu=all): its device rules refuse these nodes"
     )
-    return Conclusion(
-        severity="error",
+    return error(
         cause="device-node-permission",
         verdict=f"user {machine.uid} may not open {', '.join(refused)}",
         evidence=tuple(f"{path}: mode {mode:04o}, owner {machine.stat(path).st_uid}" for path, mode in modes.items()),
@@ -52,8 +50,7 @@ def _refused(machine: Machine, refused: list[str]) -> Conclusion:
 
 
 def _absent(machine: Machine, absent: list[str]) -> Conclusion:
-    return Conclusion(
-        severity="error",
+    return error(
         cause="device-node-missing",
         verdict=f"the kernel module is loaded, but {', '.join(absent)} is missing",
         evidence=tuple(f"{path}: missing" for path in absent),

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 
-NAME = "driver-compat"
 TITLE = "forward-compatibility libcuda"
 GROUP: Group = "driver"
 
@@ -30,8 +29,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         native = next((copy for copy in copies if not driver.is_compat(copy) and not driver.is_stub(copy)), None)
         mixed = "does not go with it"
         reason = "is older" if older else "is not for this GPU" if status == driver.COMPAT_NOT_SUPPORTED else mixed
-        yield Conclusion(
-            severity="error",
+        yield error(
             cause="driver-compat-in-front",
             verdict=f"the loader takes a compat libcuda ({version}) before that of driver {kernel}, and it {reason}",
             evidence=(

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 
-NAME = "driver-installed"
 TITLE = "NVIDIA GPU and driver"
 GROUP: Group = "driver"
 
@@ -48,16 +47,14 @@ def _without_libcuda(machine: Machine, kernel: str) -> Conclusion:
     evidence = (f"{driver.PROC_VERSION}: {kernel}", _LOADER_KNOWS)
     if driver.is_container(machine):
         names = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
-        return Conclusion(
-            severity="error",
+        return error(
             cause="container-without-driver",
             verdict=f"the host has driver {kernel}, but this container was started without its libcuda",
             looked_at=(*LOOKED_AT, *names),
             evidence=(*evidence, *(f"{name}={machine.environ.get(name, ' is not set')}" for name in names)),
             fix="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility … (with the NVIDIA Container Toolkit)",
         )
-    return Conclusion(
-        severity="error",
+    return error(
         cause="driver-not-installed",
         verdict=f"the kernel module of driver {kernel} is loaded, but its libcuda.so.1 is not on the loader's path",
         evidence=evidence,
@@ -71,8 +68,7 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
     evidence = tuple(f"{address}: NVIDIA GPU, kernel driver {bound or 'none'}" for address, bound in gpus)
     evidence += (f"{driver.PROC_VERSION}: missing", f"{libcudas[0]}: installed" if libcudas else _LOADER_KNOWS)
     if any(bound == "nouveau" for _, bound in gpus):
-        return Conclusion(
-            severity="error",
+        return error(
             cause="driver-nouveau",
             verdict="the GPU is driven by nouveau, which CUDA cannot use",
             evidence=evidence,
@@ -81,8 +77,7 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
     if any(bound == "vfio-pci" for _, bound in gpus) and not libcudas:
         return unknown("every GPU is reserved for virtual machines (vfio-pci)")
     installed = "libcuda is installed, but the kernel module nvidia is not loaded"
-    return Conclusion(
-        severity="error",
+    return error(
         cause="driver-not-installed",
         verdict=installed if libcudas else "there is an NVIDIA GPU, but no NVIDIA driver",
         evidence=evidence,
@@ -93,8 +88,7 @@ def _without_module(machine: Machine, libcudas: list[str]) -> Conclusion:
 
 
 def _no_gpu(machine: Machine) -> Conclusion:
-    return Conclusion(
-        severity="error",
+    return error(
         cause="device-not-present",
         verdict="this machine has no NVIDIA GPU",
         evidence=("/sys/bus/pci/devices: no display controller of vendor 0x10de", f"{driver.PROC_VERSION}: missing"),

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 
-NAME = "driver-kernel-module"
 TITLE = "kernel module and libcuda"
 GROUP: Group = "driver"
 
@@ -25,8 +24,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield healthy(f"kernel module {kernel}, libcuda {version}", evidence=(libcuda.real,))
     else:
         host = driver.is_container(machine)
-        yield Conclusion(
-            severity="error",
+        yield error(
             cause="driver-kernel-module-mismatch",
             verdict=f"the loaded kernel module is of driver {kernel}, libcuda of driver {version}",
             evidence=(

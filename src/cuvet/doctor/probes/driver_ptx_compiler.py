@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver, loader
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, healthy, unknown, warning
 
-NAME = "driver-ptx-compiler"
 TITLE = "PTX compiler of the driver"
 GROUP: Group = "driver"
 
@@ -29,8 +28,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield healthy(f"{compiler.path}", evidence=(f"{compiler.real} ({compiler.why})",))
         return
     major = (wanted or "").split(".")[0]
-    yield Conclusion(
-        severity="warning",
+    yield warning(
         cause="ptx-compiler-missing",
         verdict=f"the driver's PTX compiler is of {version}, libcuda of {wanted}"
         if compiler

@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from cuvet.catalog import status_name
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 
-NAME = "driver-starts"
 TITLE = "cuInit"
 GROUP: Group = "driver"
-LOOKED_AT: tuple[str, ...] = ()
 
 SYSTEM_NOT_READY = 802
 _EXPLAINED = (driver.STUB_LIBRARY, driver.NO_DEVICE, driver.SYSTEM_DRIVER_MISMATCH, driver.COMPAT_NOT_SUPPORTED)
@@ -25,8 +23,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     elif cuda.error:
         yield _failure("libcuda cannot be used", (cuda.error,))
     elif cuda.status == SYSTEM_NOT_READY:
-        yield Conclusion(
-            severity="error",
+        yield error(
             cause="driver-system-not-ready",
             verdict="cuInit returned CUDA_ERROR_SYSTEM_NOT_READY (802): a service that the driver needs is not running",
             looked_at=("cuInit",),
@@ -49,8 +46,7 @@ def _is_explained(machine: Machine, status: int) -> bool:
 
 
 def _failure(verdict: str, evidence: tuple[str, ...]) -> Conclusion:
-    return Conclusion(
-        severity="error",
+    return error(
         cause="driver-does-not-start",
         verdict=verdict,
         looked_at=("dlopen libcuda.so.1", "cuInit"),

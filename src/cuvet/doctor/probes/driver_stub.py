@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from cuvet.doctor import driver, loader
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown, warning
 
-NAME = "driver-stub"
 TITLE = "stub of libcuda"
 GROUP: Group = "driver"
 
@@ -22,8 +21,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     elif driver.is_stub(copies[0]) or (refused and machine.realpath(cuda.path or "") == copies[0].real):
         yield _in_front(machine, copies, refused)
     elif stub := _under_unversioned_name(machine):
-        yield Conclusion(
-            severity="warning",
+        yield warning(
             cause="driver-stub-in-front",
             verdict="programs that open libcuda.so, without .1, get the toolkit's stub",
             evidence=(
@@ -45,8 +43,7 @@ def _under_unversioned_name(machine: Machine) -> Copy | None:
 
 def _in_front(machine: Machine, copies: tuple[Copy, ...], refused: bool) -> Conclusion:
     stub, real = copies[0], next((copy for copy in copies[1:] if not driver.is_stub(copy)), None)
-    return Conclusion(
-        severity="error",
+    return error(
         cause="driver-stub-in-front",
         verdict="the loader takes the toolkit's stub of libcuda, "
         + ("not the driver's" if real else "and finds no other libcuda.so.1"),

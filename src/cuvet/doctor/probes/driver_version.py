@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver, runtimes
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, note, unknown
 from cuvet.doctor.runtimes import Runtime
 
-NAME = "driver-version"
 TITLE = "driver and CUDA versions"
 GROUP: Group = "driver"
 
@@ -43,8 +42,7 @@ def _too_old(machine: Machine, runtime: Runtime, supported: tuple[int, int]) -> 
     major = runtime.cuda[0]
     minimum = driver.MINIMUM_DRIVERS.get(major)
     newer = f"a driver of at least {minimum}" if minimum else f"a driver for CUDA {major}"
-    return Conclusion(
-        severity="error",
+    return error(
         cause="driver-too-old",
         verdict=f"the driver supports CUDA {_text(supported)}, {runtime.who} needs CUDA {_text(runtime.cuda)}",
         evidence=_evidence(machine, runtime, supported),
@@ -54,8 +52,7 @@ def _too_old(machine: Machine, runtime: Runtime, supported: tuple[int, int]) -> 
 
 def _newer_minor(machine: Machine, runtime: Runtime, supported: tuple[int, int]) -> Conclusion:
     """Runs by minor version compatibility, except for PTX that this toolkit compiled."""
-    return Conclusion(
-        severity="note",
+    return note(
         cause="image-ptx-too-new",
         verdict=f"{runtime.who} is of CUDA {_text(runtime.cuda)}, the driver of {_text(supported)}: it runs, but not PTX made by that CUDA",
         evidence=_evidence(machine, runtime, supported),

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver, loader
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 from cuvet.sonames import DRIVER
 
-NAME = "driver-wsl"
 TITLE = "libcuda under WSL"
 GROUP: Group = "driver"
 
@@ -28,8 +27,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     )
     foreign = found[DRIVER]
     if foreign and not driver.is_of_windows(machine, foreign):
-        yield Conclusion(
-            severity="error",
+        yield error(
             cause="driver-wsl-not-found",
             verdict="the loader takes a Linux driver's libcuda, not that of the Windows driver",
             evidence=(*evidence, f"{driver.WSL_LIBRARIES}/libcuda.so.1: the Windows driver's"),

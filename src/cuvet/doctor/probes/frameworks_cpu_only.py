@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from cuvet.doctor import cudnn, frameworks, python
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, healthy, note, unknown
 
-NAME = "frameworks-cpu-only"
 TITLE = "builds without CUDA"
 GROUP: Group = "frameworks"
 
@@ -28,8 +27,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         return
     found = list(_cpu_only(machine))
     for name, title, evidence in found:
-        yield Conclusion(
-            severity="note",
+        yield note(
             cause="framework-cpu-only",
             verdict=f"{title} was built without CUDA and does not use the GPU",
             evidence=(evidence,),

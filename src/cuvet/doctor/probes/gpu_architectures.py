@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver, frameworks
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, unknown
 from cuvet.image import compatibility, files
 from cuvet.image.entries import Entry
 from cuvet.image.verdicts import Verdict, verdict
 
-NAME = "gpu-architectures"
 TITLE = "device code for the visible GPUs"
 GROUP: Group = "frameworks"
 
@@ -60,8 +59,7 @@ def _unsupported(machine: Machine, who: str, path: str, gpu: str, entries: list[
     codes = sorted({(entry.sm, entry.kind, entry.arch) for entry in entries})
     held = ", ".join(f"PTX for {arch}" if kind == "ptx" else arch for _, kind, arch in codes)
     options = "; ".join(judged.help)
-    return Conclusion(
-        severity="error",
+    return error(
         cause="gpu-not-supported-by-framework",
         verdict=f"{who} has no code for {gpu}: {judged.text}",
         evidence=(f"{path}: {held}", *judged.because),

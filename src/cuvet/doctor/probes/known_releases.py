@@ -15,7 +15,6 @@ from cuvet.doctor.machine import Machine
 from cuvet.doctor.probe import Conclusion, Group, healthy
 from cuvet.doctor.python import Distribution
 
-NAME = "known-releases"
 TITLE = "releases known to be broken"
 GROUP: Group = "frameworks"
 

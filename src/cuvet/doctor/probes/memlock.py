@@ -5,12 +5,10 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, healthy, note, unknown
 
-NAME = "memlock"
 TITLE = "limit on locked memory"
 GROUP: Group = "memory"
-LOOKED_AT: tuple[str, ...] = ()
 
 _LIMITS = "/proc/self/limits"
 _RDMA = "/sys/class/infiniband"
@@ -27,8 +25,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
         yield healthy(verdict, _LIMITS, _RDMA)
     else:
         inside = driver.is_container(machine)
-        yield Conclusion(
-            severity="note",
+        yield note(
             cause="memlock-limit",
             verdict=f"a program may lock {int(found[1]) >> 10} KiB only: registering buffers with {devices[0]} fails above that",
             looked_at=(_LIMITS, _RDMA),

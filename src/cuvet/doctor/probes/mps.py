@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Group, healthy, note
 
-NAME = "mps"
 TITLE = "Multi-Process Service"
 GROUP: Group = "devices"
-LOOKED_AT: tuple[str, ...] = ()
 
 _VARIABLE = "CUDA_MPS_PIPE_DIRECTORY"
 _DEFAULT = "/tmp/nvidia-mps"
@@ -19,8 +17,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     if not machine.exists(f"{directory}/control"):
         yield healthy("no MPS control daemon", _VARIABLE, f"{directory}/control")
         return
-    yield Conclusion(
-        severity="note",
+    yield note(
         cause="device-mps",
         verdict=f"there is the pipe of an MPS control daemon in {directory}: programs run as its clients",
         looked_at=(_VARIABLE, f"{directory}/control"),

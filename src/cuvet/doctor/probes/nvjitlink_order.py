@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from cuvet.doctor import cudnn, elf, frameworks, loader, python
 from cuvet.doctor.loader import Copy, Loaded
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Group, error, healthy
 
-NAME = "nvjitlink-order"
 TITLE = "libnvJitLink for cuSPARSE and cuSOLVER"
 GROUP: Group = "libraries"
 
@@ -48,8 +47,7 @@ def _problem(machine: Machine, loaded: Loaded) -> Conclusion | None:
     if not lacking:
         return None
     newer = [copy for copy in _others(machine, loaded) if lacking[0] in elf.defined(machine, copy.path)]
-    return Conclusion(
-        severity="error",
+    return error(
         cause="nvjitlink-older-in-front",
         verdict=f"{loaded.needed_by} calls {lacking[0]}, which the {loaded.soname} that the loader takes does not have",
         evidence=(

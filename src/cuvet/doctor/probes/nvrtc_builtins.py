@@ -14,9 +14,8 @@ from functools import cache
 from cuvet.doctor import cudnn, frameworks, loader, python
 from cuvet.doctor.loader import Copy
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Group, error, healthy
 
-NAME = "nvrtc-builtins"
 TITLE = "NVRTC and its builtins"
 GROUP: Group = "libraries"
 
@@ -54,8 +53,7 @@ def _conclusion(machine: Machine, library: Copy) -> Conclusion:
     if copy or preloaded:
         return healthy(f"{library.path} has its {name}", evidence=(copy.path if copy else beside,))
     others = machine.glob(os.path.join(os.path.dirname(library.real), "libnvrtc-builtins.so.*"))
-    return Conclusion(
-        severity="error",
+    return error(
         cause="nvrtc-builtins-missing",
         verdict=f"{library.path} does not find {name}: whatever it compiles fails",
         evidence=(

@@ -8,10 +8,9 @@ from cuvet.doctor import cudnn, driver, frameworks, loader, python
 from cuvet.doctor.frameworks import Framework
 from cuvet.doctor.loader import Copy, Loaded
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Group, healthy, warning
 from cuvet.doctor.python import Distribution
 
-NAME = "toolkit-packages"
 TITLE = "CUDA packages of one toolkit"
 GROUP: Group = "libraries"
 
@@ -122,8 +121,7 @@ def _version_of_file(copy: Copy) -> tuple[int, ...] | None:
 
 def _toolkit_in_front(machine: Machine, framework: Framework, older: list[tuple[Loaded, str]]) -> Conclusion:
     first, own = older[0]
-    return Conclusion(
-        severity="warning",
+    return warning(
         cause="toolkit-mixed-packages",
         verdict=f"{framework.title} gets {first.soname} of an older toolkit, {first.copy.path}, in place of its own packages' {own}",
         evidence=tuple(f"{each.copy.real} ({each.copy.why}): its own package has {version}" for each, version in older),

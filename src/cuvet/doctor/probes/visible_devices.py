@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy, unknown
+from cuvet.doctor.probe import Conclusion, Group, error, healthy, note, unknown, warning
 from cuvet.doctor.state import Gpu
 
-NAME = "visible-devices"
 TITLE = "visible devices"
 GROUP: Group = "devices"
 
@@ -84,8 +83,7 @@ def _none(machine: Machine) -> Conclusion:
     else:
         verdict, evidence = "no GPU is visible to CUDA", f"{_VARIABLE} is not set"
         fix = "nvidia-smi -L (which GPUs the kernel module has); sudo dmesg | grep -i NVRM (why it has none)"
-    return Conclusion(
-        severity="error",
+    return error(
         cause="device-none-visible",
         verdict=verdict,
         evidence=(evidence, answer, *listed),
@@ -95,8 +93,7 @@ def _none(machine: Machine) -> Conclusion:
 
 def _mig(gpus: tuple[Gpu, ...], answer: str) -> Conclusion:
     empty = [gpu for gpu in gpus if gpu.mig and not gpu.mig_devices]
-    return Conclusion(
-        severity="error",
+    return error(
         cause="device-mig-without-instances",
         verdict=f"MIG mode is on and {'the GPU has' if len(empty) == 1 else 'the GPUs have'} no MIG devices",
         evidence=(*(f"NVML: {gpu.name}, {gpu.uuid}: MIG mode on, no instances" for gpu in empty), answer),
@@ -106,8 +103,7 @@ def _mig(gpus: tuple[Gpu, ...], answer: str) -> Conclusion:
 
 def _truncated(machine: Machine, wrong: str) -> Conclusion:
     count = len(machine.state.cuda.devices)
-    return Conclusion(
-        severity="warning",
+    return warning(
         cause="device-list-truncated",
         verdict=f"only {count} of the listed GPUs {'is' if count == 1 else 'are'} visible: in {_VARIABLE}, {wrong}",
         evidence=(
@@ -127,8 +123,7 @@ def _order_differs(machine: Machine, gpus: tuple[Gpu, ...]) -> bool:
 
 
 def _order(gpus: tuple[Gpu, ...]) -> Conclusion:
-    return Conclusion(
-        severity="note",
+    return note(
         cause="device-order-differs",
         verdict=f"the numbers in {_VARIABLE} count the fastest GPU first, those of nvidia-smi by PCI bus",
         evidence=tuple(f"nvidia-smi {number}: {gpu.name}, {gpu.pci}" for number, gpu in enumerate(gpus)),

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 from cuvet.doctor import driver
 from cuvet.doctor.machine import Machine
-from cuvet.doctor.probe import Conclusion, Group, healthy
+from cuvet.doctor.probe import Conclusion, Group, healthy, note
 
-NAME = "wsl-pinned-memory"
 TITLE = "pinned memory under WSL"
 GROUP: Group = "memory"
-LOOKED_AT: tuple[str, ...] = ()
 
 _RELEASE = "/proc/sys/kernel/osrelease"
 
@@ -18,8 +16,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
     if not driver.is_wsl(machine):
         yield healthy("not WSL", _RELEASE)
         return
-    yield Conclusion(
-        severity="note",
+    yield note(
         cause="wsl-pinned-memory-limit",
         verdict="this is WSL, where pinned host memory is limited: an out of memory error may mean the host's, though the GPU is free",
         looked_at=(_RELEASE,),
