@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from cuvet.image import ImageDescription, describe
 from cuvet.image.compatibility import driver_of_number
+from cuvet.image.describe import ImageDescription, describe
 from cuvet.image.raw import image_verdict
 from cuvet.image.verdicts import Verdict, ptx_name
 from cuvet.model import Call, ModelView
