@@ -192,11 +192,7 @@ def machine_code_runs(code: Target, gpu: int) -> bool:
     on the members of the family that are not older. (CUDA Programming Guide 13.4, 1.3 The CUDA platform, Binary Compatibility, and
     5.1.2 Feature Set Compiler Targets.)
     """
-    if code.suffix == "a":
-        return code.sm == gpu
-    if code.suffix == "f":
-        return gpu in family(code)
-    return code.major == gpu // 10 and code.sm <= gpu
+    return gpu in family(code) if code.suffix else code.major == gpu // 10 and code.sm <= gpu
 
 
 @cache
@@ -204,15 +200,11 @@ def ptx_compiles(code: Target, gpu: int) -> bool:
     """Whether PTX for a target can be compiled for a GPU: for every GPU that is not older, but architecture-specific PTX for its own
     only, and family-specific PTX within its family. (CUDA Programming Guide 13.4, PTX Compatibility; ``ptxas --help``, --gpu-name.)
     """
-    if code.suffix == "a":
-        return code.sm == gpu
-    if code.suffix == "f":
-        return gpu in family(code)
-    return code.sm <= gpu
+    return gpu in family(code) if code.suffix else code.sm <= gpu
 
 
 def family(code: Target) -> tuple[int, ...]:
-    """GPUs that run family-specific code for this target; the target itself if the tables do not know it."""
+    """GPUs that run architecture- or family-specific code for this target; the target itself if the tables know no family."""
     return _architectures().families.get(str(code), (code.sm,))
 
 

@@ -31,14 +31,9 @@ _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1f]")
 _LABEL = re.compile(r"^[\w$%]+\s*:")
 _STRING = re.compile(r'"[^"]*"')
 _PREDICATE = re.compile(r"^@!?[\w$%]+\s*")
-KNOWN_TARGETS = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121} | {
-    20,
-    21,
-    30,
-    32,
-    35,
-    37,
-}
+KNOWN_TARGETS = frozenset(
+    map(int, "20 21 30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 88 89 90 100 101 103 110 120 121".split())
+)
 
 _INSTRUCTIONS = set(
     """abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt brx call clusterlaunchcontrol
@@ -92,14 +87,15 @@ def parse(text: str) -> DeviceCode:
     if _CONTROL.search(plain):
         raise ImageError("the PTX has characters that are not text")
     code = DeviceCode(header(text).arch)
-    _check_instructions(plain)
-    shared = _read_variables(plain, code)
-    bodies = _bodies(plain)
+    outside, bodies, unclosed = _split(plain)
+    for body in bodies.values():
+        for statement in re.split(r"[{};]", body):
+            _check_instruction(statement.strip())
+    if unclosed:
+        raise ImageError("the PTX ends within a function")
+    shared = _read_variables(outside, code)
     for entry in _ENTRY.finditer(plain):
-        kernel = KernelInfo(
-            entry[1],
-            _parameters(entry[2] or ""),
-        )
+        kernel = KernelInfo(entry[1], _parameters(entry[2] or ""))
         limit = _MAX_THREADS.search(entry[3])
         if limit:
             kernel.max_threads = int(limit[1]) * int(limit[2] or 1) * int(limit[3] or 1)
@@ -108,10 +104,10 @@ def parse(text: str) -> DeviceCode:
     return code
 
 
-def _read_variables(plain: str, code: DeviceCode) -> list[tuple[str, int, int]]:
+def _read_variables(outside: str, code: DeviceCode) -> list[tuple[str, int, int]]:
     """Note the module's variables; those in shared memory are returned (name, bytes, alignment)."""
     shared: list[tuple[str, int, int]] = []
-    for space, align, kind, name, extents in _VARIABLE.findall(_outside_bodies(plain)):
+    for space, align, kind, name, extents in _VARIABLE.findall(outside):
         size = _array_bytes(kind, extents)
         if space == "shared":
             shared.append((name, size, int(align or _type_bytes(kind))))
@@ -122,16 +118,20 @@ def _read_variables(plain: str, code: DeviceCode) -> list[tuple[str, int, int]]:
     return shared
 
 
-def _bodies(plain: str) -> dict[int, str]:
-    """What stands in braces that are in no others, by where it begins."""
-    found, depth, start = {}, 0, 0
+def _split(plain: str) -> tuple[str, dict[int, str], int]:
+    """What stands outside all braces, what in braces that are in no others by where it begins, and how many are not closed."""
+    outside, bodies, depth, start, end = "", dict[int, str](), 0, 0, 0
     for brace in _BRACE.finditer(plain):
+        outside += plain[end : brace.start()] if depth <= 0 else ""
+        end = brace.end()
         depth += 1 if brace[0] == "{" else -1
         if depth == 1 and brace[0] == "{":
             start = brace.start()
-        elif depth == 0:
-            found[start] = plain[start : brace.end()]
-    return found
+        elif depth == 0 and brace[0] == "}":
+            bodies[start] = plain[start:end]
+    if depth > 0:
+        bodies[start] = plain[start:]
+    return outside + (plain[end:] if depth <= 0 else ""), bodies, depth
 
 
 def _count_memory(kernel: KernelInfo, body: str, shared: list[tuple[str, int, int]]) -> None:
@@ -174,31 +174,6 @@ def _parameters(text: str) -> tuple[KernelParameter, ...]:
         found.append(KernelParameter(offset, size))
         offset += size
     return tuple(found)
-
-
-def _outside_bodies(plain: str) -> str:
-    pieces, depth = [], 0
-    for piece in re.split(r"([{}])", plain):
-        if piece == "{":
-            depth += 1
-        elif piece == "}":
-            depth -= 1
-        elif depth <= 0:
-            pieces.append(piece)
-    return "".join(pieces)
-
-
-def _check_instructions(plain: str) -> None:
-    depth = 0
-    for statement in re.split(r"([{};])", plain):
-        if statement == "{":
-            depth += 1
-        elif statement == "}":
-            depth -= 1
-        elif depth > 0 and statement != ";":
-            _check_instruction(statement.strip())
-    if depth:
-        raise ImageError("the PTX ends within a function")
 
 
 def _check_instruction(statement: str) -> None:

@@ -8,7 +8,7 @@ from cuvet.image.compatibility import Driver
 from cuvet.image.entries import Entry
 from cuvet.image.errors import ImageError
 from cuvet.image.source import of_bytes
-from cuvet.image.verdicts import INVALID_IMAGE, INVALID_PTX, Outcome, Verdict, ptx_name, ptx_too_new, verdict
+from cuvet.image.verdicts import INVALID_IMAGE, INVALID_PTX, Verdict, ptx_name, ptx_too_new, verdict
 
 _BIG_ENDIAN, _64_BIT = 2, 2
 _FATBIN_VERSION = 1
@@ -194,26 +194,25 @@ def _for_gpu(entry: Entry, what: str, gpu: str, driver: Driver | None) -> Verdic
     )
 
 
-def _failure(cause: str, status: int, text: str, because: tuple[str, ...] = (), undefined: bool = False) -> Verdict:
-    return Verdict("fails", text, status=status, cause=cause, because=because, undefined=undefined)
-
-
 def _not_recognised(reason: str) -> Verdict:
-    return _failure("image-not-recognised", INVALID_IMAGE, f"what is loaded is no device code: {reason}")
+    text = f"what is loaded is no device code: {reason}"
+    return Verdict("fails", text, status=INVALID_IMAGE, cause="image-not-recognised")
 
 
 def _truncated(reason: str) -> Verdict:
-    return _failure("image-truncated", INVALID_IMAGE, f"what is loaded is not whole: {reason}", _CUT, undefined=True)
+    text = f"what is loaded is not whole: {reason}"
+    return Verdict("fails", text, status=INVALID_IMAGE, cause="image-truncated", because=_CUT, undefined=True)
 
 
 def _not_compiled(what: str, reason: str) -> Verdict:
-    return _failure("image-ptx-not-compiled", INVALID_PTX, f"{what} does not compile", (reason,))
+    text = f"{what} does not compile"
+    return Verdict("fails", text, status=INVALID_PTX, cause="image-ptx-not-compiled", because=(reason,))
 
 
 def _not_terminated(what: str) -> Verdict:
-    return _failure("image-ptx-not-terminated", INVALID_PTX, f"{what} has no NUL at its end", undefined=True)
+    text = f"{what} has no NUL at its end"
+    return Verdict("fails", text, status=INVALID_PTX, cause="image-ptx-not-terminated", undefined=True)
 
 
 def _unknown(what: str) -> Verdict:
-    outcome: Outcome = "unknown"
-    return Verdict(outcome, what)
+    return Verdict("unknown", what)
