@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <charconv>
+
 namespace cuvet {
 
 namespace {
@@ -184,21 +186,6 @@ class Maps {
     char buffer_[1024];
 };
 
-uint64_t hexadecimal(const char* text, const char** end) {
-    uint64_t value = 0;
-    for (;; text++) {
-        const char letter = *text;
-        if (letter >= '0' && letter <= '9')
-            value = value << 4 | static_cast<uint64_t>(letter - '0');
-        else if (letter >= 'a' && letter <= 'f')
-            value = value << 4 | static_cast<uint64_t>(letter - 'a' + 10);
-        else
-            break;
-    }
-    *end = text;
-    return value;
-}
-
 // The lines that touch [start, end), the line before and the line after.
 uint32_t lines_around(uint64_t start, uint64_t end, char* text) {
     constexpr uint32_t LINE = 512;
@@ -213,9 +200,9 @@ uint32_t lines_around(uint64_t start, uint64_t end, char* text) {
     };
     Maps maps;
     while (!done && maps.next(line, LINE, &length)) {
-        const char* at;
-        const uint64_t line_start = hexadecimal(line, &at);
-        const uint64_t line_end = hexadecimal(at + 1, &at);
+        uint64_t line_start = 0, line_end = 0;
+        const char* dash = std::from_chars(line, line + length, line_start, 16).ptr;
+        std::from_chars(dash + 1, line + length, line_end, 16);
         if (line_end <= start) {
             memcpy(before, line, before_length = length);
             continue;

@@ -58,30 +58,11 @@ void choose_words(LaunchPlace* place, uint64_t function, uint32_t* described) {
     }
 }
 
-// Nothing else may be stored meanwhile, by a signal handler; in calls that are looked at closely that is so already.
-class Alone {
-  public:
-    explicit Alone(Thread* thread) : thread_(thread), before_(thread->busy) {
-        thread_->busy = true;
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
-    ~Alone() {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        thread_->busy = before_;
-    }
-    Alone(const Alone&) = delete;
-    Alone& operator=(const Alone&) = delete;
-
-  private:
-    Thread* thread_;
-    bool before_;
-};
-
 // Once for each place: it unwinds the stack and asks the driver.
 __attribute__((noinline, cold)) const LaunchPlace* fill(Thread* thread, LaunchPlace* place, const Object* object,
                                                         uint64_t function, uint64_t stream, uint64_t frame,
                                                         bool packed) {
-    const Alone alone(thread);
+    const Busy busy(thread);
     const uint32_t id = last_place.fetch_add(1, std::memory_order_relaxed) + 1;
     const uint32_t stack = capture_trail(thread, frame, &place->trail);
     if (!stack) return nullptr;

@@ -4,6 +4,8 @@
 #include <link.h>
 #include <string.h>
 
+#include <algorithm>
+
 #include "library_call.h"
 #include "loaded.h"
 #include "loader.h"
@@ -118,17 +120,13 @@ void* look_up(void* library, const char* name, const void* caller, const File& f
 
 uint32_t library_symbol(const char* name) {
     if (!may_be_ours(name)) return NO_LIBRARY_SYMBOL;
-    uint32_t first = 0, end = LIBRARY_SYMBOL_COUNT;
-    while (first < end) {
-        const uint32_t middle = first + (end - first) / 2;
-        const int order = strcmp(name, name_of(middle));
-        if (order == 0) return middle;
-        if (order < 0)
-            end = middle;
-        else
-            first = middle + 1;
-    }
-    return NO_LIBRARY_SYMBOL;
+    const LibrarySymbol* end = library_symbols + LIBRARY_SYMBOL_COUNT;
+    const auto is_before = [](const LibrarySymbol& symbol, const char* wanted) {
+        return strcmp(library_names + symbol.name, wanted) < 0;
+    };
+    const uint32_t found =
+        static_cast<uint32_t>(std::lower_bound(library_symbols, end, name, is_before) - library_symbols);
+    return found < LIBRARY_SYMBOL_COUNT && strcmp(name_of(found), name) == 0 ? found : NO_LIBRARY_SYMBOL;
 }
 
 CallSite* call_site(uint64_t key) { return call_sites.insert(key); }

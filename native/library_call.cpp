@@ -322,13 +322,13 @@ extern "C" __attribute__((visibility("default"))) void* cuvet_library_function(c
 // Each entrance has ENTRANCE_BYTES: the number of its symbol, and a jump to what all have in common. That keeps the
 // argument registers in a Frame, asks cuvet_library_enter what to call, calls it with a copy of the stack's arguments,
 // and hands its status to cuvet_library_leave.
-#if defined(__x86_64__)
 #define ENTRANCE(name)                   \
     ".globl " #name                      \
     "\n"                                 \
-    ".type " #name ", @function\n" #name \
+    ".type " #name ", %function\n" #name \
     ": cuvet_entrance\n"                 \
     ".size " #name ", " TEXT_OF(ENTRANCE_BYTES) "\n"
+#if defined(__x86_64__)
 asm("    .set CUVET_FRAME, " TEXT_OF(FRAME_BYTES) R"(
     .section .text.hot,"ax",@progbits
     .p2align 6
@@ -347,14 +347,9 @@ cuvet_library_call:
     movq %rcx, 24(%rsp)
     movq %r8, 32(%rsp)
     movq %r9, 40(%rsp)
-    movq %xmm0, 48(%rsp)
-    movq %xmm1, 56(%rsp)
-    movq %xmm2, 64(%rsp)
-    movq %xmm3, 72(%rsp)
-    movq %xmm4, 80(%rsp)
-    movq %xmm5, 88(%rsp)
-    movq %xmm6, 96(%rsp)
-    movq %xmm7, 104(%rsp)
+    .irp number, 0, 1, 2, 3, 4, 5, 6, 7
+    movq %xmm\number, 48 + 8 * \number(%rsp)
+    .endr
     movl %eax, %edi
     movq %rsp, %rsi
     leaq 16(%rbp), %rdx
@@ -370,14 +365,9 @@ cuvet_library_call:
     movq 24(%rsp), %rcx
     movq 32(%rsp), %r8
     movq 40(%rsp), %r9
-    movq 48(%rsp), %xmm0
-    movq 56(%rsp), %xmm1
-    movq 64(%rsp), %xmm2
-    movq 72(%rsp), %xmm3
-    movq 80(%rsp), %xmm4
-    movq 88(%rsp), %xmm5
-    movq 96(%rsp), %xmm6
-    movq 104(%rsp), %xmm7
+    .irp number, 0, 1, 2, 3, 4, 5, 6, 7
+    movq 48 + 8 * \number(%rsp), %xmm\number
+    .endr
     testl %eax, %eax
     jnz 3f
 1:  call *%r11
@@ -412,12 +402,6 @@ cuvet_library_call:
     .endm
 )"
 #elif defined(__aarch64__)
-#define ENTRANCE(name)                   \
-    ".globl " #name                      \
-    "\n"                                 \
-    ".type " #name ", %function\n" #name \
-    ": cuvet_entrance\n"                 \
-    ".size " #name ", " TEXT_OF(ENTRANCE_BYTES) "\n"
 asm("    .set CUVET_FRAME, " TEXT_OF(FRAME_BYTES) R"(
     .section .text.hot,"ax",%progbits
     .p2align 6

@@ -17,10 +17,6 @@ namespace cuvet {
 
 namespace {
 
-using Dlopen = void* (*)(const char*, int);
-using Dlsym = void* (*)(void*, const char*);
-using Dlclose = int (*)(void*);
-
 #if defined(__x86_64__)
 constexpr char FIRST_GLIBC[] = "GLIBC_2.2.5";
 #elif defined(__aarch64__)
@@ -61,44 +57,40 @@ const char* own_runtime(const char* name) {
     return nullptr;
 }
 
-// The real function behind one of ours. The caches are atomic rather than `const`: the guard of a constant would be
-// held while the loader's lock is waited for.
+// The real function behind one of ours. Made by the compiler, not by code: the guard of a variable would be held while
+// the loader's lock is waited for.
 template <class Function>
-Function real(std::atomic<Function>* cache, const char* name) {
-    Function known = cache->load(std::memory_order_relaxed);
-    if (!known) {
-        known = reinterpret_cast<Function>(dlvsym(RTLD_NEXT, name, FIRST_GLIBC));
-        cache->store(known, std::memory_order_relaxed);
+class Real {
+  public:
+    constexpr explicit Real(const char* name) : name_(name) {}
+    Function get() {
+        Function known = function_.load(std::memory_order_relaxed);
+        if (!known) {
+            known = reinterpret_cast<Function>(dlvsym(RTLD_NEXT, name_, FIRST_GLIBC));
+            function_.store(known, std::memory_order_relaxed);
+        }
+        return known;
     }
-    return known;
-}
 
-Dlopen find_dlopen() {
-    static std::atomic<Dlopen> cache;
-    return real(&cache, "dlopen");
-}
-
-Dlsym find_dlsym() {
-    static std::atomic<Dlsym> cache;
-    return real(&cache, "dlsym");
-}
-
-Dlclose find_dlclose() {
-    static std::atomic<Dlclose> cache;
-    return real(&cache, "dlclose");
-}
+  private:
+    const char* name_;
+    std::atomic<Function> function_{nullptr};
+};
+Real<void* (*)(const char*, int)> next_dlopen{"dlopen"};
+Real<void* (*)(void*, const char*)> next_dlsym{"dlsym"};
+Real<int (*)(void*)> next_dlclose{"dlclose"};
 
 }  // namespace
 
-void* real_dlopen(const char* path, int mode) { return find_dlopen()(path, mode); }
+void* real_dlopen(const char* path, int mode) { return next_dlopen.get()(path, mode); }
 
 // Not by a jump: RTLD_NEXT means what comes after the caller, which is the shim.
 void* real_dlsym(void* library, const char* name) {
-    void* volatile found = find_dlsym()(library, name);
+    void* volatile found = next_dlsym.get()(library, name);
     return found;
 }
 
-int real_dlclose(void* library) { return find_dlclose()(library); }
+int real_dlclose(void* library) { return next_dlclose.get()(library); }
 
 const void* own_code() { return &__ehdr_start; }
 
@@ -113,7 +105,7 @@ extern "C" void* cuvet_real_dlopen(const char* path, int mode) { return cuvet::r
 // Where a dlopen of `path` shall lead: to the shim for the CUDA driver, by whatever path; to the emulated library
 // beside it, if there is no GPU to be used; to `path` itself for all else.
 extern "C" __attribute__((visibility("hidden"), used)) const char* cuvet_redirect(const char* path) {
-    cuvet::find_dlopen();
+    cuvet::next_dlopen.get();
     if (!path) return path;
     const char* name = cuvet::base_name(path);
     if (strcmp(name, "libcuda.so.1") == 0 || strcmp(name, "libcuda.so") == 0) return cuvet::own_path();
@@ -122,7 +114,7 @@ extern "C" __attribute__((visibility("hidden"), used)) const char* cuvet_redirec
 }
 
 extern "C" __attribute__((visibility("hidden"), used)) void* cuvet_dlopen_target() {
-    return reinterpret_cast<void*>(cuvet::find_dlopen());
+    return reinterpret_cast<void*>(cuvet::next_dlopen.get());
 }
 
 // What dlsym does with `name`: the caller gets `function`, or enters it in our place.
@@ -136,7 +128,7 @@ extern "C" __attribute__((visibility("hidden"), used)) Asked cuvet_dlsym(void* l
                                                                          const void* caller) {
     void* function;
     if (name && cuvet::answer_dlsym(library, name, caller, &function)) return {function, 1};
-    return {reinterpret_cast<void*>(cuvet::find_dlsym()), 0};
+    return {reinterpret_cast<void*>(cuvet::next_dlsym.get()), 0};
 }
 
 extern "C" __attribute__((visibility("default"))) int dlclose(void* library) {

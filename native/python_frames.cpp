@@ -87,22 +87,10 @@ bool layout_of_runtime(uint32_t minor) {
 }
 
 bool choose_layout(uint32_t minor) {
-    switch (minor) {
-        case 10:
-            layout = PYTHON_3_10;
-            return true;
-        case 11:
-            layout = PYTHON_3_11;
-            return true;
-        case 12:
-            layout = PYTHON_3_12;
-            return true;
-        case 13:
-        case 14:
-            return layout_of_runtime(minor);
-        default:
-            return false;
-    }
+    if (minor == 13 || minor == 14) return layout_of_runtime(minor);
+    if (minor < 10 || minor > 14) return false;
+    layout = minor == 10 ? PYTHON_3_10 : minor == 11 ? PYTHON_3_11 : PYTHON_3_12;
+    return true;
 }
 
 uint32_t minor_version(const char* (*version)()) {

@@ -100,12 +100,6 @@ class PoolLock {
     PoolLock& operator=(const PoolLock&) = delete;
 };
 
-uint64_t now_ns(clockid_t clock) {
-    timespec time;
-    clock_gettime(clock, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
-}
-
 Clock read_clock() { return {ticks(), now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_REALTIME)}; }
 
 void sample_clock() {
@@ -383,6 +377,12 @@ bool create_file(const char* directory) {
 }
 
 }  // namespace
+
+uint64_t now_ns(clockid_t clock) {
+    timespec time;
+    clock_gettime(clock, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
 
 bool wants_recording() {
     const char* directory = getenv("CUVET_TRACE");

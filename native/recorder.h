@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <time.h>
 
 #include <atomic>
 #include <cstddef>
@@ -92,19 +93,20 @@ struct Thread {
 // While it lives, the thread is busy. Its signal handlers must see it so.
 class Busy {
   public:
-    explicit Busy(Thread* thread) : thread_(thread) {
+    explicit Busy(Thread* thread) : thread_(thread), before_(thread->busy) {
         thread_->busy = true;
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     ~Busy() {
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        thread_->busy = false;
+        thread_->busy = before_;
     }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
 
   private:
     Thread* thread_;
+    bool before_;
 };
 
 // While it lives, pthread_cancel cannot end the thread: files are used, perhaps under a lock.
@@ -154,6 +156,8 @@ inline uint64_t ticks() {
     return value;
 #endif
 }
+
+uint64_t now_ns(clockid_t clock);
 
 // Whether the environment asks for a recording.
 bool wants_recording();

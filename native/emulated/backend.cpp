@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "emulated/host_functions.h"
 #include "emulated/memory.h"
 #include "emulated/wire.h"
 #include "notices.h"
+#include "recorder.h"
 #include "stacks.h"
 
 namespace cuvet::emulated {
@@ -28,25 +31,20 @@ constexpr uint64_t STATUS_UNKNOWN = 999;  // CUDA_ERROR_UNKNOWN
 constexpr size_t SCRATCH_BYTES = 64u << 10;
 constexpr unsigned MOST_DRIVER_WORDS = 16;
 
-uint64_t start_of_image() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-}
-
 // Tells this program from another that the same process executes later; a forked child has its parent's.
-const uint64_t image = start_of_image();
+const uint64_t image = now_ns(CLOCK_MONOTONIC);
 
 // The last process that called CUDA; in a forked child it is still the parent's until the child calls.
 std::atomic<pid_t> caller_process{0};
 std::atomic<bool> said_gone{false};
 
-void say(const char* text, size_t length) {
+__attribute__((format(printf, 1, 2))) void say(const char* form, ...) {
     char line[1024];
-    const int written = snprintf(line, sizeof line, "cuvet: %.*s\n", static_cast<int>(length), text);
-    if (written <= 0) return;
-    const size_t bytes = static_cast<size_t>(written) < sizeof line ? static_cast<size_t>(written) : sizeof line - 1;
-    write_all(STDERR_FILENO, line, bytes);
+    va_list rest;
+    va_start(rest, form);
+    const int written = vsnprintf(line, sizeof line, form, rest);
+    va_end(rest);
+    if (written > 0) write_all(STDERR_FILENO, line, std::min(static_cast<size_t>(written), sizeof line - 1));
 }
 
 bool unsupported_path(char (&path)[4096]) {
@@ -108,10 +106,8 @@ void gone(const char* why) {
     if (said_gone.exchange(true)) return;
     tell_launcher(Notice::UNREACHABLE, errno);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
-    char text[512];
-    const int length = snprintf(text, sizeof text, "the emulated device at %s %s: every CUDA call fails from now on",
-                                path ? path : "(CUVET_DEVICE_SOCKET is not set)", why);
-    say(text, static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length) : sizeof text - 1);
+    say("cuvet: the emulated device at %s %s: every CUDA call fails from now on\n",
+        path ? path : "(CUVET_DEVICE_SOCKET is not set)", why);
 }
 
 void say_goodbye();
@@ -136,11 +132,10 @@ bool connect_session(Session* session) {
 }
 
 uint64_t lose_session(Session* session) {
-    static constexpr char closed[] = "the program closed the emulated device's descriptor during a call, which failed";
     if (session->connection.is_open())
         gone("is gone");
     else
-        say(closed, sizeof closed - 1);
+        say("cuvet: the program closed the emulated device's descriptor during a call, which failed\n");
     session->connection.close();
     return STATUS_UNKNOWN;
 }
@@ -237,60 +232,46 @@ void answer_lookup(const Command& command, Answer* answer) {
 
 void take_message(const Command& command) {
     const Text text = static_cast<Text>(command.operand[0]);
-    if (text == Text::USER) say(reinterpret_cast<const char*>(command.data), command.bytes);
+    if (text == Text::USER) say("cuvet: %.*s\n", static_cast<int>(command.bytes), command.data);
     if (text == Text::UNSUPPORTED) note_unsupported(command.data, command.bytes);
     if (text == Text::SUPPORTED) withdraw_unsupported();
 }
 
-// False for what is no command.
-bool obey(const Command& command, Answer* answer) {
+void obey(const Command& command, Answer* answer) {
     switch (command.op) {
         case Op::READ:
-            answer_read(command, answer);
-            break;
+            return answer_read(command, answer);
         case Op::WRITE:
             answer->error = write_host(command.operand[0], command.data, command.bytes);
-            break;
+            return;
         case Op::READ_STRING:
-            answer_read_string(command, answer);
-            break;
+            return answer_read_string(command, answer);
         case Op::COPY:
-            answer_copy(command, answer);
-            break;
+            return answer_copy(command, answer);
         case Op::SET:
-            answer_set(command, answer);
-            break;
+            return answer_set(command, answer);
         case Op::RESERVE:
-            answer_reserve(command, answer);
-            break;
+            return answer_reserve(command, answer);
         case Op::RELEASE:
             answer->error = release(command.operand[0]);
-            break;
+            return;
         case Op::CALL_DRIVER:
-            answer_call_driver(command, answer);
-            break;
+            return answer_call_driver(command, answer);
         case Op::CALL_HOST:
-            answer_call_host(command, answer);
-            break;
+            return answer_call_host(command, answer);
         case Op::DRAIN:
-            answer->put_word(outstanding(command.operand[0], command.operand[1] != 0));
-            break;
+            return answer->put_word(outstanding(command.operand[0], command.operand[1] != 0));
         case Op::SCRATCH:
-            answer_scratch(command, answer);
-            break;
+            return answer_scratch(command, answer);
         case Op::RAISE:
-            raise_signal(static_cast<int>(command.operand[0]), command.operand[1]);
-            break;
+            return raise_signal(static_cast<int>(command.operand[0]), command.operand[1]);
         case Op::LOOKUP:
-            answer_lookup(command, answer);
-            break;
+            return answer_lookup(command, answer);
         case Op::MESSAGE:
-            take_message(command);
-            break;
+            return take_message(command);
         case Op::RETURN:
-            return false;
+            return;
     }
-    return command.op <= Op::MESSAGE;
 }
 
 void say_goodbye() {
@@ -320,8 +301,9 @@ uint64_t ask(MessageKind kind, uint32_t id, const uint64_t* words, uint32_t coun
         Command command;
         if (!session->connection.receive(&command)) return lose_session(session);
         if (command.op == Op::RETURN) return command.operand[0];
+        if (command.op > Op::MESSAGE) return lose_session(session);  // no command
         Answer answer;
-        if (!obey(command, &answer)) return lose_session(session);
+        obey(command, &answer);
         if (!send_answer(session, answer)) return lose_session(session);
     }
 }

@@ -39,24 +39,19 @@ class BrokerLock {
     const pid_t process_ = getpid();
 };
 
-// Returns a socket, or -1.
-int connect_to(const sockaddr_un& address, size_t length) {
+// A socket that is connected to a path, or to an abstract name; -1 if that is impossible.
+int connect_to(const char* name, size_t length, bool abstract) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    errno = ENAMETOOLONG;
+    if (length >= sizeof address.sun_path) return -1;
+    memcpy(address.sun_path + abstract, name, length);
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -1;
-    const socklen_t size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+    const socklen_t size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + 1);
     if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0) return descriptor;
     close(descriptor);
     return -1;
-}
-
-int connect_by_path(const char* path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const size_t length = strlen(path) + 1;
-    errno = ENAMETOOLONG;
-    if (length > sizeof address.sun_path) return -1;
-    memcpy(address.sun_path, path, length);
-    return connect_to(address, length);
 }
 
 // `given`: NAME:KEY. The abstract name can be reached from every root directory and by every user; who has the key is
@@ -64,12 +59,7 @@ int connect_by_path(const char* path) {
 int connect_by_name(const char* given) {
     const char* key = given ? strchr(given, ':') : nullptr;
     if (!key) return -1;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const size_t length = static_cast<size_t>(key - given);
-    if (length >= sizeof address.sun_path) return -1;
-    memcpy(address.sun_path + 1, given, length);
-    const int descriptor = connect_to(address, length + 1);
+    const int descriptor = connect_to(given, static_cast<size_t>(key - given), true);
     if (descriptor < 0) return -1;
     Message message(MessageKind::KEY);
     message.append(key + 1, strlen(key + 1));
@@ -81,7 +71,7 @@ int connect_by_name(const char* given) {
 }
 
 bool connect_broker(const char* path) {
-    int descriptor = connect_by_path(path);
+    int descriptor = connect_to(path, strlen(path), false);
     const int error = errno;
     if (descriptor < 0) descriptor = connect_by_name(getenv("CUVET_DEVICE_KEY"));
     errno = error;
