@@ -17,34 +17,18 @@ struct Status {
 
 constexpr uint32_t NOT_FOUND = 1;  // an error to every library
 
-// Each include of LIBRARY takes the lines of one kind from it.
+// An include of LIBRARY takes the lines of the macros that are defined before it, and undefines them.
 #define VERSION(major, minor, patch, number, runtime) \
     constexpr int version[] = {major, minor, patch};  \
     constexpr int version_number = number;            \
     constexpr size_t runtime_version = runtime;
-#define FORWARD(name)
-#define NOTHING(name)
-#define NO_TEXT(name)
-#define PROPERTY(name)
-#define STATUS(number, name)
-#define STATUS_NAME(name)
-#define RUNTIME_NUMBER(name)
-#define VERSION_AT(name)
-#define VERSION_NUMBER(name)
-#define DATA(name)
 #include LIBRARY
 
-#undef VERSION
-#undef STATUS
-#define VERSION(major, minor, patch, number, runtime)
 #define STATUS(number, name) {number, name},
 constexpr Status statuses[] = {
 #include LIBRARY
 };
 
-#undef STATUS
-#undef FORWARD
-#define STATUS(number, name)
 #define FORWARD(name) #name,
 constexpr const char* forwarded[] = {
 #include LIBRARY
@@ -80,16 +64,6 @@ __attribute__((constructor)) void find_targets() {
 
 }  // namespace
 
-#undef FORWARD
-#undef NOTHING
-#undef NO_TEXT
-#undef PROPERTY
-#undef STATUS_NAME
-#undef RUNTIME_NUMBER
-#undef VERSION_AT
-#undef VERSION_NUMBER
-#undef DATA
-#define FORWARD(name)
 // A constant that calls are given: where it stands tells which it is.
 #define DATA(name)                \
     LIBRARY_API const void* name; \
@@ -118,44 +92,12 @@ __attribute__((constructor)) void find_targets() {
     LIBRARY_API size_t name() { return version_number; }
 #include LIBRARY
 
-#undef NOTHING
-#undef NO_TEXT
-#undef PROPERTY
-#undef STATUS_NAME
-#undef RUNTIME_NUMBER
-#undef VERSION_AT
-#undef VERSION_NUMBER
-#undef DATA
-#undef FORWARD
-#define DATA(name)
-#define NOTHING(name)
-#define NO_TEXT(name)
-#define PROPERTY(name)
-#define STATUS_NAME(name)
-#define RUNTIME_NUMBER(name)
-#define VERSION_AT(name)
-#define VERSION_NUMBER(name)
 #if defined(__x86_64__)
-#define FORWARD(name)                    \
-    ".globl " #name                      \
-    "\n"                                 \
-    ".type " #name ", @function\n" #name \
-    ":\n"                                \
-    "endbr64\n"                          \
-    "jmp *cuvet_targets + place(%rip)\n" \
-    ".set place, place + 8\n"
+#define JUMP "endbr64\njmp *cuvet_targets + place(%rip)\n"
 #elif defined(__aarch64__)
-#define FORWARD(name)                               \
-    ".globl " #name                                 \
-    "\n"                                            \
-    ".type " #name ", %function\n" #name            \
-    ":\n"                                           \
-    "hint #34\n"                                    \
-    "adrp x16, cuvet_targets + place\n"             \
-    "ldr x16, [x16, :lo12:cuvet_targets + place]\n" \
-    "br x16\n"                                      \
-    ".set place, place + 8\n"
+#define JUMP "hint #34\nadrp x16, cuvet_targets + place\nldr x16, [x16, :lo12:cuvet_targets + place]\nbr x16\n"
 #endif
+#define FORWARD(name) ".globl " #name "\n.type " #name ", %function\n" #name ":\n" JUMP ".set place, place + 8\n"
 asm(".text\n.set place, 0\n.cfi_startproc\n"
 #include LIBRARY
     ".cfi_endproc\n");
