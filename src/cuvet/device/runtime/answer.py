@@ -11,7 +11,7 @@ from cuvet.device.runtime import array, copy, device, forward, graph, launch, me
 from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, error
 from cuvet.device.runtime.registration import Registry
 
-Handler = Callable[[RuntimeCall], Steps[int]]
+Handler = Callable[[RuntimeCall], Steps[int | None]]
 
 _MODULES: tuple[ModuleType, ...] = (array, copy, device, graph, launch, memory)
 HANDLERS: dict[str, Handler] = {
@@ -43,7 +43,7 @@ def answer(thread: Thread, request: Request) -> Steps[int]:
     else:
         try:
             yield from _ask_for_context(call)
-            status = yield from handler(call)
+            status = (yield from handler(call)) or 0
         except Refused as refused:
             status = refused.status
         except BadAddress:

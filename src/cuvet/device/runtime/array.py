@@ -1,10 +1,12 @@
 """Arrays, texture and surface objects."""
 
+from functools import partial
+
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
-from cuvet.device.invocation import BadAddress, read, write
+from cuvet.device.invocation import BadAddress, Refused, read, require, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, Members, RuntimeCall, error, pack, release
+from cuvet.device.runtime.call import Members, RuntimeCall, error, pack, release
 from cuvet.device.runtime.device import ensure_context
 
 _SIGNED, _UNSIGNED, _FLOAT = 0, 1, 2
@@ -14,6 +16,9 @@ _FORMATS = {
     (_FLOAT, 16): "HALF", (_FLOAT, 32): "FLOAT",
 }  # fmt: skip
 _ARRAY, _MIPMAPPED, _LINEAR, _PITCHED = range(4)
+_PLACES = {_LINEAR: ("linear", "sizeInBytes"), _PITCHED: ("pitch2D", "width", "height", "pitchInBytes")}
+"""Members of the struct of a resource in linear memory: its name, and what its size is."""
+_DESCRIPTOR = "CUDA_ARRAY3D_DESCRIPTOR"
 
 
 def _format(bits: tuple[int, ...], kind: int) -> tuple[int, int] | None:
@@ -30,38 +35,23 @@ def _described(call: RuntimeCall) -> Steps[tuple[int, int] | None]:
     return _format(tuple(given[channel] for channel in "xyzw"), given["f"])
 
 
-def _create(call: RuntimeCall, output: str, extent: tuple[int, ...], name: str, *more: int) -> Steps[int]:
-    if not call[output]:
-        return INVALID_VALUE
+def _create(call: RuntimeCall, output: str = "array", name: str = "cuArray3DCreate") -> Steps[None]:
+    require(call[output])
     yield from ensure_context(call)
     found = yield from _described(call)
     if found is None:
-        return error("cudaErrorInvalidChannelDescriptor")
-    width, height, depth = extent
+        raise Refused(error("cudaErrorInvalidChannelDescriptor"))
+    width, height, depth = call.sizes("extent") if "extent" in call.structs else (call["width"], call["height"], 0)
     data = pack(
-        "CUDA_ARRAY3D_DESCRIPTOR",
-        Width=width,
-        Height=height,
-        Depth=depth,
-        Format=found[0],
-        NumChannels=found[1],
-        Flags=call["flags"],
+        _DESCRIPTOR, Width=width, Height=height, Depth=depth, Format=found[0], NumChannels=found[1], Flags=call["flags"]
     )
     described = yield from call.lay_down(data)
-    return (yield from call.driver(name, call[output], described, *more))
+    levels = [call["numLevels"]] if "numLevels" in call.words else []
+    yield from call.driver(name, call[output], described, *levels)
 
 
-def cudaMallocArray(call: RuntimeCall) -> Steps[int]:
-    return (yield from _create(call, "array", (call["width"], call["height"], 0), "cuArray3DCreate"))
-
-
-def cudaMalloc3DArray(call: RuntimeCall) -> Steps[int]:
-    return (yield from _create(call, "array", call.sizes("extent"), "cuArray3DCreate"))
-
-
-def cudaMallocMipmappedArray(call: RuntimeCall) -> Steps[int]:
-    extent = call.sizes("extent")
-    return (yield from _create(call, "mipmappedArray", extent, "cuMipmappedArrayCreate", call["numLevels"]))
+cudaMallocArray = cudaMalloc3DArray = _create
+cudaMallocMipmappedArray = partial(_create, output="mipmappedArray", name="cuMipmappedArrayCreate")
 
 
 def array_element_bytes(call: RuntimeCall, handle: int) -> int:
@@ -69,35 +59,27 @@ def array_element_bytes(call: RuntimeCall, handle: int) -> int:
     array = call.process.arrays.get(handle)
     if array is None:
         raise BadAddress(hex(handle))
-    fields = driver_catalog().structs["CUDA_ARRAY3D_DESCRIPTOR"].fields
-    offset, size, _ = fields["Width"]
-    return array.width_bytes // int.from_bytes(array.descriptor[offset : offset + size], "little")
+    return array.width_bytes // driver_catalog().member(_DESCRIPTOR, array.descriptor, "Width")
 
 
-def cudaArrayGetInfo(call: RuntimeCall) -> Steps[int]:
+def cudaArrayGetInfo(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
-    layout = driver_catalog().structs["CUDA_ARRAY3D_DESCRIPTOR"]
-    described = yield from call.scratch(layout.bytes)
+    size = driver_catalog().structs[_DESCRIPTOR].bytes
+    described = yield from call.scratch(size)
     yield from call.driver("cuArray3DGetDescriptor", described, call["array"])
-    data = yield from read(described, layout.bytes)
-
-    def member(name: str) -> int:
-        offset, size, _ = layout.fields[name]
-        return int.from_bytes(data[offset : offset + size], "little")
-
+    found = Members(driver_catalog(), _DESCRIPTOR, (yield from read(described, size)))
     if call["desc"]:
-        yield from write(call["desc"], _channels(member("Format"), member("NumChannels")))
+        yield from write(call["desc"], _channels(found["Format"], found["NumChannels"]))
     if call["extent"]:
-        sizes = (member("Width"), member("Height"), member("Depth"))
+        sizes = (found["Width"], found["Height"], found["Depth"])
         yield from write(call["extent"], b"".join(size.to_bytes(8, "little") for size in sizes))
     if call["flags"]:
-        yield from write(call["flags"], member("Flags").to_bytes(4, "little"))
-    return 0
+        yield from write_word(call["flags"], found["Flags"], 4)
 
 
 def _channels(number: int, channels: int) -> bytes:
-    formats = driver_catalog().enumerations["CUarray_format"]
-    kind, bits = next(key for key, name in _FORMATS.items() if formats[f"CU_AD_FORMAT_{name}"] == number)
+    found = driver_catalog().enumerator("CUarray_format", number, "CU_AD_FORMAT_")
+    kind, bits = next(key for key, name in _FORMATS.items() if name == found)
     widths = [bits if position < channels else 0 for position in range(4)]
     return b"".join(value.to_bytes(4, "little") for value in (*widths, kind))
 
@@ -111,68 +93,55 @@ def _resource(call: RuntimeCall) -> Steps[int]:
         members["res__array__hArray"] = given["res.array.array"]
     elif kind == _MIPMAPPED:
         members["res__mipmap__hMipmappedArray"] = given["res.mipmap.mipmap"]
-    elif kind in (_LINEAR, _PITCHED):
-        place = "linear" if kind == _LINEAR else "pitch2D"
+    elif kind in _PLACES:
+        place, *sizes = _PLACES[kind]
         bits = tuple(given[f"res.{place}.desc.{channel}"] for channel in "xyzw")
         found = _format(bits, given[f"res.{place}.desc.f"])
         if found is None:
             raise BadAddress("desc")
-        members |= {f"res__{place}__devPtr": given[f"res.{place}.devPtr"]}
         members |= {f"res__{place}__format": found[0], f"res__{place}__numChannels": found[1]}
-        sizes = ("sizeInBytes",) if kind == _LINEAR else ("width", "height", "pitchInBytes")
-        members |= {f"res__{place}__{size}": given[f"res.{place}.{size}"] for size in sizes}
+        members |= {f"res__{place}__{name}": given[f"res.{place}.{name}"] for name in ("devPtr", *sizes)}
     return (yield from call.lay_down(pack("CUDA_RESOURCE_DESC", **members)))
 
 
-def cudaCreateTextureObject(call: RuntimeCall) -> Steps[int]:
+def cudaCreateTextureObject(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
-    if not call["pTexDesc"]:
-        return INVALID_VALUE
+    require(call["pTexDesc"])
     resource = yield from _resource(call)
     texture = yield from call.lay_down(pack("CUDA_TEXTURE_DESC"))
-    return (yield from call.driver("cuTexObjectCreate", call["pTexObject"], resource, texture, 0))
+    yield from call.driver("cuTexObjectCreate", call["pTexObject"], resource, texture, 0)
 
 
-def cudaCreateSurfaceObject(call: RuntimeCall) -> Steps[int]:
+def cudaCreateSurfaceObject(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
-    return (yield from call.driver("cuSurfObjectCreate", call["pSurfObject"], (yield from _resource(call))))
+    yield from call.driver("cuSurfObjectCreate", call["pSurfObject"], (yield from _resource(call)))
 
 
-def cudaGetTextureObjectResourceDesc(call: RuntimeCall) -> Steps[int]:
-    return (yield from _tell_resource(call, "cuTexObjectGetResourceDesc", call["texObject"]))
-
-
-def cudaGetSurfaceObjectResourceDesc(call: RuntimeCall) -> Steps[int]:
-    return (yield from _tell_resource(call, "cuSurfObjectGetResourceDesc", call["surfObject"]))
-
-
-def _tell_resource(call: RuntimeCall, name: str, handle: int) -> Steps[int]:
+def _tell_resource(call: RuntimeCall, name: str, handle: str) -> Steps[None]:
     """Write the cudaResourceDesc that says what the driver's CUDA_RESOURCE_DESC does."""
     yield from ensure_context(call)
     size = driver_catalog().structs["CUDA_RESOURCE_DESC"].bytes
     described = yield from call.scratch(size)
-    yield from call.driver(name, described, handle)
+    yield from call.driver(name, described, call[handle])
     given = Members(driver_catalog(), "CUDA_RESOURCE_DESC", (yield from read(described, size)))
-    data = bytearray(runtime_catalog().struct("cudaResourceDesc", release(call.major)).bytes)
-    for path, value in _runtime_resource(given).items():
-        offset, _, _ = runtime_catalog().field("cudaResourceDesc", path)
-        data[offset : offset + len(value)] = value
-    yield from write(call["pResDesc"], bytes(data))
-    return 0
+    data = runtime_catalog().pack("cudaResourceDesc", _runtime_resource(given), release(call.major))
+    yield from write(call["pResDesc"], data)
 
 
-def _runtime_resource(given: Members) -> dict[str, bytes]:
+cudaGetTextureObjectResourceDesc = partial(_tell_resource, name="cuTexObjectGetResourceDesc", handle="texObject")
+cudaGetSurfaceObjectResourceDesc = partial(_tell_resource, name="cuSurfObjectGetResourceDesc", handle="surfObject")
+
+
+def _runtime_resource(given: Members) -> dict[str, int | bytes]:
     """Members of the cudaResourceDesc that says what a CUDA_RESOURCE_DESC does, by path."""
     kind = given["resType"]
-    members = {"resType": kind.to_bytes(4, "little")}
+    members: dict[str, int | bytes] = {"resType": kind}
     if kind == _ARRAY:
-        members["res.array.array"] = given["res.array.hArray"].to_bytes(8, "little")
+        members["res.array.array"] = given["res.array.hArray"]
     elif kind == _MIPMAPPED:
-        members["res.mipmap.mipmap"] = given["res.mipmap.hMipmappedArray"].to_bytes(8, "little")
-    elif kind in (_LINEAR, _PITCHED):
-        place = "linear" if kind == _LINEAR else "pitch2D"
-        sizes = ("sizeInBytes",) if kind == _LINEAR else ("width", "height", "pitchInBytes")
+        members["res.mipmap.mipmap"] = given["res.mipmap.hMipmappedArray"]
+    elif kind in _PLACES:
+        place, *sizes = _PLACES[kind]
         members[f"res.{place}.desc"] = _channels(given[f"res.{place}.format"], given[f"res.{place}.numChannels"])
-        for name in ("devPtr", *sizes):
-            members[f"res.{place}.{name}"] = given[f"res.{place}.{name}"].to_bytes(8, "little")
+        members |= {f"res.{place}.{name}": given[f"res.{place}.{name}"] for name in ("devPtr", *sizes)}
     return members

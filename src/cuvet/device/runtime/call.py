@@ -9,7 +9,7 @@ from functools import cache
 from cuvet.catalog import Catalog, EntryPoint, status_value
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as runtime_catalog
-from cuvet.device.invocation import BadAddress, Refused, read, write
+from cuvet.device.invocation import BadAddress, Refused, read, read_words, words, write
 from cuvet.device.process import ClientProcess, Thread
 from cuvet.device.protocol import Command, Op, Request, Steps
 from cuvet.device.runtime.registration import Registry
@@ -50,12 +50,12 @@ class RuntimeCall:
     @classmethod
     def of(cls, thread: Thread, request: Request, entry_point: EntryPoint) -> RuntimeCall:
         parameters = entry_point.signatures[request.signature].parameters
-        words = {parameter.name: word for parameter, word in zip(parameters, request.words, strict=True)}
+        given = {parameter.name: word for parameter, word in zip(parameters, request.words, strict=True)}
         structs = {parameters[position].name: data for position, data in request.structs.items()}
         for name in _STREAMS:
-            if request.per_thread and words.get(name) == 0:
-                words[name] = _PER_THREAD_STREAM
-        return cls(entry_point, words, structs, thread, request.major)
+            if request.per_thread and given.get(name) == 0:
+                given[name] = _PER_THREAD_STREAM
+        return cls(entry_point, given, structs, thread, request.major)
 
     @property
     def process(self) -> ClientProcess:
@@ -82,21 +82,18 @@ class RuntimeCall:
 
     def integers(self, name: str) -> tuple[int, ...]:
         """The 32-bit members of a struct passed by value: a dim3, a cudaMemLocation."""
-        data = self.structs[name]
-        return tuple(int.from_bytes(data[start : start + 4], "little") for start in range(0, len(data), 4))
+        return tuple(words(self.structs[name], 4))
 
     def sizes(self, name: str) -> tuple[int, ...]:
         """The 64-bit members of a struct passed by value: a cudaExtent, a cudaPitchedPtr."""
-        data = self.structs[name]
-        return tuple(int.from_bytes(data[start : start + 8], "little") for start in range(0, len(data), 8))
+        return tuple(words(self.structs[name]))
 
-    def driver(self, name: str, *words: int) -> Steps[int]:
-        """Call the driver, through the shim's wrapper: 0. Refused, with the status as the runtime tells it, if it failed."""
-        answer = yield Command(Op.CALL_DRIVER, (driver_catalog()[name].id, *words))
+    def driver(self, name: str, *given: int) -> Steps[None]:
+        """Call the driver, through the shim's wrapper. Refused, with the status as the runtime tells it, if it failed."""
+        answer = yield Command(Op.CALL_DRIVER, (driver_catalog()[name].id, *given))
         status = answer.word & 0xFFFFFFFF
         if status:
             raise Refused(INVALID_RESOURCE_HANDLE if status == _CONTEXT_IS_DESTROYED else status)
-        return status
 
     def scratch(self, size: int = 8) -> Steps[int]:
         """Address of ``size`` bytes of the program's memory for the length of this call."""
@@ -114,11 +111,11 @@ class RuntimeCall:
         yield from write(address, data)
         return address
 
-    def ask(self, name: str, *words: int) -> Steps[int]:
+    def ask(self, name: str, *given: int) -> Steps[int]:
         """Call the driver with a scratch word as its first argument: the word that it wrote. Refused if it failed."""
         address = yield from self.scratch()
-        yield from self.driver(name, address, *words)
-        return int.from_bytes((yield from read(address, 8)), "little")
+        yield from self.driver(name, address, *given)
+        return (yield from read_words(address, 1))[0]
 
     def struct(self, address: int, name: str) -> Steps[Members]:
         """The runtime's struct at an address of the program. BadAddress if it is not there."""
@@ -137,8 +134,7 @@ class Members:
     data: bytes
 
     def __getitem__(self, path: str) -> int:
-        offset, size, _ = self.catalog.field(self.name, path)
-        return int.from_bytes(self.data[offset : offset + size], "little")
+        return self.catalog.member(self.name, self.data, path)
 
 
 def attribute_name(member: str) -> str:
@@ -148,8 +144,4 @@ def attribute_name(member: str) -> str:
 
 def pack(name: str, **members: int) -> bytes:
     """Bytes of a driver struct; a double underscore stands for a dot."""
-    data = bytearray(driver_catalog().structs[name].bytes)
-    for path, value in members.items():
-        offset, size, _ = driver_catalog().field(name, path.replace("__", "."))
-        data[offset : offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
-    return bytes(data)
+    return driver_catalog().pack(name, members)

@@ -2,9 +2,10 @@
 
 from functools import partial
 
+from cuvet.device.invocation import Refused, require
 from cuvet.device.protocol import Steps
 from cuvet.device.runtime.array import array_element_bytes
-from cuvet.device.runtime.call import INVALID_VALUE, Members, RuntimeCall, error, pack
+from cuvet.device.runtime.call import Members, RuntimeCall, error, pack
 from cuvet.device.runtime.device import ensure_context, primary_of
 from cuvet.device.runtime.launch import variable
 
@@ -23,51 +24,49 @@ _SOURCE_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 1, _DEVICE_TO_HOST: 2, _DEVI
 _DESTINATION_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 2, _DEVICE_TO_HOST: 1, _DEVICE_TO_DEVICE: 2, _DEFAULT: 4}
 
 
-def _asynchronous(call: RuntimeCall, name: str, *words: int) -> Steps[int]:
+def _asynchronous(call: RuntimeCall, name: str, *words: int) -> Steps[None]:
     """Call the driver's ``name``, or its ``nameAsync`` on the stream if the call has one."""
     if "stream" in call.words:
-        return (yield from call.driver(f"{name}Async", *words, call["stream"]))
-    return (yield from call.driver(name, *words))
+        yield from call.driver(f"{name}Async", *words, call["stream"])
+    else:
+        yield from call.driver(name, *words)
 
 
-def _linear(call: RuntimeCall, to: int, source: int) -> Steps[int]:
+def _linear(call: RuntimeCall, to: int, source: int) -> Steps[None]:
     name = _LINEAR.get(call["kind"])
     if name is None:
-        return _INVALID_DIRECTION
+        raise Refused(_INVALID_DIRECTION)
     yield from ensure_context(call)
-    if not call["count"]:
-        return 0
-    return (yield from _asynchronous(call, name, to, source, call["count"]))
+    if call["count"]:
+        yield from _asynchronous(call, name, to, source, call["count"])
 
 
-def _line(call: RuntimeCall) -> Steps[int]:
-    return (yield from _linear(call, call["dst"], call["src"]))
+def _line(call: RuntimeCall) -> Steps[None]:
+    yield from _linear(call, call["dst"], call["src"])
 
 
 cudaMemcpy = cudaMemcpyAsync = _line
 
 
-def _symbol(call: RuntimeCall, to_symbol: bool) -> Steps[int]:
+def _symbol(call: RuntimeCall, to_symbol: bool) -> Steps[None]:
     yield from ensure_context(call)
     address, size = yield from variable(call, call["symbol"])
-    if call["offset"] + call["count"] > size:
-        return INVALID_VALUE
+    require(call["offset"] + call["count"] <= size)
     inside = address + call["offset"]
-    return (yield from _linear(call, inside, call["src"]) if to_symbol else _linear(call, call["dst"], inside))
+    yield from _linear(call, inside, call["src"]) if to_symbol else _linear(call, call["dst"], inside)
 
 
 cudaMemcpyToSymbol = cudaMemcpyToSymbolAsync = partial(_symbol, to_symbol=True)
 cudaMemcpyFromSymbol = cudaMemcpyFromSymbolAsync = partial(_symbol, to_symbol=False)
 
 
-def _peer(call: RuntimeCall) -> Steps[int]:
+def _peer(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     devices = (call.signed("dstDevice"), call.signed("srcDevice"))
-    if not all(0 <= device < call.process.model.devices for device in devices):
-        return error("cudaErrorInvalidDevice")
+    require(all(0 <= device < call.process.model.devices for device in devices), error("cudaErrorInvalidDevice"))
     to = yield from primary_of(call, devices[0])
     source = yield from primary_of(call, devices[1])
-    return (yield from _asynchronous(call, "cuMemcpyPeer", call["dst"], to, call["src"], source, call["count"]))
+    yield from _asynchronous(call, "cuMemcpyPeer", call["dst"], to, call["src"], source, call["count"])
 
 
 cudaMemcpyPeer = cudaMemcpyPeerAsync = _peer
@@ -89,65 +88,63 @@ def _array_side(side: str, array: int, x_bytes: int, y: int, z: int = 0) -> dict
     return found | ({f"{side}Z": z} if z else {})
 
 
-def _rectangle(call: RuntimeCall, *sides: dict[str, int]) -> Steps[int]:
+def _rectangle(call: RuntimeCall, *sides: dict[str, int]) -> Steps[None]:
     """Copy ``width`` bytes by ``height`` rows. Asynchronous if the call has a stream."""
-    if call["kind"] not in _LINEAR:
-        return _INVALID_DIRECTION
+    require(call["kind"] in _LINEAR, _INVALID_DIRECTION)
     yield from ensure_context(call)
     if not call["width"] or not call["height"]:
-        return 0
+        return
     members = {name: value for side in sides for name, value in side.items()}
     data = pack("CUDA_MEMCPY2D", WidthInBytes=call["width"], Height=call["height"], **members)
     described = yield from call.lay_down(data)
     if "stream" in call.words:
-        return (yield from call.driver("cuMemcpy2DAsync", described, call["stream"]))
-    return (yield from call.driver("cuMemcpy2DUnaligned", described))
+        yield from call.driver("cuMemcpy2DAsync", described, call["stream"])
+    else:
+        yield from call.driver("cuMemcpy2DUnaligned", described)
 
 
-def _plain_rectangle(call: RuntimeCall) -> Steps[int]:
-    if call["kind"] not in _LINEAR:
-        return _INVALID_DIRECTION
-    if call["width"] > call["dpitch"] or call["width"] > call["spitch"]:
-        return _INVALID_PITCH
+def _plain_rectangle(call: RuntimeCall) -> Steps[None]:
+    require(call["kind"] in _LINEAR, _INVALID_DIRECTION)
+    require(call["width"] <= min(call["dpitch"], call["spitch"]), _INVALID_PITCH)
     to = _side("dst", call["kind"], call["dst"], call["dpitch"])
-    return (yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"])))
+    yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"]))
 
 
 cudaMemcpy2D = cudaMemcpy2DAsync = _plain_rectangle
 
 
-def _rectangle_to_array(call: RuntimeCall) -> Steps[int]:
+def _rectangle_to_array(call: RuntimeCall) -> Steps[None]:
     to = _array_side("dst", call["dst"], call["wOffset"], call["hOffset"])
-    return (yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"])))
+    yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"]))
 
 
 cudaMemcpy2DToArray = cudaMemcpy2DToArrayAsync = _rectangle_to_array
 
 
-def _rectangle_from_array(call: RuntimeCall) -> Steps[int]:
+def _rectangle_from_array(call: RuntimeCall) -> Steps[None]:
     source = _array_side("src", call["src"], call["wOffset"], call["hOffset"])
-    return (yield from _rectangle(call, _side("dst", call["kind"], call["dst"], call["dpitch"]), source))
+    yield from _rectangle(call, _side("dst", call["kind"], call["dst"], call["dpitch"]), source)
 
 
 cudaMemcpy2DFromArray = cudaMemcpy2DFromArrayAsync = _rectangle_from_array
 
 
-def cudaMemcpy2DArrayToArray(call: RuntimeCall) -> Steps[int]:
+def cudaMemcpy2DArrayToArray(call: RuntimeCall) -> Steps[None]:
     to = _array_side("dst", call["dst"], call["wOffsetDst"], call["hOffsetDst"])
-    return (yield from _rectangle(call, to, _array_side("src", call["src"], call["wOffsetSrc"], call["hOffsetSrc"])))
+    yield from _rectangle(call, to, _array_side("src", call["src"], call["wOffsetSrc"], call["hOffsetSrc"]))
 
 
-def _line_to_array(call: RuntimeCall) -> Steps[int]:
+def _line_to_array(call: RuntimeCall) -> Steps[None]:
     call.words.update(width=call["count"], height=1, spitch=call["count"])
-    return (yield from _rectangle_to_array(call))
+    yield from _rectangle_to_array(call)
 
 
 cudaMemcpyToArray = cudaMemcpyToArrayAsync = _line_to_array
 
 
-def _line_from_array(call: RuntimeCall) -> Steps[int]:
+def _line_from_array(call: RuntimeCall) -> Steps[None]:
     call.words.update(width=call["count"], height=1, dpitch=call["count"])
-    return (yield from _rectangle_from_array(call))
+    yield from _rectangle_from_array(call)
 
 
 cudaMemcpyFromArray = cudaMemcpyFromArrayAsync = _line_from_array
@@ -172,12 +169,11 @@ def box(call: RuntimeCall, given: Members) -> bytes:
     return pack("CUDA_MEMCPY3D", **members)
 
 
-def _box_copy(call: RuntimeCall) -> Steps[int]:
+def _box_copy(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     given = yield from call.struct(call["p"], "cudaMemcpy3DParms")
-    if given["kind"] not in _LINEAR:
-        return _INVALID_DIRECTION
-    return (yield from _asynchronous(call, "cuMemcpy3D", (yield from call.lay_down(box(call, given)))))
+    require(given["kind"] in _LINEAR, _INVALID_DIRECTION)
+    yield from _asynchronous(call, "cuMemcpy3D", (yield from call.lay_down(box(call, given))))
 
 
 cudaMemcpy3D = cudaMemcpy3DAsync = _box_copy
@@ -186,36 +182,33 @@ cudaMemcpy3D = cudaMemcpy3DAsync = _box_copy
 # Sets.
 
 
-def _memset(call: RuntimeCall) -> Steps[int]:
+def _memset(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
-    if not call["count"]:
-        return 0
-    return (yield from _asynchronous(call, "cuMemsetD8", call["devPtr"], call["value"] & 0xFF, call["count"]))
+    if call["count"]:
+        yield from _asynchronous(call, "cuMemsetD8", call["devPtr"], call["value"] & 0xFF, call["count"])
 
 
 cudaMemset = cudaMemsetAsync = _memset
 
 
-def _memset_rows(call: RuntimeCall, address: int, pitch: int, width: int, height: int) -> Steps[int]:
+def _memset_rows(call: RuntimeCall, address: int, pitch: int, width: int, height: int) -> Steps[None]:
     yield from ensure_context(call)
-    if not width or not height:
-        return 0
-    return (yield from _asynchronous(call, "cuMemsetD2D8", address, pitch, call["value"] & 0xFF, width, height))
+    if width and height:
+        yield from _asynchronous(call, "cuMemsetD2D8", address, pitch, call["value"] & 0xFF, width, height)
 
 
-def _memset_2d(call: RuntimeCall) -> Steps[int]:
-    return (yield from _memset_rows(call, call["devPtr"], call["pitch"], call["width"], call["height"]))
+def _memset_2d(call: RuntimeCall) -> Steps[None]:
+    yield from _memset_rows(call, call["devPtr"], call["pitch"], call["width"], call["height"])
 
 
 cudaMemset2D = cudaMemset2DAsync = _memset_2d
 
 
-def _memset_3d(call: RuntimeCall) -> Steps[int]:
+def _memset_3d(call: RuntimeCall) -> Steps[None]:
     address, pitch, _, rows_per_slice = call.sizes("pitchedDevPtr")
     width, height, depth = call.sizes("extent")
     for number in range(depth):
         yield from _memset_rows(call, address + number * pitch * rows_per_slice, pitch, width, height)
-    return 0
 
 
 cudaMemset3D = cudaMemset3DAsync = _memset_3d

@@ -6,9 +6,9 @@ from functools import partial
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
 from cuvet.device import facts
-from cuvet.device.invocation import Refused, read, write, write_word
+from cuvet.device.invocation import Refused, read, require, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, attribute_name, error, release
+from cuvet.device.runtime.call import RuntimeCall, attribute_name, error, release
 from cuvet.model.statuses import STICKY
 
 _DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
@@ -32,14 +32,14 @@ def ensure_context(call: RuntimeCall) -> Steps[None]:
         yield from _use_primary(call, call.device)
 
 
-def _use_primary(call: RuntimeCall, device: int) -> Steps[int]:
+def _use_primary(call: RuntimeCall, device: int) -> Steps[None]:
     """Make the device's primary context current. The runtime has its own name for what the driver answers when the context was
     lost and reset (measured: sticky_error)."""
     try:
         handle = yield from _retain_primary(call, device)
     except Refused as refused:
         raise Refused(_DEVICES_UNAVAILABLE if refused.status in STICKY else refused.status) from None
-    return (yield from call.driver("cuCtxSetCurrent", handle))
+    yield from call.driver("cuCtxSetCurrent", handle)
 
 
 def _retain_primary(call: RuntimeCall, device: int) -> Steps[int]:
@@ -60,44 +60,38 @@ def primary_of(call: RuntimeCall, device: int) -> Steps[int]:
         return 0
 
 
-def _count(call: RuntimeCall) -> int:
-    return call.process.model.devices
-
-
-def cudaGetDeviceCount(call: RuntimeCall) -> Steps[int]:
+def cudaGetDeviceCount(call: RuntimeCall) -> Steps[None]:
     """The runtime remembers the count, even in a forked child (measured: fork_child_uses)."""
-    if not call["count"]:
-        return INVALID_VALUE
+    require(call["count"])
     if call.process.counted_before_fork:
-        yield from write_word(call["count"], _count(call), 4)
-        return 0
+        yield from write_word(call["count"], call.process.model.devices, 4)
+        return
     try:
         yield from initialise(call)
     except Refused:
         yield from write_word(call["count"], 0, 4)
         raise
-    return (yield from call.driver("cuDeviceGetCount", call["count"]))
+    yield from call.driver("cuDeviceGetCount", call["count"])
 
 
 def _look_up(call: RuntimeCall, ordinal: int) -> Steps[None]:
     """Refused if there is no such device: by the driver, so that the refusal is in the recording. (NVIDIA's
     runtime refuses by itself: runtime_refuses_by_itself. On a GPU it is not there.)"""
-    if not 0 <= ordinal < _count(call):
+    if not 0 <= ordinal < call.process.model.devices:
         yield from call.ask("cuDeviceGet", ordinal & 0xFFFFFFFF)
 
 
-def cudaSetDevice(call: RuntimeCall) -> Steps[int]:
+def cudaSetDevice(call: RuntimeCall) -> Steps[None]:
     yield from initialise(call)
     yield from _look_up(call, call.signed("device"))
     call.thread.device = call["device"]
-    return (yield from _use_primary(call, call["device"]))
+    yield from _use_primary(call, call["device"])
 
 
-def cudaInitDevice(call: RuntimeCall) -> Steps[int]:
+def cudaInitDevice(call: RuntimeCall) -> Steps[None]:
     yield from initialise(call)
     yield from _look_up(call, call.signed("device"))
     yield from _retain_primary(call, call["device"])
-    return 0
 
 
 def _current(call: RuntimeCall) -> Steps[int]:
@@ -108,71 +102,50 @@ def _current(call: RuntimeCall) -> Steps[int]:
         return 0
 
 
-def cudaGetDevice(call: RuntimeCall) -> Steps[int]:
-    if not call["device"]:
-        return INVALID_VALUE
+def cudaGetDevice(call: RuntimeCall) -> Steps[None]:
+    require(call["device"])
     yield from initialise(call)
     current = yield from _current(call)
     if current and current not in call.registry.ended:
-        return (yield from call.driver("cuCtxGetDevice", call["device"], 0))
-    yield from write_word(call["device"], call.device, 4)
-    return 0
+        yield from call.driver("cuCtxGetDevice", call["device"], 0)
+    else:
+        yield from write_word(call["device"], call.device, 4)
 
 
-def cudaChooseDevice(call: RuntimeCall) -> Steps[int]:
+def cudaChooseDevice(call: RuntimeCall) -> Steps[None]:
     yield from write_word(call["device"], 0, 4)
-    return 0
 
 
-def cudaSetValidDevices(call: RuntimeCall) -> Steps[int]:
+cudaSetValidDevices = initialise
+
+
+def cudaSetDeviceFlags(call: RuntimeCall) -> Steps[None]:
     yield from initialise(call)
-    return 0
+    yield from call.driver("cuDevicePrimaryCtxSetFlags", call.device, call["flags"])
 
 
-def cudaSetDeviceFlags(call: RuntimeCall) -> Steps[int]:
-    yield from initialise(call)
-    return (yield from call.driver("cuDevicePrimaryCtxSetFlags", call.device, call["flags"]))
-
-
-def cudaGetDeviceFlags(call: RuntimeCall) -> Steps[int]:
-    yield from ensure_context(call)
-    return (yield from call.driver("cuCtxGetFlags", call["flags"]))
-
-
-def cudaDeviceSynchronize(call: RuntimeCall) -> Steps[int]:
-    yield from ensure_context(call)
-    return (yield from call.driver("cuCtxSynchronize", 0))
-
-
-cudaThreadSynchronize = cudaDeviceSynchronize
-
-
-def cudaDeviceReset(call: RuntimeCall) -> Steps[int]:
+def cudaDeviceReset(call: RuntimeCall) -> Steps[None]:
     """Where no context is current, as on a new thread, nothing is reset (measured: reset_by_another_thread)."""
     yield from initialise(call)
     current = yield from _current(call)
-    if not current:
-        return 0
-    device = call.device
-    handle = call.registry.primary.pop(device, 0) or current
-    call.registry.ended.add(handle)
-    call.thread.error = 0
-    return (yield from call.driver("cuDevicePrimaryCtxReset", device))
+    if current:
+        call.registry.ended.add(call.registry.primary.pop(call.device, 0) or current)
+        call.thread.error = 0
+        yield from call.driver("cuDevicePrimaryCtxReset", call.device)
 
 
 cudaThreadExit = cudaDeviceReset
 
 
-def cudaRuntimeGetVersion(call: RuntimeCall) -> Steps[int]:
+def cudaRuntimeGetVersion(call: RuntimeCall) -> Steps[None]:
     """Never newer than the driver, which programs take for a broken installation."""
     major, minor = release(call.major).split(".")
     version = min(1000 * int(major) + 10 * int(minor), facts.FACTS.driver_version)
     yield from write_word(call["runtimeVersion"], version, 4)
-    return 0
 
 
-def cudaDriverGetVersion(call: RuntimeCall) -> Steps[int]:
-    return (yield from call.driver("cuDriverGetVersion", call["driverVersion"]))
+def cudaDriverGetVersion(call: RuntimeCall) -> Steps[None]:
+    yield from call.driver("cuDriverGetVersion", call["driverVersion"])
 
 
 def cudaGetLastError(call: RuntimeCall) -> Steps[int]:
@@ -186,29 +159,16 @@ def cudaPeekAtLastError(call: RuntimeCall) -> Steps[int]:
     return call.thread.error
 
 
-def cudaDeviceGetAttribute(call: RuntimeCall) -> Steps[int]:
-    yield from initialise(call)
-    return (yield from call.driver("cuDeviceGetAttribute", call["value"], call["attr"], call["device"]))
-
-
-def cudaDeviceGetPCIBusId(call: RuntimeCall) -> Steps[int]:
-    yield from initialise(call)
-    return (yield from call.driver("cuDeviceGetPCIBusId", call["pciBusId"], call["len"], call["device"]))
-
-
-def cudaDeviceEnablePeerAccess(call: RuntimeCall) -> Steps[int]:
+def _peer(call: RuntimeCall, name: str) -> Steps[None]:
     """The driver names the peer by its context."""
-    return (yield from _peer(call, "cuCtxEnablePeerAccess", call["flags"]))
-
-
-def _peer(call: RuntimeCall, name: str, *flags: int) -> Steps[int]:
     peer = call.signed("peerDevice")
     yield from ensure_context(call)
     yield from _look_up(call, peer)
     handle = yield from primary_of(call, peer)
-    return (yield from call.driver(name, handle, *flags))
+    yield from call.driver(name, handle, *(call[word] for word in ("flags",) if word in call.words))
 
 
+cudaDeviceEnablePeerAccess = partial(_peer, name="cuCtxEnablePeerAccess")
 cudaDeviceDisablePeerAccess = partial(_peer, name="cuCtxDisablePeerAccess")
 
 
@@ -255,55 +215,40 @@ _ATTRIBUTES_OF_MEMBER: dict[str, tuple[str, ...]] = {
 }
 
 
-def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[int]:
+def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[None]:
     device = call.signed("device")
     yield from initialise(call)
     yield from _look_up(call, device)
     layout = catalog().struct("cudaDeviceProp", release(call.major))
-    data = bytearray(layout.bytes)
-
-    def put(member: str, value: bytes) -> None:
-        if member in layout.fields:
-            offset, size, _ = layout.fields[member]
-            data[offset : offset + size] = value[:size].ljust(size, b"\0")
-
+    bus = driver_catalog().enumerations["CUdevice_attribute"]["CU_DEVICE_ATTRIBUTE_PCI_BUS_ID"]
+    members: dict[str, int | bytes] = {
+        "name": facts.FACTS.name.encode(),
+        "uuid": facts.uuid(device),
+        "totalGlobalMem": call.process.machine.memory,
+        "pciBusID": facts.attribute(device, bus) or 0,
+    }
     for member, names in _ATTRIBUTES_OF_MEMBER.items():
         if member in layout.fields:
             width = layout.fields[member][1] // len(names)
-            put(member, b"".join(facts.named(name).to_bytes(width, "little") for name in names))
-    put("name", facts.FACTS.name.encode())
-    put("uuid", facts.uuid(device))
-    put("totalGlobalMem", call.process.machine.memory.to_bytes(8, "little"))
-    put("pciBusID", (facts.attribute(device, _pci_bus()) or 0).to_bytes(4, "little"))
-    yield from write(call["prop"], bytes(data))
-    return 0
+            members[member] = b"".join(facts.named(name).to_bytes(width, "little") for name in names)
+    yield from write(call["prop"], catalog().pack("cudaDeviceProp", members, release(call.major)))
 
 
-def _pci_bus() -> int:
-    return driver_catalog().enumerations["CUdevice_attribute"]["CU_DEVICE_ATTRIBUTE_PCI_BUS_ID"]
-
-
-def cudaGetDriverEntryPoint(call: RuntimeCall) -> Steps[int]:
-    return (yield from _driver_entry_point(call, facts.FACTS.driver_version))
-
-
-def cudaGetDriverEntryPointByVersion(call: RuntimeCall) -> Steps[int]:
-    return (yield from _driver_entry_point(call, call["cudaVersion"]))
-
-
-def _driver_entry_point(call: RuntimeCall, version: int) -> Steps[int]:
+def _driver_entry_point(call: RuntimeCall) -> Steps[None]:
     found = yield from call.scratch()
+    version = call.words.get("cudaVersion", facts.FACTS.driver_version)
     with suppress(Refused):
         yield from call.driver("cuGetProcAddress", call["symbol"], call["funcPtr"], version, 0, found)
     if call["driverStatus"]:
         state = yield from read(found, 4)
         yield from write(call["driverStatus"], state)
-    return 0
 
 
-def cudaProfilerStart(call: RuntimeCall) -> Steps[int]:
+cudaGetDriverEntryPoint = cudaGetDriverEntryPointByVersion = _driver_entry_point
+
+
+def cudaProfilerStart(call: RuntimeCall) -> Steps[None]:
     yield from ()
-    return 0
 
 
 cudaProfilerStop = cudaProfilerStart

@@ -1,7 +1,9 @@
-"""Runtime calls whose driver call has the same parameters in the same order, once a context is current."""
+"""Runtime calls that are one driver call, mostly with the same parameters in the same order, once a context is current."""
 
 from collections.abc import Callable
+from functools import cache
 
+from cuvet.catalog import runtime as catalog
 from cuvet.device.protocol import Steps
 from cuvet.device.runtime.call import RuntimeCall
 from cuvet.device.runtime.device import ensure_context, initialise
@@ -49,16 +51,33 @@ _WITHOUT_CONTEXT = """
 DRIVER_NAMES = {f"cuda{name}": f"cu{name}" for name in (*_SAME_NAME, *_WITHOUT_CONTEXT)} | _OTHER_NAME
 
 
-def handler(name: str) -> Callable[[RuntimeCall], Steps[int]] | None:
-    """What answers that runtime entry point; None if it is not merely forwarded."""
-    if name not in DRIVER_NAMES:
-        return None
-    prepare = initialise if name.removeprefix("cuda") in _WITHOUT_CONTEXT else ensure_context
+_WITH_WORDS = {
+    "cudaDeviceGetAttribute": "cuDeviceGetAttribute value attr device",
+    "cudaDeviceGetPCIBusId": "cuDeviceGetPCIBusId pciBusId len device",
+    "cudaDeviceSynchronize": "cuCtxSynchronize 0",
+    "cudaEventCreate": "cuEventCreate event 0",
+    "cudaFreeHost": "cuMemFreeHost ptr",
+    "cudaGetDeviceFlags": "cuCtxGetFlags flags",
+    "cudaLaunchHostFunc": "cuLaunchHostFunc stream fn userData syncMode",
+    "cudaStreamCreate": "cuStreamCreate pStream 0",
+    "cudaThreadSynchronize": "cuCtxSynchronize 0",
+}
+"""The driver's entry point, and what it is given: parameters, or 0."""
+_PREPARED = dict.fromkeys((*_WITHOUT_CONTEXT, "DeviceGetAttribute", "DeviceGetPCIBusId"), initialise)
 
-    def forward(call: RuntimeCall) -> Steps[int]:
+
+@cache
+def handler(name: str) -> Callable[[RuntimeCall], Steps[None]] | None:
+    """What answers that runtime entry point; None if it is not merely forwarded."""
+    if name not in DRIVER_NAMES and name not in _WITH_WORDS:
+        return None
+    prepare = _PREPARED.get(name.removeprefix("cuda"), ensure_context)
+    # Older signatures lack some parameters of the newest, which is the one that the driver call has.
+    newest = [parameter.name for parameter in catalog()[name].parameters]
+    driver_name, *given = _WITH_WORDS[name].split() if name in _WITH_WORDS else (DRIVER_NAMES[name], *newest)
+
+    def forward(call: RuntimeCall) -> Steps[None]:
         yield from prepare(call)
-        # Older signatures lack some parameters of the newest, which is the one that the driver call has.
-        words = [call.words.get(parameter.name, 0) for parameter in call.entry_point.parameters]
-        return (yield from call.driver(DRIVER_NAMES[name], *words))
+        yield from call.driver(driver_name, *(call.words.get(word, 0) for word in given))
 
     return forward

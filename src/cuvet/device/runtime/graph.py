@@ -14,9 +14,9 @@ from cuvet.device.runtime.launch import kernel
 _UNIFIED = 4  # CUmemorytype
 
 
-def _node(call: RuntimeCall, name: str, described: int, *more: int) -> Steps[int]:
+def _node(call: RuntimeCall, name: str, described: int, *more: int) -> Steps[None]:
     words = (call["pGraphNode"], call["graph"], call["pDependencies"], call["numDependencies"], described)
-    return (yield from call.driver(name, *words, *more))
+    yield from call.driver(name, *words, *more)
 
 
 def _kernel_parameters(call: RuntimeCall, address: int) -> Steps[int]:
@@ -28,23 +28,20 @@ def _kernel_parameters(call: RuntimeCall, address: int) -> Steps[int]:
     return (yield from call.lay_down(pack("CUDA_KERNEL_NODE_PARAMS", kern=handle, **sizes, **more)))
 
 
-def cudaGraphAddKernelNode(call: RuntimeCall) -> Steps[int]:
+def cudaGraphAddKernelNode(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     described = yield from _kernel_parameters(call, call["pNodeParams"])
-    return (yield from _node(call, "cuGraphAddKernelNode", described))
+    yield from _node(call, "cuGraphAddKernelNode", described)
 
 
-def cudaGraphExecKernelNodeSetParams(call: RuntimeCall) -> Steps[int]:
-    return (yield from _change_kernel(call, "cuGraphExecKernelNodeSetParams", call["hGraphExec"]))
-
-
-def _change_kernel(call: RuntimeCall, name: str, *graph: int) -> Steps[int]:
+def _change_kernel(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     described = yield from _kernel_parameters(call, call["pNodeParams"])
-    return (yield from call.driver(name, *graph, call["node"], described))
+    graph = [call["hGraphExec"]] if "hGraphExec" in call.words else []
+    yield from call.driver(call.entry_point.name.replace("cuda", "cu", 1), *graph, call["node"], described)
 
 
-cudaGraphKernelNodeSetParams = partial(_change_kernel, name="cuGraphKernelNodeSetParams")
+cudaGraphKernelNodeSetParams = cudaGraphExecKernelNodeSetParams = _change_kernel
 
 
 def _given(call: RuntimeCall) -> int:
@@ -71,11 +68,11 @@ def _set_parameters(call: RuntimeCall) -> Steps[int]:
     return (yield from call.lay_down((yield from read(_given(call), size))))
 
 
-def _add_in_context(call: RuntimeCall, what: str, describe: Callable[[RuntimeCall], Steps[int]]) -> Steps[int]:
+def _add_in_context(call: RuntimeCall, what: str, describe: Callable[[RuntimeCall], Steps[int]]) -> Steps[None]:
     """Add a node that copies or sets: the driver has to be told in which context."""
     yield from ensure_context(call)
     described = yield from describe(call)
-    return (yield from _node(call, f"cuGraphAdd{what}Node", described, (yield from call.ask("cuCtxGetCurrent"))))
+    yield from _node(call, f"cuGraphAdd{what}Node", described, (yield from call.ask("cuCtxGetCurrent")))
 
 
 cudaGraphAddMemcpyNode = partial(_add_in_context, what="Memcpy", describe=_copy_parameters)
@@ -83,11 +80,11 @@ cudaGraphAddMemcpyNode1D = partial(_add_in_context, what="Memcpy", describe=_lin
 cudaGraphAddMemsetNode = partial(_add_in_context, what="Memset", describe=_set_parameters)
 
 
-def _change_in_context(call: RuntimeCall, what: str, describe: Callable[[RuntimeCall], Steps[int]]) -> Steps[int]:
+def _change_in_context(call: RuntimeCall, what: str, describe: Callable[[RuntimeCall], Steps[int]]) -> Steps[None]:
     yield from ensure_context(call)
     described = yield from describe(call)
     words = (call["hGraphExec"], call["node"], described, (yield from call.ask("cuCtxGetCurrent")))
-    return (yield from call.driver(f"cuGraphExec{what}NodeSetParams", *words))
+    yield from call.driver(f"cuGraphExec{what}NodeSetParams", *words)
 
 
 cudaGraphExecMemcpyNodeSetParams = partial(_change_in_context, what="Memcpy", describe=_copy_parameters)

@@ -4,9 +4,9 @@ from functools import partial
 
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
-from cuvet.device.invocation import Refused, read, write, write_word
+from cuvet.device.invocation import Refused, read, require, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import INVALID_VALUE, RuntimeCall, attribute_name, error, pack, release
+from cuvet.device.runtime.call import RuntimeCall, attribute_name, error, pack, release
 from cuvet.device.runtime.device import ensure_context
 from cuvet.device.runtime.registration import Symbol
 
@@ -47,56 +47,41 @@ def variable(call: RuntimeCall, host: int) -> Steps[tuple[int, int]]:
     return (yield from _look_up(call, symbol, _INVALID_SYMBOL, "cuLibraryGetGlobal", size)), symbol.size
 
 
-def cudaGetSymbolAddress(call: RuntimeCall) -> Steps[int]:
+def cudaGetSymbolAddress(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     address, _ = yield from variable(call, call["symbol"])
     yield from write_word(call["devPtr"], address)
-    return 0
 
 
-def cudaGetSymbolSize(call: RuntimeCall) -> Steps[int]:
+def cudaGetSymbolSize(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     _, size = yield from variable(call, call["symbol"])
     yield from write_word(call["size"], size)
-    return 0
 
 
-def _give_kernel(call: RuntimeCall, output: str, function: str) -> Steps[int]:
+def _give_kernel(call: RuntimeCall, output: str, function: str) -> Steps[None]:
     yield from ensure_context(call)
     yield from write_word(call[output], (yield from kernel(call, call[function])))
-    return 0
 
 
 __cudaGetKernel = partial(_give_kernel, output="kernel", function="hostFun")
 cudaGetKernel = partial(_give_kernel, output="kernelPtr", function="entryFuncAddr")
 
 
-def cudaGetFuncBySymbol(call: RuntimeCall) -> Steps[int]:
+def _launch(call: RuntimeCall, name: str = "cuLaunchKernel", function: str = "func", extra: int = 1) -> Steps[None]:
+    """``extra``: how many words, all 0, come behind the arguments."""
     yield from ensure_context(call)
-    handle = yield from kernel(call, call["symbolPtr"])
-    return (yield from call.driver("cuKernelGetFunction", call["functionPtr"], handle))
+    handle = yield from kernel(call, call[function])
+    shape = (*call.integers("gridDim"), *call.integers("blockDim"), call["sharedMem"])
+    yield from call.driver(name, handle, *shape, call["stream"], call["args"], *[0] * extra)
 
 
-def _launch(call: RuntimeCall, function: int, name: str, *more: int) -> Steps[int]:
-    yield from ensure_context(call)
-    handle = yield from kernel(call, function)
-    grid, block = call.integers("gridDim"), call.integers("blockDim")
-    return (yield from call.driver(name, handle, *grid, *block, call["sharedMem"], call["stream"], call["args"], *more))
+cudaLaunchKernel = _launch
+cudaLaunchCooperativeKernel = partial(_launch, name="cuLaunchCooperativeKernel", extra=0)
+__cudaLaunchKernel = partial(_launch, function="kernel")
 
 
-def __cudaLaunchKernel(call: RuntimeCall) -> Steps[int]:
-    return (yield from _launch(call, call["kernel"], "cuLaunchKernel", 0))
-
-
-def cudaLaunchKernel(call: RuntimeCall) -> Steps[int]:
-    return (yield from _launch(call, call["func"], "cuLaunchKernel", 0))
-
-
-def cudaLaunchCooperativeKernel(call: RuntimeCall) -> Steps[int]:
-    return (yield from _launch(call, call["func"], "cuLaunchCooperativeKernel"))
-
-
-def cudaLaunchKernelExC(call: RuntimeCall) -> Steps[int]:
+def cudaLaunchKernelExC(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     handle = yield from kernel(call, call["func"])
     given = yield from call.struct(call["config"], "cudaLaunchConfig_t")
@@ -106,7 +91,7 @@ def cudaLaunchKernelExC(call: RuntimeCall) -> Steps[int]:
         attrs=given["attrs"], numAttrs=given["numAttrs"],
     )  # fmt: skip
     config = yield from call.lay_down(data)
-    return (yield from call.driver("cuLaunchKernelEx", config, handle, call["args"], 0))
+    yield from call.driver("cuLaunchKernelEx", config, handle, call["args"], 0)
 
 
 _ATTRIBUTES_OF_THAT_NAME = """
@@ -120,54 +105,34 @@ _FUNCTION_ATTRIBUTES = {member: attribute_name(member) for member in _ATTRIBUTES
 }
 
 
-def cudaFuncGetAttributes(call: RuntimeCall) -> Steps[int]:
+def cudaFuncGetAttributes(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     handle = yield from kernel(call, call["func"])
     numbers = driver_catalog().enumerations["CUfunction_attribute"]
-    layout = catalog().struct("cudaFuncAttributes", release(call.major))
-    data = bytearray(layout.bytes)
     target = yield from call.scratch()
+    found = {}
     for member, attribute in _FUNCTION_ATTRIBUTES.items():
         number = numbers[f"CU_FUNC_ATTRIBUTE_{attribute}"]
         yield from call.driver("cuKernelGetAttribute", target, number, handle, call.device)
-        offset, size, _ = layout.fields[member]
-        value = int.from_bytes((yield from read(target, 4)), "little", signed=True)
-        data[offset : offset + size] = value.to_bytes(size, "little", signed=True)
-    yield from write(call["attr"], bytes(data))
-    return 0
+        found[member] = int.from_bytes((yield from read(target, 4)), "little", signed=True)
+    yield from write(call["attr"], catalog().pack("cudaFuncAttributes", found, release(call.major)))
 
 
-def cudaFuncSetAttribute(call: RuntimeCall) -> Steps[int]:
+def _about_kernel(call: RuntimeCall, words: str, function: str = "func", needed: str = "") -> Steps[None]:
+    """Call the driver's entry point, the first of ``words``, with the parameters that the others name. ``kernel`` stands for the kernel of
+    the parameter ``function``, ``current`` for the device. ``needed``: the parameter that must not be NULL."""
+    require(not needed or call[needed])
     yield from ensure_context(call)
-    handle = yield from kernel(call, call["func"])
-    return (yield from call.driver("cuKernelSetAttribute", call["attr"], call["value"], handle, call.device))
+    special = {"kernel": (yield from kernel(call, call[function])), "current": call.device}
+    name, *given = words.split()
+    yield from call.driver(name, *(special[word] if word in special else call.words.get(word, 0) for word in given))
 
 
-def cudaFuncSetCacheConfig(call: RuntimeCall) -> Steps[int]:
-    yield from ensure_context(call)
-    handle = yield from kernel(call, call["func"])
-    return (yield from call.driver("cuKernelSetCacheConfig", handle, call["cacheConfig"], call.device))
-
-
-def cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(call: RuntimeCall) -> Steps[int]:
-    return (yield from _occupancy(call, call["flags"]))
-
-
-def _occupancy(call: RuntimeCall, flags: int) -> Steps[int]:
-    if not call["numBlocks"]:
-        return INVALID_VALUE
-    yield from ensure_context(call)
-    handle = yield from kernel(call, call["func"])
-    name = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"
-    words = (call["numBlocks"], handle, call["blockSize"], call["dynamicSMemSize"], flags)
-    return (yield from call.driver(name, *words))
-
-
-cudaOccupancyMaxActiveBlocksPerMultiprocessor = partial(_occupancy, flags=0)
-
-
-def cudaOccupancyAvailableDynamicSMemPerBlock(call: RuntimeCall) -> Steps[int]:
-    yield from ensure_context(call)
-    handle = yield from kernel(call, call["func"])
-    words = (call["dynamicSmemSize"], handle, call["numBlocks"], call["blockSize"])
-    return (yield from call.driver("cuOccupancyAvailableDynamicSMemPerBlock", *words))
+_BLOCKS = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags numBlocks kernel blockSize dynamicSMemSize flags"
+_SHARED = "cuOccupancyAvailableDynamicSMemPerBlock dynamicSmemSize kernel numBlocks blockSize"
+cudaGetFuncBySymbol = partial(_about_kernel, words="cuKernelGetFunction functionPtr kernel", function="symbolPtr")
+cudaFuncSetAttribute = partial(_about_kernel, words="cuKernelSetAttribute attr value kernel current")
+cudaFuncSetCacheConfig = partial(_about_kernel, words="cuKernelSetCacheConfig kernel cacheConfig current")
+_active_blocks = partial(_about_kernel, words=_BLOCKS, needed="numBlocks")
+cudaOccupancyMaxActiveBlocksPerMultiprocessor = cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags = _active_blocks
+cudaOccupancyAvailableDynamicSMemPerBlock = partial(_about_kernel, words=_SHARED)
