@@ -6,7 +6,7 @@ import time
 from functools import cache
 from types import ModuleType
 
-from cuvet.catalog import EntryPoint, Kind, Parameter, Verb
+from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog import driver as catalog
 from cuvet.device import facts, status
 from cuvet.device.driver import (
@@ -133,10 +133,8 @@ def _touches_graph_memory(invocation: Invocation) -> bool:
     """Whether the call is about memory that a launched graph allocated. The addresses of allocation nodes come back inside a struct,
     where the model does not see them."""
     held = invocation.process.graph_memory
-    roles = invocation.entry_point.roles if held else ()
-    words = [
-        invocation[role.parameter] for role in roles if role.kind is Kind.MEMORY and role.parameter and not role.field
-    ]
+    roles = [role for role in invocation.entry_point.roles if role.kind is Kind.MEMORY] if held else []
+    words = [invocation[role.parameter] for role in roles if role.parameter and not role.field]
     return any(address <= word < address + size for address, (size, _) in held.items() for word in words)
 
 
@@ -205,23 +203,28 @@ def _retire(invocation: Invocation, kind: Kind, handle: int) -> None:
 
 def _read_inputs(call: Call) -> Steps[None]:
     """Strings, arrays of handles and structs that parameters point to: what rules and handlers look at."""
-    entry_point = call.entry_point
+    for position, count, size in _inputs(call.entry_point):
+        address, total = call.args[position], call.arg(count) * size if count else size
+        if address and not size:
+            call.inputs[position] = yield from read_string(address)
+        elif address and 0 < total <= MOST_ARRAY:
+            call.inputs[position] = yield from read(address, total)
+
+
+@cache
+def _inputs(entry_point: EntryPoint) -> tuple[tuple[int, str, int], ...]:
+    """Of each pointer parameter that is read: its position, the parameter with the number of elements if it points to an array, and the
+    bytes of an element; 0 for a string."""
     counts = {role.parameter: role.count for role in entry_point.roles if role.count and role.verb is not Verb.RETURNS}
+    fields = {role.parameter for role in entry_point.roles if role.field}
+    structs, found = catalog().structs, []
     for position, parameter in enumerate(entry_point.parameters):
-        address = call.args[position] if position < len(call.args) else 0
-        if not address or parameter.abi != "word" or not parameter.pointee or parameter.out:
+        if parameter.abi != "word" or not parameter.pointee or parameter.out:
             continue
         if parameter.pointee == "char" and parameter.const and parameter.type.count("*") == 1:
-            call.inputs[position] = yield from read_string(address)
+            found.append((position, "", 0))
         elif parameter.name in counts:
-            size = call.arg(counts[parameter.name]) * (parameter.pointee_bytes or 8)
-            if 0 < size <= MOST_ARRAY:
-                call.inputs[position] = yield from read(address, size)
-        elif _is_input_struct(entry_point, parameter):
-            call.inputs[position] = yield from read(address, parameter.pointee_bytes)
-
-
-def _is_input_struct(entry_point: EntryPoint, parameter: Parameter) -> bool:
-    if parameter.pointee not in catalog().structs or parameter.pointee_bytes == 0:
-        return False
-    return parameter.const or any(role.parameter == parameter.name and role.field for role in entry_point.roles)
+            found.append((position, counts[parameter.name], parameter.pointee_bytes or 8))
+        elif parameter.pointee in structs and parameter.pointee_bytes and (parameter.const or parameter.name in fields):
+            found.append((position, "", parameter.pointee_bytes))
+    return tuple(found)

@@ -141,8 +141,7 @@ def _is_far(call: Invocation, address: int) -> bool:
 
 def keep(call: Invocation) -> None:
     """The call was made: a launch that fails, or the call that makes an earlier one fail."""
-    context = call.model.current_context(call.call)
-    if call.fault and context is not None:
+    if call.fault and (context := call.model.current_context(call.call)) is not None:
         call.process.faults.append(Fault(call.call, context, call.fault))
     if call.entry_point.name == "cuMemFree" and call.process.uses:
         _freed(call)
