@@ -80,6 +80,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_causes.py
 	$(BIN)/python tools/conformance_page.py
 	$(BIN)/python tools/source_snapshot.py
+	$(BIN)/python -m tests.rules.reports
 
 docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py

@@ -32,15 +32,19 @@ KEPT = ROOT / "build" / "mutants"
 TESTS = {
     "src/cuvet/model": (
         "tests/model",
-        *(f"tests/rules/test_{name}.py" for name in ("model", "libraries", "accesses", "after_the_call", "messages")),
+        *(
+            f"tests/rules/test_{name}.py"
+            for name in ("model", "reports", "libraries", "accesses", "after_the_call", "messages")
+        ),
         "tests/conformance/test_recordings.py",
         "tests/recording",
     ),
-    "src/cuvet/recording": ("tests/recording",),
+    "src/cuvet/recording": ("tests/recording", "tests/rules/test_reports.py"),
     "src/cuvet/analysis": (
         "tests/recording",
         "tests/reports",
         "tests/rules/test_recorded_libraries.py",
+        "tests/rules/test_reports.py",
         *(f"tests/launch/test_{name}.py" for name in ("driver_log", "cudnn_log", "machine")),
     ),
     "src/cuvet/source": ("tests/source", "tests/source/languages"),

@@ -23,6 +23,7 @@ from cuvet.rules.rule import Violation
 from .measured import Ends
 
 T = TypeVar("T")
+D = TypeVar("D", bound="SimulatedDriver")
 Finding = tuple[int, str, str]
 """Line, severity, slug."""
 
@@ -228,7 +229,12 @@ class SimulatedLibrary:
 
 def simulate(example: Example, file: str, ends: Ends | None = None) -> SimulatedDriver:
     """Run a program over a model; ``file`` names it. ``ends``: how its calls ended on hardware."""
-    cu = SimulatedDriver(file, example.devices, ends)
+    return run(SimulatedDriver(file, example.devices, ends), example)
+
+
+def run(cu: D, example: Example) -> D:
+    """Run a program with this driver, and return that."""
+    file = cu.file
     scope: dict[str, object] = {"cu": cu, "__name__": "__main__"}
     if example.setup:
         cu.file = "<setup>"
