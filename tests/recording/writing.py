@@ -6,8 +6,11 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from cuvet import catalog
 from cuvet.catalog import Kind
+from cuvet.recording import layout
 
 HEADER_BYTES = 4096
 CHUNK_BYTES = 65536
@@ -143,6 +146,33 @@ def flight(slots: dict[int, bytes], *, thread: int = 1) -> bytes:
     for number, slot in slots.items():
         ring[number % 256 * 64 : number % 256 * 64 + 64] = slot
     return chunk(bytes(ring), thread=thread, kind=2)
+
+
+def launch_place(
+    number: int, function: int, *, stream: int = 0, stack: int = 0, words: Sequence[tuple[int, int]] = ()
+) -> bytes:
+    """LAUNCH_PLACE. ``words`` are (parameter, offset)."""
+    told = struct.pack(f"<{len(words)}I", *(parameter << 16 | offset for parameter, offset in words))
+    return record(13, struct.pack("<IIQQI", number, stack, function, stream, len(words)) + told)
+
+
+def launches(
+    number: int,
+    thread: int,
+    slots: dict[int, bytes],
+    made: dict[int, tuple[int, Sequence[int]]],
+    *,
+    launching: int = 1,
+    on_host: dict[int, int] | None = None,
+) -> bytes:
+    """LAUNCHES of call ``number`` of ``thread``: the ring of ``launching``. By call number: ``slots``; ``made``, place and words."""
+    ring = np.zeros(1, layout.RING)[0]
+    for each, slot in slots.items():
+        ring["slots"][each % 256] = np.frombuffer(slot, layout.FLIGHT_SLOT)[0]
+    for each, (place, words) in made.items():
+        ring["launches"][each % 256] = (place, each, [*words, *[0] * 15][:15])
+        ring["on_host"][each % 256] = (on_host or {}).get(each, 0)
+    return record(14, struct.pack("<QII", number, thread, launching) + ring.tobytes())
 
 
 def header(

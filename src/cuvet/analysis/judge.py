@@ -78,8 +78,6 @@ class Judge:
 
     def _predict(self, model: Model, call: RecordedCall, outcome: Outcome) -> bool:
         """Whether a rule says something about the call, if only that the runtime expects its failure."""
-        if outcome.status == DEINITIALIZED and call.entry_point.api == "driver" and not model.shutdown_by:
-            model.shutdown()
         lost = model.sticky_error(call)
         if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
