@@ -6,7 +6,8 @@ text. Which tests execute a line is measured once for each version of the source
 the same sources give the same ones. What was tried is kept in build/mutants: an interrupted run goes on where it was.
 
 A mutant of a function is tried in a fork of a process that has collected the tests (``mutants_pytest.py``). What runs while modules are
-imported needs a process of its own. Tests that run commands in other processes say nothing here, as those run the sources as they are.
+imported needs a process of its own. What survives there is tried again with the tests of which other processes execute the line: commands,
+and programs under ``cuvet run``. Each such process loads the changed file (``mutants_site``).
 """
 
 from __future__ import annotations
@@ -50,7 +51,13 @@ TESTS = {
     "src/cuvet/source": ("tests/source", "tests/source/languages"),
     "src/cuvet": ("tests/catalog", "tests/knowledge", "tests/reports", "tests/doctor", "tests/image", "tests/rules"),
 }
-"""Tests that run in one process, folders and files, by what they are about; the first that fits counts."""
+"""Folders and files of tests, by what they are about; the first that fits counts."""
+IN_PROCESSES = {
+    "src/cuvet/model": (),
+    "src/cuvet/recording": tuple(f"tests/launch/test_{name}.py" for name in ("generated_code", "full", "run", "names")),
+    "src/cuvet/analysis": tuple(f"tests/launch/test_{name}.py" for name in ("full", "memory", "run", "verdict")),
+}
+"""Likewise more tests, of which other processes run the code."""
 SWAPS: dict[type, type] = {
     **{ast.Eq: ast.NotEq, ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Is: ast.IsNot, ast.In: ast.NotIn},
     **{ast.NotEq: ast.Eq, ast.LtE: ast.Lt, ast.GtE: ast.Gt, ast.IsNot: ast.Is, ast.NotIn: ast.In},
@@ -199,11 +206,13 @@ def _is_text(node: ast.expr) -> bool:
 
 
 class Map(NamedTuple):
-    """``seconds`` of processor time by test; ``tests`` by (file, line); ``imported``: lines that run outside of tests, too."""
+    """``seconds`` of processor time by test; ``tests`` by (file, line); ``imported``: lines that run outside of tests, too; ``elsewhere``:
+    as ``tests``, of processes that a test started."""
 
     seconds: dict[str, float]
     tests: dict[tuple[str, int], set[str]]
     imported: set[tuple[str, int]]
+    elsewhere: dict[tuple[str, int], set[str]]
 
 
 def measure(folders: Iterable[str]) -> Map:
@@ -218,7 +227,7 @@ def measure(folders: Iterable[str]) -> Map:
         job = {"mode": "map", "files": {str(path.relative_to(ROOT)): str(kept[path]) for path in missing}}
         if run_pytest(job, missing).wait() not in (0, 1, 5):
             raise SystemExit("mutants: the tests could not be run")
-    found = Map({}, {}, set())
+    found = Map({}, {}, set(), {})
     for file in kept.values():
         add_to(found, json.loads(file.read_text()))
     return found
@@ -239,6 +248,10 @@ def add_to(found: Map, one: dict[str, Any]) -> None:
             found.tests.setdefault(place, set()).update(names & found.seconds.keys())
             if -1 in numbers:
                 found.imported.add(place)
+    for file, lines in one["elsewhere"].items():
+        for line, numbers in lines.items():
+            names = {one["tests"][number][0] for number in numbers}
+            found.elsewhere.setdefault((file, int(line)), set()).update(names & found.seconds.keys())
 
 
 def digest(*paths: Path) -> str:
@@ -268,8 +281,24 @@ def run_pytest(job: dict[str, Any], files: Iterable[Path | str], **more: Any) ->
         "--hypothesis-seed=0",
     ]
     environment = {**os.environ, "CUVET_MUTANTS": str(file), "PYTHONPATH": str(ROOT / "tools"), "PYTHONHASHSEED": "0"}
+    environment |= environment_of(job)
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen([*command, *map(str, files)], cwd=ROOT, env=environment, text=True, **{**silent, **more})
+
+
+def environment_of(job: dict[str, Any]) -> dict[str, str]:
+    """For processes that the tests start: what makes them do their part (``mutants_site/sitecustomize.py``)."""
+    path = os.pathsep.join((str(ROOT / "tools"), str(ROOT / "tools" / "mutants_site")))
+    match job["mode"]:
+        case "map":
+            (KEPT / "lines").mkdir(parents=True, exist_ok=True)
+            return {"PYTHONPATH": path, "MUTANTS_LINES": str(KEPT / "lines")}
+        case "processes":
+            (mutant,) = job["mutants"]
+            file = KEPT / f"mutant-{mutant['key'][:16]}.json"
+            file.write_text(json.dumps(mutant))
+            return {"PYTHONPATH": path, "MUTANT": str(file)}
+    return {}
 
 
 def digest_of(value: object) -> str:
@@ -280,12 +309,14 @@ def digest_of(value: object) -> str:
 
 
 class Try(NamedTuple):
-    """``tests`` that execute the line, the quickest first, and the ``seconds`` that they take. ``apart``: it needs a process of its own."""
+    """``tests`` that execute the line, the quickest first, and the ``seconds`` that they take. ``apart``: it needs a process of its own.
+    ``elsewhere``: tests of which other processes execute it."""
 
     mutant: Mutant
     tests: tuple[str, ...]
     seconds: float
     apart: bool
+    elsewhere: tuple[str, ...]
     key: str
 
 
@@ -299,20 +330,40 @@ def tries(mutants: Iterable[Mutant], known: Map) -> list[Try]:
         apart = mutant.function == NOWHERE or not known.imported.isdisjoint(places)
         if apart:  # what is made while modules are imported is used anywhere
             places = [place for place in known.tests if place[0] == mutant.file]
-        names = set().union(*(known.tests.get(place, ()) for place in places))
-        chosen, total = [], 0.0
-        for name in sorted(names, key=lambda name: (known.seconds[name], name)):
-            total += known.seconds[name]
-            if total > MOST_SECONDS:
-                break
-            chosen.append(name)
+        chosen, seconds = _quickest(known, known.tests, places)
+        elsewhere, _ = _quickest(known, known.elsewhere, places)
         key = digest_of([digest(ROOT / mutant.file), mutant.start, mutant.end, mutant.text])
-        found.append(Try(mutant, tuple(chosen), min(total, MOST_SECONDS), apart, key))
+        found.append(Try(mutant, chosen, seconds, apart, elsewhere, key))
     return found
+
+
+def _quickest(
+    known: Map, tests: dict[tuple[str, int], set[str]], places: Iterable[tuple[str, int]]
+) -> tuple[tuple[str, ...], float]:
+    """The tests that execute one of the places, the quickest first, as long as they take ``MOST_SECONDS`` together; and how long."""
+    names = set().union(*(tests.get(place, ()) for place in places))
+    chosen, total = [], 0.0
+    for name in sorted(names, key=lambda name: (known.seconds[name], name)):
+        total += known.seconds[name]
+        if total > MOST_SECONDS:
+            break
+        chosen.append(name)
+    return tuple(chosen), min(total, MOST_SECONDS)
 
 
 def outcomes(todo: list[Try], jobs: int) -> Iterator[tuple[Try, str]]:
     """How each ended: killed, survived, or that no test executes it."""
+    again = []
+    for each, outcome in _in_one_process(todo, jobs):
+        if outcome != KILLED and each.elsewhere:
+            again.append(each)
+        else:
+            yield each, outcome
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from zip(again, pool.map(_in_processes, again), strict=True)
+
+
+def _in_one_process(todo: list[Try], jobs: int) -> Iterator[tuple[Try, str]]:
     yield from ((each, UNREACHED) for each in todo if not each.tests)
     apart = [each for each in todo if each.tests and each.apart]
     with ThreadPoolExecutor(jobs) as pool:
@@ -340,34 +391,64 @@ def _alone(each: Try) -> str:
     return SURVIVED if server.wait() == 0 else KILLED
 
 
+def _in_processes(each: Try) -> str:
+    files = sorted({name.partition("::")[0] for name in each.elsewhere})
+    row = {**_row(each), "tests": each.elsewhere, "seconds": MOST_SECONDS}
+    return SURVIVED if run_pytest({"mode": "processes", "mutants": [row]}, files).wait() == 0 else KILLED
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Break the code in small ways and see whether a test notices.")
-    parser.add_argument("place", help="a file or folder below src/cuvet")
-    parser.add_argument("--count", type=int, default=300, help="how many mutants are drawn (default: 300)")
+    parser.add_argument("places", nargs="+", metavar="place", help="a file or folder below src/cuvet")
+    parser.add_argument(
+        "--count", type=int, default=300, help="how many mutants are drawn from all places (default: 300)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="they are drawn from this number (default: 1)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
-    parser.add_argument("--tests", nargs="*", help="folders and files of tests (default: those about the place)")
+    parser.add_argument("--tests", nargs="*", help="folders and files of tests (default: those about each place)")
     args = parser.parse_args()
-    path = (ROOT / args.place).resolve()
-    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    files = [file for file in files if file.is_file() and file.is_relative_to(ROOT / "src" / "cuvet")]
-    if not files or args.count < 1 or args.jobs < 1:
-        parser.error(f"{args.place} is no source below src/cuvet" if not files else "numbers begin at 1")
-    mutants = [mutant for file in files for mutant in mutants_of(file)]
-    drawn = sorted(random.Random(args.seed).sample(mutants, min(args.count, len(mutants))))
-    relative = str(path.relative_to(ROOT))
-    folders = args.tests or next(tests for place, tests in TESTS.items() if relative.startswith(place))
-    survivors = try_all(tries(drawn, measure(folders)), folders, args.jobs)
+    possible = {place: _possible(place) for place in args.places}
+    for place, mutants in possible.items():
+        if not mutants or args.count < 1 or args.jobs < 1:
+            parser.error(f"{place} is no source below src/cuvet" if not mutants else "numbers begin at 1")
+    every = sorted({each for mutants in possible.values() for each in mutants})
+    drawn = sorted(random.Random(args.seed).sample(every, min(args.count, len(every))))
+    survivors = []
+    for place, mutants in possible.items():
+        folders = args.tests or _tests_about(place)
+        here = sorted({*drawn} & {*mutants})
+        found = try_all(tries(here, measure(folders)), folders, args.jobs)
+        survivors += found
+        _print_share(place, len(here), len(found), len(mutants), args.seed)
     for each, outcome in survivors:
         print(
             f"{each.mutant.file}:{each.mutant.line}: {each.mutant.shown}"
             + (f"  ({outcome})" if outcome == UNREACHED else "")
         )
-    killed = len(drawn) - len(survivors)
-    print(
-        f"{relative}: {killed} of {len(drawn)} killed ({killed / len(drawn):.1%}), of {len(mutants)} possible; seed {args.seed}"
-    )
+    if len(possible) > 1:
+        _print_share("all", len(drawn), len(survivors), len(every), args.seed)
     return 0
+
+
+def _possible(place: str) -> list[Mutant]:
+    path = (ROOT / place).resolve()
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    files = [file for file in files if file.is_file() and file.is_relative_to(ROOT / "src" / "cuvet")]
+    return [mutant for file in files for mutant in mutants_of(file)]
+
+
+def _tests_about(place: str) -> list[str]:
+    relative = str((ROOT / place).resolve().relative_to(ROOT))
+    about = (
+        next((tests for of, tests in table.items() if relative.startswith(of)), ()) for table in (TESTS, IN_PROCESSES)
+    )
+    return list(dict.fromkeys(name for tests in about for name in tests))
+
+
+def _print_share(place: str, drawn: int, survived: int, possible: int, seed: int) -> None:
+    killed = drawn - survived
+    share = f"{killed / drawn:.1%}" if drawn else "-"
+    print(f"{place}: {killed} of {drawn} killed ({share}), of {possible} possible; seed {seed}")
 
 
 def try_all(todo: list[Try], folders: Iterable[str], jobs: int) -> list[tuple[Try, str]]:

@@ -2,16 +2,15 @@
 
 * ``map``: run the tests, and write by test file which lines of the sources each executed, and its processor time;
 * ``serve``: try mutants of functions, each in a fork of this process, in which the function's code is replaced;
-* ``one``: run the tests with a source that is another from the start.
+* ``one``: run the tests with a source that is another from the start;
+* ``processes``: run the tests as they are: the processes that they start load the other source (``mutants_site/sitecustomize.py``).
 """
 
 from __future__ import annotations
 
 import functools
 import gc
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import importlib
 import json
 import os
 import resource
@@ -20,29 +19,20 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-ROOT = Path(__file__).parents[1]
+from mutants_loader import ROOT, OtherSource, module_name, mutated
+
 JOB: dict[str, Any] = json.loads(Path(os.environ["CUVET_MUTANTS"]).read_text())
 SPARE_SECONDS, TIMES = 10, 10
 """Processor time that tests may take with a mutant: so much, and so many times what they take without."""
 MOST_BYTES = 8 << 30
 BROKEN = 77
 """Exit code of a fork in which the mutant could not be made."""
-
-
-def mutated(mutant: dict[str, Any]) -> bytes:
-    source = (ROOT / mutant["file"]).read_bytes()
-    return source[: mutant["start"]] + mutant["text"].encode() + source[mutant["end"] :]
-
-
-def module_name(file: str) -> str:
-    parts = Path(file).relative_to("src").with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 # map
@@ -61,6 +51,7 @@ class Mapping:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(item.nodeid)
+        os.environ["MUTANTS_TEST"] = item.nodeid
         before = os.times()
         yield
         used = sum(os.times()[:4]) - sum(before[:4])
@@ -87,9 +78,26 @@ class Mapping:
                         if file in JOB["files"]:
                             number = numbers[file].get(context, -1)
                             lines[file][source].setdefault(line, []).append(number)
+        elsewhere = self.lines_elsewhere(numbers)
         for file, output in JOB["files"].items():
             tests = [(name, *self.tests[name]) for name in numbers[file]]
-            Path(output).write_text(json.dumps({"tests": tests, "lines": lines[file]}))
+            Path(output).write_text(json.dumps({"tests": tests, "lines": lines[file], "elsewhere": elsewhere[file]}))
+
+    def lines_elsewhere(
+        self, numbers: dict[str, dict[str, int]]
+    ) -> defaultdict[str, defaultdict[str, dict[int, list[int]]]]:
+        """By test file, source and line: numbers of the tests that started a process which executed the line."""
+        found: defaultdict[str, defaultdict[str, dict[int, list[int]]]] = defaultdict(lambda: defaultdict(dict))
+        for output in Path(os.environ["MUTANTS_LINES"]).iterdir():
+            one = json.loads(output.read_text())
+            output.unlink()
+            file = one["test"].partition("::")[0]
+            if one["test"] in numbers.get(file, {}):
+                for source, lines in one["lines"].items():
+                    for line in lines:
+                        tests = found[file][str(Path(source).relative_to(ROOT))].setdefault(line, [])
+                        tests.append(numbers[file][one["test"]])
+        return found
 
 
 # serve
@@ -189,25 +197,6 @@ def run_until_one_fails(items: Sequence[pytest.Item], seconds: float) -> None:
 # one
 
 
-class OtherSource(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
-    """Loads the mutated file instead of the one that is there."""
-
-    def __init__(self, mutant: dict[str, Any]) -> None:
-        self.mutant = mutant
-        super().__init__(module_name(mutant["file"]), str(ROOT / mutant["file"]))
-
-    def find_spec(self, fullname: str, path: object, target: ModuleType | None = None) -> Any:
-        if fullname != self.name:
-            return None
-        folder = [str(Path(self.path).parent)] if self.path.endswith("__init__.py") else None
-        return importlib.util.spec_from_file_location(
-            fullname, self.path, loader=self, submodule_search_locations=folder
-        )
-
-    def get_code(self, fullname: str) -> CodeType:
-        return compile(mutated(self.mutant), self.path, "exec")
-
-
 class Alone:
     def __init__(self) -> None:
         self.tests = {name: at for at, name in enumerate(JOB["mutants"][0]["tests"])}
@@ -221,5 +210,14 @@ class Alone:
         return True
 
 
+class InProcesses:
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        (mutant,) = JOB["mutants"]
+        run_until_one_fails([items[name] for name in mutant["tests"] if name in items], mutant["seconds"])
+        return True
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register({"map": Mapping, "serve": Server, "one": Alone}[JOB["mode"]]())
+    modes = {"map": Mapping, "serve": Server, "one": Alone, "processes": InProcesses}
+    config.pluginmanager.register(modes[JOB["mode"]]())

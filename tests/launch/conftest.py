@@ -106,7 +106,7 @@ class Cuvet:
         self.count = 0
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("LD_", "CUVET_"))},
-            "PYTHONPATH": str(SOURCE),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(SOURCE), os.environ.get("PYTHONPATH")))),
             "LD_LIBRARY_PATH": str(null_driver),
             "HOME": str(tmp_path),
             "XDG_STATE_HOME": str(tmp_path / "state"),
