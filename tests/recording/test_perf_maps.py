@@ -124,6 +124,27 @@ def test_a_perf_map_that_may_be_anothers_is_not_read(tmp_path: Path, written: Pa
     assert GeneratedCode(recording(tmp_path), Run(10**18, ())).at(0x1004) == CodeName(function="f")
 
 
+def test_a_perf_map_of_another_user_and_what_is_no_file_are_not_read(
+    tmp_path: Path, written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written.write_text("1000 10 f\n")
+    user = os.geteuid()
+    monkeypatch.setattr(generated_code.os, "geteuid", lambda: user + 1)
+    assert GeneratedCode(recording(tmp_path), Run(0, ())).at(0x1004) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(generated_code, "DIRECTORY", str(tmp_path))
+    written.unlink()
+    written.mkdir()
+    assert GeneratedCode(recording(tmp_path), Run(0, ())).at(0x1004) is None
+
+
+def test_addresses_have_up_to_sixteen_digits() -> None:
+    digits = b"000000000000%s"
+    lines = [b"0x" + digits % b"1000 8 f", b"0" + digits % b"2000 00 8 g", b"000" + digits % b"3000 8 long"]
+    found = _parse(b"\n".join([*lines, b"4000 0x" + digits % b"0008 h", b"5000 000" + digits % b"0008 i"]))
+    assert [name for name in found.names if name in (b"f", b"h", b"long", b"i")] == [b"f", b"h"]
+
+
 @pytest.mark.parametrize("kept", [b"", b"{", b"[]", b'{"a": {}}', b'{"1": 5}', b"[" * 100_000, b"\xff"])
 def test_kept_names_that_are_damaged_are_none(tmp_path: Path, kept: bytes) -> None:
     (tmp_path / "1000-1.names").write_bytes(kept)

@@ -74,6 +74,46 @@ def test_every_record_type_is_read(tmp_path: Path) -> None:
     assert recording.problems == []
 
 
+def test_all_parts_of_a_call_are_read(tmp_path: Path) -> None:
+    """Of each part there are several, and inputs of lengths that are no multiple of 8."""
+    inputs = {1: b"", 2: b"a", 3: b"1234567", 4: b"12345678", 5: b"123456789"}
+    record = w.call(
+        "cuLaunchKernel", [1, 2, 3], number=7, thread=5, entered=100, returned=107, status=400, context=0xC0, stack=9,
+        flags=w.FAILED | w.PER_THREAD, objects=[(0, Kind.STREAM, 1, 4, 0x50, 0xC0), (2, Kind.EVENT, 2, 5, 0x60, 0xC1)],
+        outputs=[(1, Kind.MEMORY, 2, 0xD0), (2, Kind.EVENT, 3, 0xE0)], pointers=[8, 9, 10], inputs=inputs,
+    )  # fmt: skip
+    (tmp_path / "r").write_bytes(w.recording([w.chunk(record)]))
+    (batch,) = Recording(tmp_path / "r").poll()
+    call = decode(batch.record(0))
+    assert (call.args, call.pointers, call.inputs) == ((1, 2, 3), (8, 9, 10), inputs)
+    assert [tuple(each) for each in call.objects] == [
+        (0, Kind.STREAM, True, False, 4, 0x50, 0xC0),
+        (2, Kind.EVENT, False, True, 5, 0x60, 0xC1),
+    ]
+    assert [tuple(each) for each in call.outputs] == [(1, Kind.MEMORY, 2, 0xD0), (2, Kind.EVENT, 3, 0xE0)]
+    assert (call.entered, call.returned, call.status, call.thread, call.stack) == (100, 107, 400, 5, 9)
+    assert (call.number, call.context, call.per_thread) == (7, 0xC0, True)
+
+
+@pytest.mark.parametrize(
+    ("clock", "newest", "ns"),
+    [
+        ([(100, 1000, 0), (300, 2000, 0)], 1, 1000),
+        ([(100, 1000, 0), (300, 2000, 0)], 0, 200),
+        ([(100, 1000, 0), (300, 1000, 0)], 1, 200),
+        ([(100, 1000, 0), (100, 2000, 0)], 1, 200),
+        ([(100, 1000, 0), (101, 1500, 0)], 1, 100_000),
+        ([(100, 1000, 0), (300, 2000, 0)], 3, 200),
+    ],
+)
+def test_without_two_samples_a_tick_is_a_nanosecond(
+    tmp_path: Path, clock: list[tuple[int, int, int]], newest: int, ns: int
+) -> None:
+    (tmp_path / "r").write_bytes(w.recording([], clock=clock, newest=newest))
+    found = Recording(tmp_path / "r").clock
+    assert (found.ns(300), found.ns(0)) == (ns, 0)
+
+
 def test_clock_maps_ticks_through_the_newest_sample(tmp_path: Path) -> None:
     (tmp_path / "r").write_bytes(w.recording([], clock=[(100, 1000, 5), (300, 2000, 6), (500, 5000, 7)], newest=2))
     assert Recording(tmp_path / "r").clock.ns(300) == 2000

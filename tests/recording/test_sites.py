@@ -118,6 +118,19 @@ def test_what_is_no_file_has_addresses(tmp_path: Path) -> None:
         assert frame.function == f"{path.name}+0x123"
 
 
+def test_what_is_past_the_end_of_a_function_has_an_address(program: Path) -> None:
+    symbols = ElfSymbols(str(program), "")
+    listed = subprocess.run(["nm", "-S", "--defined-only", program], check=True, capture_output=True, text=True).stdout
+    start, size = next(
+        (int(line.split()[0], 16), int(line.split()[1], 16))
+        for line in listed.splitlines()
+        if line.endswith("_Z4leafPi")
+    )
+    assert [symbols.function(at).symbol for at in (start, start + size - 1)] == ["_Z4leafPi", "_Z4leafPi"]
+    assert symbols.function(start + size).symbol != "_Z4leafPi"
+    assert symbols.function(1).function == "program+0x1"
+
+
 def frames(*symbols: str) -> list[NativeFrame]:
     modules = {"wrapper": "/x/libcuda.so.1", "shared": "/x/libcudart.so.13", "pthread_once": "/lib/libc.so.6"}
     return [NativeFrame(symbol, demangle(symbol), None, None, modules.get(symbol, "/x/program")) for symbol in symbols]
