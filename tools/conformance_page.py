@@ -99,6 +99,7 @@ cuvet-conformance check --show 30 fresh-two.jsonl.zst fresh-one.jsonl.zst
 SNAPSHOT_HEAD = """# What the model says of the recordings in this folder. Written by `make generate`; a test asks that it is still so.
 # undefined: calls that a rule calls undefined. Of the others, agreed: those that ended as the model said; several: those of which it
 # allowed more than one status. statuses, words: how many it allowed and knew in all.
+# said: a checksum of all that it said of the calls, their violations included.
 """
 
 
@@ -125,9 +126,10 @@ def snapshot(summaries: dict[str, Summary]) -> str:
 
 def _columns(title: str, rows: dict[str, Tally]) -> list[str]:
     heads = ("calls", "agreed", "undefined", "several", "statuses", "words")
-    lines = ["", f"## {title:39}" + "".join(f"{head:>10}" for head in heads)]
+    lines = ["", f"## {title:39}" + "".join(f"{head:>10}" for head in (*heads, "said"))]
     return lines + [
-        f"{name:42}" + "".join(f"{getattr(rows[name], head):10}" for head in heads) for name in sorted(rows)
+        f"{name:42}" + "".join(f"{getattr(count, head):10}" for head in heads) + f"  {count.said & 0xFFFFFFFF:08x}"
+        for name, count in sorted(rows.items())
     ]
 
 

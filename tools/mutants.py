@@ -19,12 +19,16 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+from mutants_loader import module_name
 
 T = TypeVar("T")
 
@@ -53,9 +57,8 @@ TESTS = {
 }
 """Folders and files of tests, by what they are about; the first that fits counts."""
 IN_PROCESSES = {
-    "src/cuvet/model": (),
-    "src/cuvet/recording": tuple(f"tests/launch/test_{name}.py" for name in ("generated_code", "full", "run", "names")),
-    "src/cuvet/analysis": tuple(f"tests/launch/test_{name}.py" for name in ("full", "memory", "run", "verdict")),
+    "src/cuvet/recording": ("tests/launch/test_generated_code.py", "tests/launch/test_names.py"),
+    "src/cuvet/analysis": ("tests/launch/test_full.py", "tests/launch/test_memory.py"),
 }
 """Likewise more tests, of which other processes run the code."""
 SWAPS: dict[type, type] = {
@@ -328,13 +331,27 @@ def tries(mutants: Iterable[Mutant], known: Map) -> list[Try]:
         if known.tests.keys().isdisjoint(places):
             places = [(mutant.file, mutant.statement)]
         apart = mutant.function == NOWHERE or not known.imported.isdisjoint(places)
-        if apart:  # what is made while modules are imported is used anywhere
-            places = [place for place in known.tests if place[0] == mutant.file]
+        if apart:  # what is made while modules are imported is used anywhere: there, and where it is imported
+            files = {mutant.file, *importers(mutant.file)}
+            places = [place for place in known.tests if place[0] in files]
         chosen, seconds = _quickest(known, known.tests, places)
         elsewhere, _ = _quickest(known, known.elsewhere, places)
         key = digest_of([digest(ROOT / mutant.file), mutant.start, mutant.end, mutant.text])
         found.append(Try(mutant, chosen, seconds, apart, elsewhere, key))
     return found
+
+
+@cache
+def importers(file: str) -> tuple[str, ...]:
+    """The sources that import from this one."""
+    module = module_name(file)
+    package, _, name = module.rpartition(".")
+    imports = re.compile(
+        rf"^\s*(?:from {re.escape(module)} import|from {re.escape(package)} import .*\b{name}\b|import {re.escape(module)}\b)",
+        re.MULTILINE,
+    )
+    sources = (ROOT / "src" / "cuvet").rglob("*.py")
+    return tuple(str(each.relative_to(ROOT)) for each in sources if imports.search(each.read_text(encoding="utf-8")))
 
 
 def _quickest(

@@ -31,6 +31,8 @@ JOB: dict[str, Any] = json.loads(Path(os.environ["CUVET_MUTANTS"]).read_text())
 SPARE_SECONDS, TIMES = 10, 10
 """Processor time that tests may take with a mutant: so much, and so many times what they take without."""
 MOST_BYTES = 8 << 30
+if JOB["mode"] == "one":  # now: a conftest.py that is read next may import cuvet
+    sys.meta_path.insert(0, OtherSource(JOB["mutants"][0]))
 BROKEN = 77
 """Exit code of a fork in which the mutant could not be made."""
 
@@ -200,7 +202,6 @@ def run_until_one_fails(items: Sequence[pytest.Item], seconds: float) -> None:
 class Alone:
     def __init__(self) -> None:
         self.tests = {name: at for at, name in enumerate(JOB["mutants"][0]["tests"])}
-        sys.meta_path.insert(0, OtherSource(JOB["mutants"][0]))
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         chosen = [item for item in session.items if item.nodeid in self.tests]

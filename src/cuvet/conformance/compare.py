@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from cuvet.catalog import EntryPoint, Kind, driver
 from cuvet.conformance.recording import Header, Row, Session
@@ -35,18 +36,19 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the model said of a call."""
+    """What the model said of a call. ``checksum``: of its statuses and words, and of the violations without their text."""
 
     entry_point: EntryPoint
     prediction: Prediction
     disagreement: Disagreement | None
+    checksum: int
 
 
 @dataclass(slots=True)
 class Tally:
     """Counts of calls: all; those that the model calls undefined; of the others those that it got right, and those of which it allowed
     more than one status. ``programs`` with at least one such call. ``statuses`` that the model allowed and ``words`` that it knew, in all
-    calls together."""
+    calls together. ``said``: a checksum of all that it said of them."""
 
     programs: int = 0
     calls: int = 0
@@ -55,6 +57,7 @@ class Tally:
     several: int = 0
     statuses: int = 0
     words: int = 0
+    said: int = 0
 
     @property
     def agreement(self) -> float:
@@ -74,6 +77,7 @@ class Tally:
         self.agreed += not prediction.undefined and judged.disagreement is None
         self.statuses += len(prediction.statuses)
         self.words += len(prediction.outputs)
+        self.said += judged.checksum
 
     def include(self, other: Tally) -> None:
         for name in self.__slots__:
@@ -115,8 +119,13 @@ def judge(header: Header, session: Session) -> Iterator[Judged]:
         wrong = {} if row.status else _wrong_outputs(row, prediction.outputs)
         differs = not prediction.undefined and (ended not in prediction.statuses or bool(wrong))
         disagreement = Disagreement(session, index, prediction.statuses, wrong) if differs else None
-        yield Judged(call.entry_point, prediction, disagreement)
+        yield Judged(call.entry_point, prediction, disagreement, _checksum(prediction))
         model.observe(call, Outcome(row.status, row.outputs, row.signal))
+
+
+def _checksum(said: Prediction) -> int:
+    broken = [(each.rule.name, each.argument, [it.name for it in each.objects]) for each in said.violations]
+    return crc32(repr((said.statuses, said.undefined, sorted(said.outputs.items()), broken)).encode())
 
 
 def new_model(header: Header) -> Model:
