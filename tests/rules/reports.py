@@ -33,8 +33,13 @@ HEAD = """# What `cuvet run` says of each program of the rules, run over the mod
 SIGSEGV = 11
 TICKS = 100
 """Nanoseconds from one call to the next."""
-NEEDS_A_DRIVER = ("memory-dereferenced-on-host", "stream-call-in-host-function", "exit-call-after-shutdown")
-"""Rules with programs that touch memory of CUDA, wait for a host function, or end their process."""
+NEEDS_A_DRIVER = (
+    "memory-dereferenced-on-host",
+    "stream-call-in-host-function",
+    "exit-call-after-shutdown",
+    "memory-exhausted",
+)
+"""Rules with programs that touch memory of CUDA, wait for a host function, end their process, or ask how much memory there is."""
 ALIVE, KNOWN = 1, 2
 FULL = 2
 INHERITED = 3
