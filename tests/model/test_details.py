@@ -136,3 +136,24 @@ def test_a_user_object_ends_with_its_last_reference(cu: Drive) -> None:
     assert owner.owned[found] == 1 and not owner.released_too_often
     cu.cuGraphReleaseUserObject(graph, made, 2)
     assert owner.released_too_often
+
+
+def test_a_lost_context_says_nothing_about_others_once_it_has_ended(cu: Drive) -> None:
+    lost = cu.cuCtxCreate(0, 0, 0)
+    cu.cuCtxSynchronize(status=700)
+    error = cu.call
+    cu.cuCtxSetCurrent(cu.model.primaries[0].handle)
+    cu.cuCtxSynchronize(status=0)
+    assert cu.call is not None and cu.model.sticky_error(cu.call) == (error, 700)
+    cu.cuCtxDestroy(lost, status=0)
+    cu.cuCtxSynchronize()
+    assert (cu.model.sticky_error(cu.call), cu.status) == (None, 0)
+
+
+def test_a_context_that_was_not_told_is_not_retained(cu: Drive) -> None:
+    primary = cu.model.primaries[0]
+    retained = primary.retained
+    cu.cuDevicePrimaryCtxRetain(0, gives=0)
+    assert (primary.retained, cu.model.primaries) == (retained, {0: primary})
+    cu.cuDevicePrimaryCtxRetain(0)
+    assert primary.retained == retained + 1
