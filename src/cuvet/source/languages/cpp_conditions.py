@@ -4,12 +4,10 @@ import re
 from abc import abstractmethod
 from bisect import bisect_left
 
-from cuvet.source.languages.cpp_text import asked, declared
+from cuvet.source.languages.cpp_text import declared
 from cuvet.source.languages.cpp_values import TRANSPARENT, Expressions
-from cuvet.source.languages.flow import compared
 from cuvet.source.languages.interest import IDENTIFIER
-from cuvet.source.program import Condition, Value
-from cuvet.source.syntax.parsing import Node, field_text, text_of, without_comments
+from cuvet.source.syntax.parsing import Node, arguments_of, text_of
 
 _CONSTANT = re.compile(rb"\bconst(?:expr)?\s+(?:\w+::)*\w+\s+(\w+)\s*=\s*([A-Z]\w*|\d+|true|false)\s*;")
 _ASSIGNS = re.compile(
@@ -31,45 +29,21 @@ class Conditions(Expressions):
         """Variables that are declared."""
 
     def condition(self, node: Node, yes: int, no: int) -> None:
-        """Go to ``yes`` or ``no``. ``&&``, ``||`` and ``!`` become branches of their own."""
-        kind = node.type
-        symbol = field_text(node, "operator")
-        if kind in ("condition_clause", "parenthesized_expression"):
-            self._in_brackets(node, yes, no)
-        elif kind in ("declaration", "init_declarator"):
-            if kind == "declaration":
+        if node.type in ("declaration", "init_declarator"):
+            if node.type == "declaration":
                 self.declaration(node)
-            name, _ = declared(node.child_by_field_name("declarator") or node)
-            self._branch(node, yes, no, lvalue=name)
-        elif kind == "unary_expression" and symbol in ("!", "not"):
-            self.condition(node.child_by_field_name("argument") or node.named_children[-1], no, yes)
-        elif kind == "binary_expression" and symbol in ("&&", "||", "and", "or"):
-            self.connected(node.named_children[0], node.named_children[-1], symbol in ("&&", "and"), yes, no)
-        elif kind == "binary_expression" and symbol in ("==", "!="):
-            self._comparison(node, symbol == "==", yes, no)
-        elif kind == "call_expression" and text_of(node.named_children[0]) in TRANSPARENT:
-            arguments = node.child_by_field_name("arguments")
-            given = arguments.named_children if arguments is not None else []
+            self.test(node, yes, no, declared(node.child_by_field_name("declarator") or node)[0])
+        elif node.type == "call_expression" and text_of(node.named_children[0]) in TRANSPARENT:
+            given = arguments_of(node)
             self.condition(given[0] if given else node, yes, no)
         else:
-            self._truth(node, yes, no)
+            super().condition(node, yes, no)
 
-    def _in_brackets(self, node: Node, yes: int, no: int) -> None:
-        """``(condition)``, or ``(statement; condition)``."""
-        inner = without_comments(node)
-        for child in inner[:-1]:
-            self.statement(child)
-        if inner:
-            self.condition(inner[-1], yes, no)
-        else:
-            self.builder.branch(None, yes, no)
-
-    def _comparison(self, node: Node, same: bool, yes: int, no: int) -> None:
-        if self._is_constant(text_of(node.named_children[0]), text_of(node.named_children[-1])):
+    def compare(self, node: Node, left: Node, right: Node, same: bool, yes: int, no: int) -> None:
+        if self._is_constant(text_of(left), text_of(right)):
             self.decided(same, yes, no)
-            return
-        lvalue, other = compared(self.value(node.named_children[0]), self.value(node.named_children[-1]))
-        self._branch(node, yes, no, lvalue=lvalue, same=same, value=other, compares=True)
+        else:
+            super().compare(node, left, right, same, yes, no)
 
     def _is_constant(self, one: str, other: str) -> bool:
         """Whether one of the two is a constant that is declared as the other."""
@@ -82,40 +56,22 @@ class Conditions(Expressions):
             self.declared_constants = {match[1].decode(): match[2].decode() for match in found}
         return self.declared_constants
 
-    def _truth(self, node: Node, yes: int, no: int) -> None:
-        value = self.value(node)
+    def truth(self, node: Node, yes: int, no: int) -> None:
         declared_as = self._constants().get(text_of(node), "")
         if declared_as.isdigit() or declared_as in ("true", "false"):
-            value = int(declared_as not in ("0", "false"))
-        if isinstance(value, int):
-            self.decided(value, yes, no)
+            self.decided(int(declared_as not in ("0", "false")), yes, no)
         else:
-            self._branch(node, yes, no, lvalue=value if isinstance(value, str) else asked(node))
+            super().truth(node, yes, no)
 
-    def _branch(
-        self,
-        node: Node,
-        yes: int,
-        no: int,
-        *,
-        lvalue: str = "",
-        same: bool = False,
-        value: Value = 0,
-        compares: bool = False,
-    ) -> None:
-        text = re.sub(r"\s+", "", text_of(node))
+    def asked(self, node: Node) -> str:
+        given = arguments_of(node) if node.type == "call_expression" else ()
+        return f"{text_of(given[0])}?" if given and given[0].type == "identifier" else ""
+
+    def question(self, node: Node) -> tuple[str, tuple[str, ...]]:
+        """With the number of changes of each name, so that only questions about the same values are the same."""
+        text = "".join(text_of(node).split())
         names = tuple(dict.fromkeys(IDENTIFIER.findall(text[:400])))
-        test = Condition(
-            f"{text[:200]} {self._changes(names, node.start_byte)}",
-            names,
-            node.start_byte,
-            node.end_byte,
-            lvalue=lvalue,
-            same=same,
-            value=value,
-            compares=compares,
-        )
-        self.builder.branch(test, yes, no)
+        return f"{text[:200]} {self._changes(names, node.start_byte)}", names
 
     def _changes(self, names: tuple[str, ...], before: int) -> str:
         """How often the text above assigned to each of the variables: where it is the same, the variable is."""

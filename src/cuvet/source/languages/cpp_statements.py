@@ -1,13 +1,13 @@
 """Statements of C++: the flow of control of a function."""
 
 import re
-from collections.abc import Callable
 
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp_conditions import Conditions
 from cuvet.source.languages.cpp_text import adds_nothing, constant, declared, goes_on, is_plain, qualified
-from cuvet.source.languages.flow import Act, Region
+from cuvet.source.languages.flow import Region
 from cuvet.source.languages.interest import IDENTIFIER
+from cuvet.source.languages.operations import by_type
 from cuvet.source.ownership import is_view
 from cuvet.source.program import OF_BUILD, THROWN, Assign, Condition, Escape, Function, Invoke, Operation, Return, Value
 from cuvet.source.syntax.parsing import Node, field_text, not_parsed, text_of, without_comments
@@ -64,7 +64,7 @@ class Lowering(Conditions):
     def statement(self, node: Node) -> None:
         if not self.hot(node):
             return
-        handler = _STATEMENTS.get(node.type)
+        handler = self.statements.get(node.type)
         if handler is not None:
             handler(self, node)
         elif node.is_named:
@@ -73,7 +73,7 @@ class Lowering(Conditions):
     def effects(self, node: Node) -> None:
         """An expression whose value nobody takes."""
         for child in node.named_children if node.type == "expression_statement" else (node,):
-            self.value(child, dropped=True)
+            self.read(child, True)
 
     def declaration(self, node: Node) -> None:
         kind = field_text(node, "type")
@@ -129,19 +129,6 @@ class Lowering(Conditions):
         self._take_all(given)
         return None
 
-    def if_(self, node: Node) -> None:
-        condition = node.child_by_field_name("condition")
-        then = node.child_by_field_name("consequence")
-        otherwise = node.child_by_field_name("alternative")
-        if condition is None or then is None:
-            self._children(node)
-            return
-        self.fork(
-            self.asks(condition),
-            lambda: self.statement(then),
-            lambda: self._children(otherwise) if otherwise is not None else None,
-        )
-
     def block_of_macro(self, node: Node) -> None:
         """``NAME(...) { ... }``: it runs here. With a ``;`` behind it the macro makes an object of it, which runs it elsewhere."""
         if self.text[node.end_byte : self.source.line_end(node.end_byte)].lstrip()[:1] == b";":
@@ -152,29 +139,6 @@ class Lowering(Conditions):
     def _children(self, node: Node) -> None:
         for child in node.named_children:
             self.statement(child)
-
-    def loop(self, node: Node) -> None:
-        """while and for; ``do`` tests at the end."""
-        initializer, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
-        update = node.child_by_field_name("update")
-        if initializer is not None:
-            self.statement(initializer)
-
-        def test(inside: int, after: int) -> None:
-            if condition is not None:
-                self.condition(condition, inside, after)
-            else:
-                self.builder.branch(None if node.type == "for_statement" else goes_on(node), inside, after)
-
-        def step() -> None:
-            if update is not None and self.hot(update):
-                self.value(update)
-
-        self.repeat(test, self._body(node), step, first=node.type == "do_statement")
-
-    def _body(self, loop: Node) -> Act:
-        body = loop.child_by_field_name("body") or loop.named_children[-1]
-        return lambda: self.statement(body)
 
     def range_loop(self, node: Node) -> None:
         initializer, elements = node.child_by_field_name("initializer"), node.child_by_field_name("right")
@@ -188,11 +152,11 @@ class Lowering(Conditions):
 
         def act() -> None:
             if declarator is None or not self.hot(declarator):
-                self._body(node)()
+                self.act(node.child_by_field_name("body"))()
                 return
             name, shape = declared(declarator)
             self.emit(Assign(name, None, declarator.start_byte, declarator.end_byte))
-            self._body(node)()
+            self.act(node.child_by_field_name("body"))()
             if shape.startswith("&"):
                 self.emit(Escape(name, node.end_byte - 1, written=True))  # it stays where the reference points to
 
@@ -318,12 +282,9 @@ class Lowering(Conditions):
         otherwise = node.child_by_field_name("alternative")
         skipped = {node.child_by_field_name("name"), node.child_by_field_name("condition"), otherwise}
         name = text_of(node.named_children[0]) if node.named_children else ""
-        if node.type == "preproc_else":
-            self.block(node)
-            return
         if name == "0":
             if otherwise is not None:
-                self.preprocessor(otherwise)
+                self.statement(otherwise)
             return
         name, defined = _macro(name, node)
         test = Condition(f"{OF_BUILD}{name}", (), node.start_byte, self.source.line_end(node.start_byte))
@@ -337,7 +298,7 @@ class Lowering(Conditions):
         def other() -> None:
             if otherwise is not None and self.hot(otherwise):
                 self.builder.forget_labels(labels)
-                self.preprocessor(otherwise)
+                self.statement(otherwise)
 
         self.fork(lambda yes, no: self.builder.branch(test, yes, no, defined), first, other)
 
@@ -403,29 +364,23 @@ def _macro(name: str, node: Node) -> tuple[str, bool]:
     return name, node.children[0].type != "#ifndef"
 
 
-_STATEMENTS: dict[str, Callable[[Lowering, Node], None]] = {
-    "compound_statement": Lowering.block,
-    "declaration_list": Lowering.block,
-    "declaration": Lowering.declaration,
-    "if_statement": Lowering.if_,
-    "while_statement": Lowering.loop,
-    "for_statement": Lowering.loop,
-    "for_range_loop": Lowering.range_loop,
-    "do_statement": Lowering.loop,
-    "switch_statement": Lowering.switch,
-    "return_statement": Lowering.return_,
-    "co_return_statement": Lowering.return_,
-    "throw_statement": Lowering.throw,
-    "break_statement": Lowering.break_,
-    "continue_statement": Lowering.continue_,
-    "goto_statement": Lowering.goto,
-    "labeled_statement": Lowering.labeled,
-    "try_statement": Lowering.try_,
-    "function_definition": Lowering.block_of_macro,
-    "preproc_if": Lowering.preprocessor,
-    "preproc_ifdef": Lowering.preprocessor,
-    "preproc_elif": Lowering.preprocessor,
-    "preproc_else": Lowering.preprocessor,
-    "else_clause": Lowering._children,
-    "ERROR": Lowering._children,
-}
+Lowering.statements = by_type(
+    {
+        "compound_statement declaration_list preproc_else": Lowering.block,
+        "declaration": Lowering.declaration,
+        "if_statement": Lowering.if_,
+        "while_statement for_statement do_statement": Lowering.loop,
+        "for_range_loop": Lowering.range_loop,
+        "switch_statement": Lowering.switch,
+        "return_statement co_return_statement": Lowering.return_,
+        "throw_statement": Lowering.throw,
+        "break_statement": Lowering.break_,
+        "continue_statement": Lowering.continue_,
+        "goto_statement": Lowering.goto,
+        "labeled_statement": Lowering.labeled,
+        "try_statement": Lowering.try_,
+        "function_definition": Lowering.block_of_macro,
+        "preproc_if preproc_ifdef preproc_elif": Lowering.preprocessor,
+        "else_clause ERROR": Lowering._children,
+    }
+)

@@ -143,12 +143,5 @@ def is_plain(kind: str) -> bool:
     return bool(_PLAIN.match(kind))
 
 
-def asked(node: Node) -> str:
-    """The lvalue that a function is asked about, with a question mark: what its answer means for it is not known."""
-    arguments = node.child_by_field_name("arguments") if node.type == "call_expression" else None
-    first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
-    return f"{text_of(first)}?" if first is not None and first.type == "identifier" else ""
-
-
 def goes_on(node: Node) -> Condition:
     return Condition("there is another element", (), node.start_byte, node.start_byte + 3)

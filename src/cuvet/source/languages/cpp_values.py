@@ -1,7 +1,7 @@
 """Expressions of C++: what they give, after the operations that they take."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from cuvet.source.calls import symbols
@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_interest import interest_in
 from cuvet.source.languages.cpp_text import constant, function_declarator, literal, number, parameters
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
-from cuvet.source.languages.operations import spans
+from cuvet.source.languages.operations import by_type, spans, true, zero
 from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
@@ -54,35 +54,13 @@ class Expressions(Flow):
 
     # Values and lvalues.
 
-    def value(self, node: Node, dropped: bool = False) -> Value:
-        """What the expression gives, after the operations that it takes."""
-        kind = node.type
-        if kind in ("identifier", "field_identifier", "qualified_identifier", "this"):
-            return constant(text_of(node))
-        if kind in ("number_literal", "char_literal"):
-            return number(text_of(node))
-        if kind in ("null", "false"):
-            return 0
-        if kind == "true":
-            return 1
-        handler = _EXPRESSIONS.get(kind)
-        if handler is not None:
-            return handler(self, node, dropped)
-        if not self.hot(node):
-            return None
-        for child in node.named_children:
-            self.escape(self.value(child), child.start_byte)
-        return None
+    def _name(self, node: Node, dropped: bool = False) -> Value:
+        return constant(text_of(node))
 
-    def _inner(self, node: Node, dropped: bool) -> Value:
-        children = without_comments(node)
-        return self.value(children[-1], dropped) if children else None
+    def _number(self, node: Node, dropped: bool = False) -> Value:
+        return number(text_of(node))
 
-    def _cast(self, node: Node, dropped: bool) -> Value:
-        value = node.child_by_field_name("value")
-        return self.value(value) if value is not None else None
-
-    def _pointer(self, node: Node, dropped: bool) -> Value:
+    def _pointer(self, node: Node, dropped: bool = False) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[-1]
         if node.children[0].type == "&":
             lvalue = self.lvalue(argument)
@@ -104,7 +82,7 @@ class Expressions(Flow):
         value = self.value(node)
         return value if isinstance(value, str) else ""
 
-    def _subscript(self, node: Node, dropped: bool) -> Value:
+    def _subscript(self, node: Node, dropped: bool = False) -> Value:
         base = self.lvalue(node.child_by_field_name("argument") or node.named_children[0])
         indices = node.child_by_field_name("indices") or node.named_children[-1]
         index = (
@@ -119,7 +97,7 @@ class Expressions(Flow):
         at = number(text_of(index))
         return f"{base}[{'*' if at is None else at}]"
 
-    def _field(self, node: Node, dropped: bool) -> Value:
+    def _field(self, node: Node, dropped: bool = False) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[0]
         name = node.child_by_field_name("field")
         if name is None:
@@ -133,7 +111,7 @@ class Expressions(Flow):
         arrow = any(child.type == "->" for child in node.children)
         return f"{base}{'->' if arrow else '.'}{text_of(name)}"
 
-    def _assignment(self, node: Node, dropped: bool) -> Value:
+    def _assignment(self, node: Node, dropped: bool = False) -> Value:
         left, right = part(node, "left"), part(node, "right")
         operator = node.child_by_field_name("operator")
         value = self.set_to(text_of(left), right)
@@ -149,13 +127,13 @@ class Expressions(Flow):
             self.emit(Assign(lvalue, value, node.start_byte, node.end_byte))
         return lvalue
 
-    def _update(self, node: Node, dropped: bool) -> Value:
+    def _update(self, node: Node, dropped: bool = False) -> Value:
         lvalue = self.lvalue(node.child_by_field_name("argument") or node.named_children[0])
         if lvalue and self.concerns(lvalue):
             self.emit(Assign(lvalue, None, node.start_byte, node.end_byte))
         return None
 
-    def _binary(self, node: Node, dropped: bool) -> Value:
+    def _binary(self, node: Node, dropped: bool = False) -> Value:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or right is None:
             return None
@@ -174,12 +152,12 @@ class Expressions(Flow):
             return first | second
         return None
 
-    def _unary(self, node: Node, dropped: bool) -> Value:
+    def _unary(self, node: Node, dropped: bool = False) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[-1]
         value = self.value(argument) if self.hot(argument) else literal(argument)
         return -value if isinstance(value, int) and node.children[0].type == "-" else None
 
-    def _either(self, node: Node, dropped: bool) -> Value:
+    def _either(self, node: Node, dropped: bool = False) -> Value:
         """``condition ? one : other``."""
         test, *arms = (node.child_by_field_name(name) for name in ("condition", "consequence", "alternative"))
         if test is None or not any(arm is not None and self.hot(arm) for arm in arms):
@@ -201,29 +179,25 @@ class Expressions(Flow):
             return self.value(node)
         return self.one_of(inner, (inner, lambda: 1), (inner, lambda: 0))
 
-    def _comma(self, node: Node, dropped: bool) -> Value:
+    def _comma(self, node: Node, dropped: bool = False) -> Value:
         value: Value = None
         for child in node.named_children:
-            value = self.value(child, dropped)
+            value = self.read(child, dropped)
         return value
 
-    def _lambda(self, node: Node, dropped: bool) -> Value:
-        self.escape_names(node)
-        return None
-
-    def _list(self, node: Node, dropped: bool) -> Value:
+    def _list(self, node: Node, dropped: bool = False) -> Value:
         values = [(self.value(child), child) for child in node.named_children]
         for value, child in values:
             self.escape(value, child.start_byte)
         return 0 if not values else None
 
-    def _new(self, node: Node, dropped: bool) -> Value:
+    def _new(self, node: Node, dropped: bool = False) -> Value:
         arguments = node.child_by_field_name("arguments")
         if arguments is not None and self.hot(arguments):
             self._take_all(arguments.named_children)
         return self._result(Invoke("new", (), node.start_byte, node.end_byte), dropped)
 
-    def _delete(self, node: Node, dropped: bool) -> Value:
+    def _delete(self, node: Node, dropped: bool = False) -> Value:
         argument = node.named_children[-1]
         value = self.value(argument)
         if isinstance(value, str) and self.concerns(value):
@@ -244,7 +218,7 @@ class Expressions(Flow):
         self.emit(call)
         return call.result or None
 
-    def _call(self, node: Node, dropped: bool) -> Value:
+    def _call(self, node: Node, dropped: bool = False) -> Value:
         function = node.child_by_field_name("function")
         arguments = node.child_by_field_name("arguments")
         if function is None or arguments is None:
@@ -255,7 +229,8 @@ class Expressions(Flow):
             return self._launch(node, function, launch, given)
         name, receiver = self._callee(function)
         if name in TRANSPARENT and given:
-            return self.value(given[0], dropped)
+            found: Value = self.read(given[0], dropped)
+            return found
         if name in _ENDS_PROCESS:
             self.emit(Return(node.start_byte, node.end_byte, how="exit"))
             self.builder.stop()
@@ -336,21 +311,27 @@ def _last_name(call: Node) -> str:
     return names[-1] if names else ""
 
 
-_EXPRESSIONS: dict[str, Callable[[Expressions, Node, bool], Value]] = {
-    "parenthesized_expression": Expressions._inner,
-    "cast_expression": Expressions._cast,
-    "pointer_expression": Expressions._pointer,
-    "subscript_expression": Expressions._subscript,
-    "field_expression": Expressions._field,
-    "assignment_expression": Expressions._assignment,
-    "update_expression": Expressions._update,
-    "binary_expression": Expressions._binary,
-    "unary_expression": Expressions._unary,
-    "conditional_expression": Expressions._either,
-    "comma_expression": Expressions._comma,
-    "lambda_expression": Expressions._lambda,
-    "initializer_list": Expressions._list,
-    "call_expression": Expressions._call,
-    "new_expression": Expressions._new,
-    "delete_expression": Expressions._delete,
-}
+Expressions.expressions = by_type(
+    {
+        "identifier field_identifier qualified_identifier this": Expressions._name,
+        "number_literal char_literal": Expressions._number,
+        "null false": zero,
+        "true": true,
+        "parenthesized_expression": Expressions.inner,
+        "cast_expression": Expressions.cast,
+        "pointer_expression": Expressions._pointer,
+        "subscript_expression": Expressions._subscript,
+        "field_expression": Expressions._field,
+        "assignment_expression": Expressions._assignment,
+        "update_expression": Expressions._update,
+        "binary_expression": Expressions._binary,
+        "unary_expression": Expressions._unary,
+        "conditional_expression": Expressions._either,
+        "comma_expression": Expressions._comma,
+        "lambda_expression": Expressions.out_of_sight,
+        "initializer_list": Expressions._list,
+        "call_expression": Expressions._call,
+        "new_expression": Expressions._new,
+        "delete_expression": Expressions._delete,
+    }
+)

@@ -1,11 +1,14 @@
 """Statements and conditions of C#: the flow of control of a method."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from cuvet.source.languages.csharp_values import Expressions, type_made, type_of
-from cuvet.source.languages.flow import Act, compared
+from cuvet.source.languages.flow import Act
+from cuvet.source.languages.operations import by_type
 from cuvet.source.program import Function, Parameter, Value
 from cuvet.source.syntax.parsing import Node, field_text, part, text_of
+
+_DECLARES = frozenset({"local_declaration_statement", "using_statement", "variable_declaration"})
 
 
 class CSharpLowering(Expressions):
@@ -44,28 +47,23 @@ class CSharpLowering(Expressions):
         if node.type == "local_function_statement":
             if self.hot(node):
                 self.escape_names(node)
-        elif self.hot(node) or node.type in ("local_declaration_statement", "using_statement"):
-            handler = _STATEMENTS.get(node.type)
+        elif self.hot(node) or node.type in _DECLARES:
+            handler = self.statements.get(node.type)
             if handler is not None:
                 handler(self, node)
             else:
                 for child in node.named_children:
-                    if child.type == "block" or child.type.endswith("statement"):
+                    if child.type in ("block", "variable_declaration") or child.type.endswith("statement"):
                         self.statement(child)
-                    elif child.type == "variable_declaration":
-                        self._variables(child)
                     else:
                         self.value(child)
-
-    def act(self, node: Node | None) -> Act:
-        return lambda: self.statement(node) if node is not None else None
 
     def declaration(self, node: Node) -> None:
         for child in node.named_children:
             if child.type == "variable_declaration":
-                self._variables(child)
+                self.variables(child)
 
-    def _variables(self, node: Node) -> None:
+    def variables(self, node: Node) -> None:
         for child in node.named_children:
             if child.type != "variable_declarator":
                 continue
@@ -74,30 +72,6 @@ class CSharpLowering(Expressions):
             if self.hot(child) or name.encode() in self.interest.names:
                 value = self.value(child.named_children[-1]) if len(child.named_children) > 1 else None
                 self.assign(name, value, child, declared=True)
-
-    def if_(self, node: Node) -> None:
-        then, otherwise = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        self.fork(self.asks(part(node, "condition")), self.act(then), self.act(otherwise))
-
-    def loop(self, node: Node) -> None:
-        """while, do and for."""
-        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
-        initializer, update = node.child_by_field_name("initializer"), node.child_by_field_name("update")
-        if initializer is not None:
-            self.statement(initializer) if initializer.type != "variable_declaration" else self._variables(initializer)
-
-        def test(yes: int, no: int) -> None:
-            if condition is None:
-                self.builder.branch(None, yes, no)
-            else:
-                self.condition(condition, yes, no)
-
-        step = (
-            (lambda: self.escape(self.value(update), update.start_byte))
-            if update is not None and self.hot(update)
-            else None
-        )
-        self.repeat(test, self.act(body), step, first=node.type == "do_statement")
 
     def foreach(self, node: Node) -> None:
         left = part(node, "left")
@@ -166,61 +140,41 @@ class CSharpLowering(Expressions):
 
     def _arm(self, node: Node) -> None:
         for child in node.named_children:
-            if child.type in _STATEMENTS or child.type.endswith("_statement"):
+            if child.type in self.statements or child.type.endswith("_statement"):
                 self.statement(child)
 
     # Conditions.
 
-    def condition(self, node: Node, yes: int, no: int) -> None:
-        kind = node.type
-        symbol = field_text(node, "operator")
-        if kind == "parenthesized_expression":
-            self.condition(node.named_children[-1], yes, no)
-        elif kind == "prefix_unary_expression" and node.children[0].type == "!":
-            self.condition(node.named_children[-1], no, yes)
-        elif kind == "binary_expression" and symbol in ("&&", "||"):
-            self.connected(node.named_children[0], node.named_children[-1], symbol == "&&", yes, no)
-        elif kind == "binary_expression" and symbol in ("==", "!="):
-            self._compare(node, node.named_children[0], node.named_children[-1], symbol == "==", yes, no)
-        elif kind == "is_pattern_expression":
-            self._pattern(node, yes, no)
-        else:
-            self.truth(node, self.value(node), yes, no)
-
-    def _compare(self, node: Node, left: Node, right: Node, same: bool, yes: int, no: int) -> None:
-        lvalue, other = compared(self.value(left), self.value(right))
-        self.test(node, lvalue, same, other, yes, no)
-
-    def _pattern(self, node: Node, yes: int, no: int) -> None:
-        """``x is null``, ``x is not CUResult.Success``."""
+    def truth(self, node: Node, yes: int, no: int) -> None:
+        """Also ``x is null``, ``x is not CUResult.Success``."""
         subject, pattern = node.child_by_field_name("expression"), node.child_by_field_name("pattern")
-        same = True
-        if pattern is not None and pattern.type == "negated_pattern":
-            same, pattern = False, pattern.named_children[0]
-        if subject is not None and pattern is not None and pattern.type == "constant_pattern":
-            self._compare(node, subject, pattern.named_children[0], same, yes, no)
+        same = pattern is None or pattern.type != "negated_pattern"
+        if pattern is not None and not same:
+            pattern = pattern.named_children[0]
+        if node.type != "is_pattern_expression":
+            super().truth(node, yes, no)
+        elif subject is not None and pattern is not None and pattern.type == "constant_pattern":
+            self.compare(node, subject, pattern.named_children[0], same, yes, no)
         else:
-            self.test(node, "", False, 0, yes, no)
+            self.test(node, yes, no)
 
 
-_STATEMENTS: dict[str, Callable[[CSharpLowering, Node], None]] = {
-    "block": CSharpLowering.block,
-    "local_declaration_statement": CSharpLowering.declaration,
-    "if_statement": CSharpLowering.if_,
-    "while_statement": CSharpLowering.loop,
-    "do_statement": CSharpLowering.loop,
-    "for_statement": CSharpLowering.loop,
-    "foreach_statement": CSharpLowering.foreach,
-    "switch_statement": CSharpLowering.switch,
-    "try_statement": CSharpLowering.try_,
-    "return_statement": CSharpLowering.return_,
-    "arrow_expression_clause": CSharpLowering.return_,
-    "throw_statement": CSharpLowering.throw,
-    "break_statement": CSharpLowering.break_,
-    "continue_statement": CSharpLowering.continue_,
-    "goto_statement": CSharpLowering.goto,
-    "labeled_statement": CSharpLowering.labeled,
-    "preproc_if": CSharpLowering.preprocessor,
-    "preproc_elif": CSharpLowering.preprocessor,
-    "preproc_else": CSharpLowering.preprocessor,
-}
+CSharpLowering.statements = by_type(
+    {
+        "block": CSharpLowering.block,
+        "local_declaration_statement": CSharpLowering.declaration,
+        "variable_declaration": CSharpLowering.variables,
+        "if_statement": CSharpLowering.if_,
+        "while_statement do_statement for_statement": CSharpLowering.loop,
+        "foreach_statement": CSharpLowering.foreach,
+        "switch_statement": CSharpLowering.switch,
+        "try_statement": CSharpLowering.try_,
+        "return_statement arrow_expression_clause": CSharpLowering.return_,
+        "throw_statement": CSharpLowering.throw,
+        "break_statement": CSharpLowering.break_,
+        "continue_statement": CSharpLowering.continue_,
+        "goto_statement": CSharpLowering.goto,
+        "labeled_statement": CSharpLowering.labeled,
+        "preproc_if preproc_elif preproc_else": CSharpLowering.preprocessor,
+    }
+)

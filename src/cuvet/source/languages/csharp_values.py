@@ -1,13 +1,13 @@
 """Expressions of C#: what they name and give, after the operations that they take."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering, integer
-from cuvet.source.languages.operations import spans
+from cuvet.source.languages.operations import by_type, spans, zero
 from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of
 
@@ -70,24 +70,6 @@ class Expressions(Lowering):
 
     # Expressions.
 
-    def value(self, node: Node) -> Value:
-        kind = node.type
-        if kind in ("identifier", "member_access_expression"):
-            return self._name(node)
-        if kind == "integer_literal":
-            return integer(text_of(node).rstrip("uUlL"))
-        if kind in ("null_literal", "default_expression") or (kind == "boolean_literal" and node.text == b"false"):
-            return 0
-        if kind == "boolean_literal":
-            return 1
-        handler = _EXPRESSIONS.get(kind)
-        if handler is not None:
-            return handler(self, node)
-        if self.hot(node):
-            for child in node.named_children:
-                self.escape(self.value(child), child.start_byte)
-        return None
-
     def _name(self, node: Node) -> Value:
         text = text_of(node)
         last = text.rpartition(".")[2]
@@ -96,12 +78,11 @@ class Expressions(Lowering):
         number = enumerator(last)
         return number if number is not None else self.lvalue(node) or None
 
-    def _inner(self, node: Node) -> Value:
-        return self.value(node.named_children[-1]) if node.named_children else None
+    def _number(self, node: Node) -> Value:
+        return integer(text_of(node).rstrip("uUlL"))
 
-    def _cast(self, node: Node) -> Value:
-        value = node.child_by_field_name("value")
-        return self.value(value) if value is not None else None
+    def _boolean(self, node: Node) -> Value:
+        return int(node.text == b"true")
 
     def _element(self, node: Node) -> Value:
         return self.lvalue(node) or None
@@ -149,13 +130,6 @@ class Expressions(Lowering):
     def _either(self, node: Node) -> Value:
         test, one, other = (child for child in node.named_children if child.type != "comment")
         return self.either(test, one, other)
-
-    def _out_of_sight(self, node: Node) -> Value:
-        self.escape_names(node)
-        return None
-
-    def _throw_expression(self, node: Node) -> Value:
-        return None
 
     def _new(self, node: Node) -> Value:
         """``new IntPtr(x)`` is x; any other class may keep what it is made of."""
@@ -305,23 +279,22 @@ def type_made(declarator: Node) -> str:
     return field_text(value, "type") if value.type == "object_creation_expression" else ""
 
 
-_EXPRESSIONS: dict[str, Callable[[Expressions, Node], Value]] = {
-    "parenthesized_expression": Expressions._inner,
-    "checked_expression": Expressions._inner,
-    "await_expression": Expressions._inner,
-    "ref_expression": Expressions._inner,
-    "cast_expression": Expressions._cast,
-    "element_access_expression": Expressions._element,
-    "prefix_unary_expression": Expressions._address,
-    "postfix_unary_expression": Expressions._changed,
-    "assignment_expression": Expressions._assignment,
-    "binary_expression": Expressions._binary,
-    "conditional_expression": Expressions._either,
-    "lambda_expression": Expressions._out_of_sight,
-    "anonymous_method_expression": Expressions._out_of_sight,
-    "query_expression": Expressions._out_of_sight,
-    "throw_expression": Expressions._throw_expression,
-    "object_creation_expression": Expressions._new,
-    "implicit_object_creation_expression": Expressions._new,
-    "invocation_expression": Expressions._call,
-}
+Expressions.expressions = by_type(
+    {
+        "identifier member_access_expression": Expressions._name,
+        "integer_literal": Expressions._number,
+        "boolean_literal": Expressions._boolean,
+        "null_literal default_expression": zero,
+        "parenthesized_expression checked_expression await_expression ref_expression": Expressions.inner,
+        "cast_expression": Expressions.cast,
+        "element_access_expression": Expressions._element,
+        "prefix_unary_expression": Expressions._address,
+        "postfix_unary_expression": Expressions._changed,
+        "assignment_expression": Expressions._assignment,
+        "binary_expression": Expressions._binary,
+        "conditional_expression": Expressions._either,
+        "lambda_expression anonymous_method_expression query_expression": Expressions.out_of_sight,
+        "object_creation_expression implicit_object_creation_expression": Expressions._new,
+        "invocation_expression": Expressions._call,
+    }
+)

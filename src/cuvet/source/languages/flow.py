@@ -3,10 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cuvet.source.languages.interest import Interest
+from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import Operations
 from cuvet.source.program import Assign, Condition, Function, Return, Value
 from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
+
+_BRACKETS = frozenset({"parenthesized_expression", "condition_clause"})
+_NEGATES = frozenset({"unary_expression", "prefix_unary_expression", "not_operator"})
+_CONNECTS = {"&&": True, "and": True, "||": False, "or": False}
+"""Whether both sides have to hold."""
+_COMPARES = {"==": True, "is": True, "!=": False, "is not": False}
+"""Whether both sides have to be the same."""
 
 Act = Callable[[], None]
 Test = Callable[[int, int], None]
@@ -65,10 +72,80 @@ class Flow(Operations):
         for child in statements:
             self.statement(child)
 
+    def act(self, node: Node | None) -> Act:
+        """What happens in a statement."""
+        return lambda: self.statement(node) if node is not None else None
+
+    def if_(self, node: Node) -> None:
+        then, otherwise = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        self.fork(self.asks(node.child_by_field_name("condition")), self.act(then), self.act(otherwise))
+
+    def loop(self, node: Node) -> None:
+        """while and for; ``do`` tests at the end."""
+        initializer, update = node.child_by_field_name("initializer"), node.child_by_field_name("update")
+        if initializer is not None:
+            self.statement(initializer)
+
+        def step() -> None:
+            if update is not None and self.hot(update):
+                self.value(update)
+
+        body = self.act(node.child_by_field_name("body"))
+        self.repeat(self.asks(node.child_by_field_name("condition")), body, step, first=node.type == "do_statement")
+
     # Conditions.
 
-    def asks(self, condition: Node) -> Test:
+    def condition(self, node: Node, yes: int, no: int) -> None:
+        """Go to ``yes`` or ``no``. ``&&``, ``||`` and ``!`` become branches of their own."""
+        kind, parts = node.type, without_comments(node)
+        symbol = " ".join(child.type for child in node.children if not child.is_named)
+        if kind in _BRACKETS and parts:  # (condition), or (statement; condition)
+            for child in parts[:-1]:
+                self.statement(child)
+            self.condition(parts[-1], yes, no)
+        elif kind in _NEGATES and symbol in ("!", "not"):
+            self.condition(parts[-1], no, yes)
+        elif kind in ("binary_expression", "boolean_operator") and symbol in _CONNECTS:
+            self.connected(parts[0], parts[-1], _CONNECTS[symbol], yes, no)
+        elif kind in ("binary_expression", "comparison_operator") and symbol in _COMPARES:
+            self.compare(node, parts[0], parts[-1], _COMPARES[symbol], yes, no)
+        else:
+            self.truth(node, yes, no)
+
+    def asks(self, condition: Node | None) -> Test:
+        """None: there is no condition, which always holds."""
+        if condition is None:
+            return lambda yes, no: self.builder.branch(None, yes, no)
         return lambda yes, no: self.condition(condition, yes, no)
+
+    def compare(self, node: Node, left: Node, right: Node, same: bool, yes: int, no: int) -> None:
+        """Go to ``yes`` if the two are (``same``) equal, or to ``no``."""
+        first, second = self.one(left), self.one(right)
+        lvalue, other = (first, second) if isinstance(first, str) else (second, first)
+        self.test(node, yes, no, lvalue if isinstance(lvalue, str) else "", same, other)
+
+    def truth(self, node: Node, yes: int, no: int) -> None:
+        """Go to ``yes`` if the value is something, or to ``no``."""
+        value = self.one(node)
+        if isinstance(value, int):
+            self.decided(value, yes, no)
+        else:
+            self.test(node, yes, no, value if isinstance(value, str) else self.asked(node))
+
+    def asked(self, node: Node) -> str:
+        """The lvalue that a function is asked about, with a question mark: what its answer means for it is not known."""
+        return ""
+
+    def test(self, node: Node, yes: int, no: int, lvalue: str = "", same: bool | None = None, value: Value = 0) -> None:
+        """Go to ``yes`` if ``lvalue`` is (``same``) ``value``, or to ``no``. None: it is not compared."""
+        text, names = self.question(node)
+        found = Condition(text, names, node.start_byte, node.end_byte, lvalue, bool(same), value, same is not None)
+        self.builder.branch(found, yes, no)
+
+    def question(self, node: Node) -> tuple[str, tuple[str, ...]]:
+        """A condition's text and the names in it."""
+        text = " ".join(text_of(node).split())
+        return text[:200], tuple(dict.fromkeys(IDENTIFIER.findall(text[:400])))
 
     def connected(self, left: Node, right: Node, both: bool, yes: int, no: int) -> None:
         """``left && right``, or ``left || right``."""
@@ -158,9 +235,3 @@ class Flow(Operations):
     def jump_to_label(self, label: str) -> None:
         self.builder.jump(self.builder.label(label), "jump")
         self.builder.stop()
-
-
-def compared(first: Value, second: Value) -> tuple[str, Value]:
-    """The lvalue in a comparison of two values, and what it is compared with; empty if there is none."""
-    lvalue, other = (first, second) if isinstance(first, str) else (second, first)
-    return lvalue if isinstance(lvalue, str) else "", other

@@ -1,6 +1,5 @@
 """What the lowerings of languages with exceptions and ``finally`` share."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -65,16 +64,12 @@ class Lowering(Flow):
 
     # Statements.
 
-    def act(self, node: Node | None) -> Act:
-        """What happens in a block."""
-        return lambda: self.block(node)
-
     def each_of(self, left: Node, right: Node, body: Act) -> None:
         """A loop over the elements of something."""
         elements = self.value(right)
         if isinstance(elements, str) and self.concerns(elements):
             self.emit(Escape(elements, right.start_byte, written=True))
-        self.repeat(lambda yes, no: self.test(left, "", False, 0, yes, no), body)
+        self.repeat(lambda yes, no: self.test(left, yes, no), body)
 
     def throw(self, node: Node) -> None:
         for child in node.named_children:
@@ -82,19 +77,6 @@ class Lowering(Flow):
         self.leave(node, "throw")
 
     # Flow of control.
-
-    def test(self, node: Node, lvalue: str, same: bool, value: Value, yes: int, no: int) -> None:
-        """Go to ``yes`` if ``lvalue`` is (``same``) ``value``, or to ``no``."""
-        text = re.sub(r"\s+", " ", (node.text or b"").decode("utf-8", "replace"))
-        names = tuple(dict.fromkeys(IDENTIFIER.findall(text[:400])))
-        self.builder.branch(Condition(text[:200], names, node.start_byte, node.end_byte, lvalue, same, value), yes, no)
-
-    def truth(self, node: Node, value: Value, yes: int, no: int) -> None:
-        """Go to ``yes`` if the value is something, or to ``no``."""
-        if isinstance(value, int):
-            self.decided(value, yes, no)
-        else:
-            self.test(node, value if isinstance(value, str) else "", False, 0, yes, no)
 
     def either(self, test: Node, one: Node, other: Node) -> Value:
         """The value of one of two expressions."""

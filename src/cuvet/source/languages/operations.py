@@ -3,12 +3,16 @@
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from cuvet.source.graph import Builder
 from cuvet.source.languages.interest import IDENTIFIER, WORD, Interest
 from cuvet.source.program import Address, Assign, Escape, Operation, Parameter, Value, lvalue_of
-from cuvet.source.syntax.parsing import Node, Source
+from cuvet.source.syntax.parsing import Node, Source, without_comments
+
+Handlers = dict[str, Callable[..., Any]]
+"""By type of a node: what reads it. It is given the lowering, the node, and what its caller has been given."""
 
 _RESULT = re.compile(r"%(\d+)\??$")
 
@@ -17,6 +21,8 @@ class Operations(ABC):
     """Of one function. What touches no word of interest is skipped."""
 
     parameters: tuple[Parameter, ...] = ()
+    expressions: ClassVar[Handlers]
+    statements: ClassVar[Handlers]
 
     def __init__(self, source: Source, node: Node, owner: str, interest: Interest) -> None:
         self.source = source
@@ -35,13 +41,37 @@ class Operations(ABC):
     def statement(self, node: Node) -> None:
         """One statement."""
 
-    @abstractmethod
-    def value(self, node: Node) -> Value:
+    def read(self, node: Node, *given: Any) -> Any:
         """What the expression gives, after the operations that it takes."""
+        handler = self.expressions.get(node.type)
+        if handler is not None:
+            return handler(self, node, *given)
+        if self.hot(node):
+            for child in node.named_children:
+                self.escape(self.one(child), child.start_byte)
+        return None
 
-    @abstractmethod
-    def condition(self, node: Node, yes: int, no: int) -> None:
-        """Go to ``yes`` or ``no``."""
+    def value(self, node: Node) -> Value:
+        """What the expression gives; of several values the first."""
+        found: Value = self.read(node)
+        return found
+
+    def one(self, node: Node) -> Value:
+        """What the expression gives; None if that is several values."""
+        return self.value(node)
+
+    def inner(self, node: Node, *given: Any) -> Any:
+        """The last expression in brackets."""
+        children = without_comments(node)
+        return self.read(children[-1], *given) if children else None
+
+    def cast(self, node: Node, *given: Any) -> Value:
+        value = node.child_by_field_name("value")
+        return self.value(value) if value is not None else None
+
+    def out_of_sight(self, node: Node, *given: Any) -> None:
+        """Code that runs elsewhere, as that of a lambda."""
+        self.escape_names(node)
 
     # What is of interest.
 
@@ -91,6 +121,20 @@ class Operations(ABC):
         results = [_RESULT.match(value) for value in values if isinstance(value, str)]
         fresh = any(match is not None and int(match[1]) > before for match in results)
         return fresh and self.builder.is_cuda_result(before)
+
+
+def by_type(rows: Mapping[str, Callable[..., Any]]) -> Handlers:
+    """From rows that name several types each."""
+    return {kind: handler for kinds, handler in rows.items() for kind in kinds.split()}
+
+
+def zero(lowering: Operations, node: Node, *given: Any) -> Value:
+    """NULL, None or false."""
+    return 0
+
+
+def true(lowering: Operations, node: Node, *given: Any) -> Value:
+    return 1
 
 
 def spans(nodes: Sequence[Node]) -> tuple[tuple[int, int], ...]:

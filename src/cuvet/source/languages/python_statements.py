@@ -1,9 +1,9 @@
-"""Statements and conditions of Python: the flow of control of a function."""
+"""Statements of Python: the flow of control of a function."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from cuvet.source.languages.flow import compared
+from cuvet.source.languages.operations import by_type
 from cuvet.source.languages.python_values import Expressions
 from cuvet.source.program import Function, Parameter
 from cuvet.source.syntax.parsing import Node, field_text, part, text_of
@@ -39,7 +39,7 @@ class PythonLowering(Expressions):
         elif node.type in ("global_statement", "nonlocal_statement"):
             self.globals.update(text_of(child) for child in node.named_children)
         elif self.hot(node):
-            handler = _STATEMENTS.get(node.type)
+            handler = self.statements.get(node.type)
             if handler is not None:
                 handler(self, node)
             else:
@@ -50,11 +50,8 @@ class PythonLowering(Expressions):
         self._arms(node, node.children_by_field_name("alternative"))
 
     def _arms(self, node: Node, others: Sequence[Node]) -> None:
-        self.fork(
-            self.asks(part(node, "condition")),
-            self.act(node.child_by_field_name("consequence")),
-            lambda: self._otherwise(others) if others else None,
-        )
+        then = self.act(node.child_by_field_name("consequence"))
+        self.fork(self.asks(part(node, "condition")), then, lambda: self._otherwise(others) if others else None)
 
     def _otherwise(self, others: Sequence[Node]) -> None:
         first = others[0]
@@ -143,44 +140,21 @@ class PythonLowering(Expressions):
             self.escape(lvalue, node.start_byte)
             self.assign(lvalue, None, node)
 
-    # Conditions.
 
-    def condition(self, node: Node, yes: int, no: int) -> None:
-        kind = node.type
-        if kind == "parenthesized_expression" and len(node.named_children) == 1:
-            self.condition(node.named_children[0], yes, no)
-        elif kind == "not_operator":
-            self.condition(node.named_children[-1], no, yes)
-        elif kind == "boolean_operator":
-            both = any(child.type == "and" for child in node.children)
-            self.connected(part(node, "left"), part(node, "right"), both, yes, no)
-        elif kind == "comparison_operator" and len(node.named_children) == 2:
-            self._comparison(node, yes, no)
-        else:
-            self.truth(node, self.one(node), yes, no)
-
-    def _comparison(self, node: Node, yes: int, no: int) -> None:
-        left, right = node.named_children
-        lvalue, other = compared(self.one(left), self.one(right))
-        symbol = "".join(child.type for child in node.children_by_field_name("operators"))
-        if symbol in ("==", "is", "!=", "is not", "isnot"):
-            self.test(node, lvalue, symbol in ("==", "is"), other, yes, no)
-        else:
-            self.test(node, "", False, 0, yes, no)
-
-
-_STATEMENTS: dict[str, Callable[[PythonLowering, Node], None]] = {
-    "block": PythonLowering.block,
-    "if_statement": PythonLowering.if_,
-    "while_statement": PythonLowering.while_,
-    "for_statement": PythonLowering.for_,
-    "try_statement": PythonLowering.try_,
-    "with_statement": PythonLowering.with_,
-    "match_statement": PythonLowering.match,
-    "return_statement": PythonLowering.return_,
-    "raise_statement": PythonLowering.throw,
-    "assert_statement": PythonLowering.assert_,
-    "break_statement": PythonLowering.break_,
-    "continue_statement": PythonLowering.continue_,
-    "delete_statement": PythonLowering.delete,
-}
+PythonLowering.statements = by_type(
+    {
+        "block": PythonLowering.block,
+        "if_statement": PythonLowering.if_,
+        "while_statement": PythonLowering.while_,
+        "for_statement": PythonLowering.for_,
+        "try_statement": PythonLowering.try_,
+        "with_statement": PythonLowering.with_,
+        "match_statement": PythonLowering.match,
+        "return_statement": PythonLowering.return_,
+        "raise_statement": PythonLowering.throw,
+        "assert_statement": PythonLowering.assert_,
+        "break_statement": PythonLowering.break_,
+        "continue_statement": PythonLowering.continue_,
+        "delete_statement": PythonLowering.delete,
+    }
+)

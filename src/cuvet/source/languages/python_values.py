@@ -1,12 +1,12 @@
 """Expressions of Python: what they name and give, after the operations that they take."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.interest import Interest
 from cuvet.source.languages.lowering import Lowering, integer
-from cuvet.source.languages.operations import spans
+from cuvet.source.languages.operations import by_type, spans, true, zero
 from cuvet.source.languages.python_names import Api, PythonDefinition, Shape, shape
 from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
@@ -70,45 +70,27 @@ class Expressions(Lowering):
     # Expressions.
 
     def value(self, node: Node) -> Value:
-        found = self.all(node, ())
-        return found[0] if isinstance(found, tuple) and found else None if isinstance(found, tuple) else found
+        found: Value | Several = self.read(node)
+        return found if not isinstance(found, tuple) else found[0] if found else None
 
     def one(self, node: Node) -> Value:
         """The value; of a tuple that a call returned, that it is nothing which can be followed."""
-        found = self.all(node, ())
+        found = self.read(node)
         return found if not isinstance(found, tuple) else found[0] if len(found) == 1 else None
 
-    def all(self, node: Node, into: Sequence[str]) -> Value | Several:
-        """The value, or all values of a call that returns several. ``into``: where they are going to be."""
-        kind = node.type
-        if kind in ("identifier", "attribute"):
-            return self._name(node)
-        if kind == "integer":
-            return integer(text_of(node))
-        if kind in ("none", "false"):
-            return 0
-        if kind == "true":
-            return 1
-        if kind in ("string", "concatenated_string"):
-            return None
-        handler = _EXPRESSIONS.get(kind)
-        if handler is not None:
-            return handler(self, node, into)
-        if self.hot(node):
-            for child in node.named_children:
-                self.escape(self.one(child), child.start_byte)
-        return None
-
-    def _name(self, node: Node) -> Value:
+    def _name(self, node: Node, into: Sequence[str] = ()) -> Value:
         text = text_of(node)
         last = text.rpartition(".")[2]
         number = enumerator(last)
         return number if number is not None else self.lvalue(node) or None
 
-    def _inner(self, node: Node, into: Sequence[str]) -> Value | Several:
-        return self.all(node.named_children[-1], into) if node.named_children else None
+    def _number(self, node: Node, into: Sequence[str] = ()) -> Value:
+        return integer(text_of(node))
 
-    def _subscript(self, node: Node, into: Sequence[str]) -> Value | Several:
+    def _string(self, node: Node, into: Sequence[str] = ()) -> Value:
+        return None
+
+    def _subscript(self, node: Node, into: Sequence[str] = ()) -> Value | Several:
         """``call(…)[1]`` is one of the values that the call returns."""
         base, index = node.child_by_field_name("value"), node.child_by_field_name("subscript")
         if base is None or base.type not in ("call", "await") or index is None:
@@ -117,12 +99,12 @@ class Expressions(Lowering):
             return self.lvalue(node) or None
         number = integer(text_of(index)) if index.type == "integer" else None
         wanted = [""] * number + (list(into[:1]) or ["_"]) if number else ()
-        found = self.all(base, wanted)
+        found = self.read(base, wanted)
         if isinstance(found, tuple):
             return found[number] if number is not None and number < len(found) else None
         return found if number == 0 else None
 
-    def _assignment(self, node: Node, into: Sequence[str]) -> Value | Several:
+    def _assignment(self, node: Node, into: Sequence[str] = ()) -> Value | Several:
         left = node.child_by_field_name("left") or node.child_by_field_name("name")
         right = node.child_by_field_name("right") or node.child_by_field_name("value")
         if left is None or right is None:
@@ -136,7 +118,7 @@ class Expressions(Lowering):
             self._one_by_one(left, right, node)
             return None
         lvalues = self.targets(left)
-        found = self.all(right, lvalues if several or lvalues[0] else ())
+        found = self.read(right, lvalues if several or lvalues[0] else ())
         if not several:
             self._store(lvalues[0], found, node)
             return lvalues[0] or None
@@ -173,7 +155,7 @@ class Expressions(Lowering):
         for index, value in enumerate(found):
             self.assign(f"{lvalue}[{index}]" if lvalue else "", value, node)
 
-    def _augmented(self, node: Node, into: Sequence[str]) -> Value:
+    def _augmented(self, node: Node, into: Sequence[str] = ()) -> Value:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if right is not None:
             self.escape(self.one(right), node.start_byte)
@@ -181,18 +163,18 @@ class Expressions(Lowering):
             self.assign(self.lvalue(left), None, node)
         return None
 
-    def _binary(self, node: Node, into: Sequence[str]) -> Value:
+    def _binary(self, node: Node, into: Sequence[str] = ()) -> Value:
         values = [self.one(child) for child in node.named_children]
         symbol = field_text(node, "operator")
         if symbol == "|" and all(isinstance(value, int) for value in values):
             return sum({value for value in values if isinstance(value, int)})
         return self.offset(symbol, values)
 
-    def _either(self, node: Node, into: Sequence[str]) -> Value:
+    def _either(self, node: Node, into: Sequence[str] = ()) -> Value:
         one, test, other = (child for child in node.named_children if child.type != "comment")
         return self.either(test, one, other)
 
-    def _compare(self, node: Node, into: Sequence[str]) -> Value:
+    def _compare(self, node: Node, into: Sequence[str] = ()) -> Value:
         """A comparison whose outcome nobody branches on."""
         before = self.temporaries
         for child in node.named_children:
@@ -200,14 +182,9 @@ class Expressions(Lowering):
         self.builder.check(before)
         return None
 
-    def _out_of_sight(self, node: Node, into: Sequence[str]) -> Value:
-        """A lambda or a comprehension."""
-        self.escape_names(node)
-        return None
-
     # Calls.
 
-    def _call(self, node: Node, into: Sequence[str]) -> Value | Several:
+    def _call(self, node: Node, into: Sequence[str] = ()) -> Value | Several:
         function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or listed is None:
             return None
@@ -220,7 +197,7 @@ class Expressions(Lowering):
         if api is not None:
             return self._cuda(node, api, given, into)
         if (name in _SAME or _HANDLE_TYPE.match(name.rpartition(".")[2])) and len(given) <= 1:
-            return self.all(given[0], into) if given else 0
+            return self.read(given[0], into) if given else 0
         if not self.hot(node):
             return None
         if len(given) == 1 and (checked := self._checked(given[0], into)) is not None:
@@ -332,20 +309,21 @@ class Expressions(Lowering):
                     self.emit(Escape(lvalue, node.start_byte, written=True))
 
 
-_EXPRESSIONS: dict[str, Callable[[Expressions, Node, Sequence[str]], Value | Several]] = {
-    "parenthesized_expression": Expressions._inner,
-    "await": Expressions._inner,
-    "subscript": Expressions._subscript,
-    "assignment": Expressions._assignment,
-    "named_expression": Expressions._assignment,
-    "augmented_assignment": Expressions._augmented,
-    "binary_operator": Expressions._binary,
-    "comparison_operator": Expressions._compare,
-    "conditional_expression": Expressions._either,
-    "lambda": Expressions._out_of_sight,
-    "list_comprehension": Expressions._out_of_sight,
-    "set_comprehension": Expressions._out_of_sight,
-    "dictionary_comprehension": Expressions._out_of_sight,
-    "generator_expression": Expressions._out_of_sight,
-    "call": Expressions._call,
-}
+Expressions.expressions = by_type(
+    {
+        "identifier attribute": Expressions._name,
+        "integer": Expressions._number,
+        "none false": zero,
+        "true": true,
+        "string concatenated_string": Expressions._string,
+        "parenthesized_expression await": Expressions.inner,
+        "subscript": Expressions._subscript,
+        "assignment named_expression": Expressions._assignment,
+        "augmented_assignment": Expressions._augmented,
+        "binary_operator": Expressions._binary,
+        "comparison_operator": Expressions._compare,
+        "conditional_expression": Expressions._either,
+        "lambda list_comprehension set_comprehension dictionary_comprehension generator_expression": Expressions.out_of_sight,
+        "call": Expressions._call,
+    }
+)
