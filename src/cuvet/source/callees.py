@@ -199,10 +199,10 @@ def _maker_of_ended(lvalue: str, uses: list[Operation]) -> str:
         known = meaning(use.name) if isinstance(use, Invoke) and not use.launch else None
         if known is None or not isinstance(use, Invoke):
             continue
-        if any(at < len(use.arguments) and _is(use.arguments[at], lvalue) for at, _ in known.made):
+        if any(_is(use.argument(at), lvalue) for at, _ in known.made):
             return ""
         for at, role in known.ended:
-            if at < len(use.arguments) and use.arguments[at] == lvalue:
+            if use.argument(at) == lvalue:
                 api = _maker_of(known.entry_point.api, role.kind)
     return api
 

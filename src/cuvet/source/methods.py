@@ -72,7 +72,7 @@ def _of_cuda(call: Invoke, known: Meaning) -> Iterator[MemberDeed]:
     said: set[int] = set()
     for roles, verb in verbs:
         for at, _ in roles:
-            member = _member(_argument(call, at)) if at not in said else None
+            member = _member(call.argument(at)) if at not in said else None
             if member is not None:
                 said.add(at)
                 yield MemberDeed(member, verb, call.name, at)
@@ -116,10 +116,6 @@ def shared_objects(function: Function) -> frozenset[str]:
             given = list(operation.arguments)
         shared.update(lvalue for value in given if (lvalue := lvalue_of(value)))
     return frozenset(shared)
-
-
-def _argument(call: Invoke, at: int) -> Value:
-    return call.arguments[at] if at < len(call.arguments) else None
 
 
 def _member(value: Value) -> str | None:

@@ -54,6 +54,10 @@ class Invoke(msgspec.Struct, tag="call", gc=False):
     launch: bool = False
     stream: Value = 0
 
+    def argument(self, at: int) -> Value:
+        """None if it is left out."""
+        return self.arguments[at] if at < len(self.arguments) else None
+
 
 class Assign(msgspec.Struct, tag="assign", gc=False):
     """``declared``: the lvalue is a new variable of type ``kind``."""

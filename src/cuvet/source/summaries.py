@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from cuvet.source.calls import ASKING, meaning
+from cuvet.source.calls import ASKING, Meaning, meaning
 from cuvet.source.methods import called, deeds, of_class, plain
 from cuvet.source.ownership import takes_over
 from cuvet.source.paths.handles import root
+from cuvet.source.paths.trace import Guards
 from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Return, Value, lvalue_of
 from cuvet.source.result import Ending, Summaries, Summary
 
@@ -20,7 +22,9 @@ def summarise(functions: Iterable[Function], known: Summaries) -> Summaries:
     for function in functions:
         parameters = len(function.parameters)
         if not function.broken and (owner := of_class(function)):
-            found[f"{owner}.{called(function.name)}"] = {parameters - 1: _of_method(function, known)}
+            summary = _Summary(function, known).read()
+            summary.members = list(deeds(function, lambda call: summary_of(call, known)))
+            found[f"{owner}.{called(function.name)}"] = {parameters - 1: summary}
         if function.broken or (function.name, parameters) in twice or function.name.startswith("__"):
             continue
         summaries = found.setdefault(function.name, {})
@@ -28,7 +32,7 @@ def summarise(functions: Iterable[Function], known: Summaries) -> Summaries:
             twice.add((function.name, parameters))
             summaries[parameters] = Summary(several=True)
         else:
-            summaries[parameters] = _summary(function, known)
+            summaries[parameters] = _Summary(function, known).read()
     return found
 
 
@@ -67,51 +71,125 @@ def summary_of(call: Invoke, summaries: Summaries) -> Summary | None:
     return exact if not call.receiver and (not scope or scope.rpartition("::")[2] in exact.scopes) else None
 
 
-def _of_method(function: Function, callees: Summaries) -> Summary:
-    summary = _summary(function, callees)
-    summary.members = list(deeds(function, lambda call: summary_of(call, callees)))
-    return summary
+@dataclass
+class _Summary:
+    """What is read of a function. ``positions`` has its parameters, ``made`` by local variable or result what made the object in it."""
 
+    function: Function
+    callees: Summaries
+    found: Summary = field(default_factory=Summary)
+    made: dict[str, str] = field(default_factory=dict)
 
-def _summary(function: Function, callees: Summaries) -> Summary:
-    summary = Summary()
-    summary.references.update(at for at, each in enumerate(function.parameters) if each.reference)
-    positions = {parameter.name: at for at, parameter in enumerate(function.parameters)}
-    changed = {lvalue for operation in function.operations for lvalue in _changed(operation)}
-    summary.variables.update(at for at in summary.references if "*" not in function.parameters[at].type)
-    summary.sets.update(at for name, at in positions.items() if name in changed and at in summary.references)
-    made: dict[str, str] = {}
-    for block in function.blocks:
-        for operation in block.operations:
-            if (
-                isinstance(operation, Invoke)
-                and not operation.launch
-                and (known := meaning(operation.name)) is not None
-            ):
-                for at, _ in known.ended:
-                    value = operation.arguments[at] if at < len(operation.arguments) else None
-                    position, through = _position(value, positions)
-                    if position >= 0:
-                        summary.ends[position] = Ending(
-                            operation.name, through, always=_always(function, block.guards, value)
-                        )
-                for at, _ in known.made:
-                    value = operation.arguments[at] if at < len(operation.arguments) else None
-                    _made(value, operation.name, function, positions, summary, made)
-                for at, _ in known.named:
-                    value = operation.arguments[at] if at < len(operation.arguments) else None
-                    always = value not in changed and not block.guards and operation.name not in ASKING
-                    if isinstance(value, str) and value in positions and always:
-                        summary.uses.setdefault(positions[value], (operation.name, at))
-            elif isinstance(operation, Invoke) and (callee := summary_of(operation, callees)) is not None:
-                _through(operation, callee, function, positions, summary, made)
-            elif isinstance(operation, Assign) and isinstance(operation.value, str) and operation.value in made:
-                _handed_on(operation.lvalue, made.pop(operation.value), function, positions, summary, made)
-            else:
-                _other(operation, positions, summary, made)
-    for position in summary.keeps:
-        summary.makes.pop(position, None)
-    return summary
+    def read(self) -> Summary:
+        function, found = self.function, self.found
+        self.positions = {parameter.name: at for at, parameter in enumerate(function.parameters)}
+        self.changed = {lvalue for operation in function.operations for lvalue in _changed(operation)}
+        found.references.update(at for at, each in enumerate(function.parameters) if each.reference)
+        found.variables.update(at for at in found.references if "*" not in function.parameters[at].type)
+        found.sets.update(at for name, at in self.positions.items() if name in self.changed and at in found.references)
+        for block in function.blocks:
+            for operation in block.operations:
+                self._operation(operation, block.guards)
+        for position in found.keeps:
+            found.makes.pop(position, None)
+        return found
+
+    def _operation(self, operation: Operation, guards: Guards) -> None:
+        if isinstance(operation, Invoke) and not operation.launch and (known := meaning(operation.name)) is not None:
+            self._cuda(operation, known, guards)
+        elif isinstance(operation, Invoke) and (callee := summary_of(operation, self.callees)) is not None:
+            self._through(operation, callee)
+        elif isinstance(operation, Assign) and isinstance(operation.value, str) and operation.value in self.made:
+            self._handed_on(operation.lvalue, self.made.pop(operation.value))
+        else:
+            self._other(operation)
+
+    def _cuda(self, call: Invoke, known: Meaning, guards: Guards) -> None:
+        for at, _ in known.ended:
+            value = call.argument(at)
+            position, through = self._position(value)
+            if position >= 0:
+                self.found.ends[position] = Ending(call.name, through, always=self._always(guards, value))
+        for at, _ in known.made:
+            self._made(call.argument(at), call.name)
+        for at, _ in known.named:
+            value = call.argument(at)
+            always = value not in self.changed and not guards and call.name not in ASKING
+            if isinstance(value, str) and value in self.positions and always:
+                self.found.uses.setdefault(self.positions[value], (call.name, at))
+
+    def _through(self, call: Invoke, callee: Summary) -> None:
+        """A function is called that makes or ends objects for this one."""
+        for at, value in enumerate(call.arguments):
+            if at in callee.makes:
+                target = Address(value) if at in callee.references and isinstance(value, str) else value
+                self._made(target, callee.makes[at])
+            elif at in callee.ends:
+                position, through = self._position(value)
+                if position >= 0:
+                    self.found.ends[position] = Ending(callee.ends[at].api, through, always=False)
+            elif at in callee.keeps and isinstance(value, str) and value in self.positions:
+                self.found.keeps.add(self.positions[value])
+        if callee.returns and call.result:
+            self.made[call.result] = callee.returns
+
+    def _handed_on(self, lvalue: str, api: str) -> None:
+        """What was made is assigned to another variable, or to the caller's."""
+        if lvalue in self.function.locals:
+            self.made[lvalue] = api
+        elif lvalue.removesuffix("[0]") in self.positions:
+            self._made(Address(lvalue), api)
+
+    def _position(self, value: Value) -> tuple[int, bool]:
+        """(parameter, whether through it as a pointer) that a value is; -1 if it is none."""
+        if not isinstance(value, str):
+            return -1, False
+        if value in self.positions:
+            return self.positions[value], False
+        return (self.positions.get(value[:-3], -1), True) if value.endswith("[0]") else (-1, False)
+
+    def _always(self, guards: Guards, value: Value) -> bool:
+        """Whether the block is reached whenever the value is something."""
+        asked = (self.function.blocks[block].edges[0].condition for block, _ in guards)
+        return all(condition is not None and condition.lvalue == value for condition in asked)
+
+    def _made(self, value: Value, api: str) -> None:
+        positions, makes = self.positions, self.found.makes
+        if isinstance(value, Address):
+            lvalue = value.lvalue
+            if lvalue.endswith("[0]") and lvalue[:-3] in positions:
+                makes[positions[lvalue[:-3]]] = api
+            elif lvalue in positions:
+                if self.function.parameters[positions[lvalue]].reference:
+                    makes[positions[lvalue]] = api
+            elif lvalue in self.function.locals:
+                self.made[lvalue] = api
+        elif isinstance(value, str) and value in positions:
+            makes[positions[value]] = api
+
+    def _other(self, operation: Operation) -> None:
+        given: list[Value] = []
+        if isinstance(operation, Return):
+            if isinstance(operation.value, str) and operation.value in self.made:
+                self.found.returns = self.made[operation.value]
+            given = [operation.value]
+        elif isinstance(operation, Assign):
+            if operation.lvalue not in self.positions:
+                given = [operation.value]
+            if operation.value != 0 and (at := self.positions.get(operation.lvalue.removesuffix("[0]"))) is not None:
+                self.found.keeps.add(at)
+            self.made.pop(operation.lvalue, None)
+        elif isinstance(operation, Escape):
+            given = [operation.lvalue]
+        elif not operation.launch and (takes_over(operation.name) or operation.receiver in self.positions):
+            given = [*operation.arguments, operation.receiver or None]
+        elif not operation.launch:
+            given = [Address(value.lvalue) for value in operation.arguments if isinstance(value, Address)]
+        for variable in (root(lvalue) for value in given if (lvalue := lvalue_of(value))):
+            if variable in self.positions:
+                self.found.keeps.add(self.positions[variable])
+            if not isinstance(operation, Return):
+                self.made.pop(variable, None)
 
 
 def _changed(operation: Operation) -> Iterator[str]:
@@ -126,98 +204,3 @@ def _changed(operation: Operation) -> Iterator[str]:
         for at, value in enumerate(operation.arguments):
             if isinstance(value, Address) or (isinstance(value, str) and (known is None or at in made)):
                 yield lvalue_of(value)
-
-
-def _through(
-    call: Invoke,
-    callee: Summary,
-    function: Function,
-    positions: dict[str, int],
-    summary: Summary,
-    made: dict[str, str],
-) -> None:
-    """A function is called that makes or ends objects for this one."""
-    for at, value in enumerate(call.arguments):
-        if at in callee.makes:
-            target = Address(value) if at in callee.references and isinstance(value, str) else value
-            _made(target, callee.makes[at], function, positions, summary, made)
-        elif at in callee.ends:
-            position, through = _position(value, positions)
-            if position >= 0:
-                summary.ends[position] = Ending(callee.ends[at].api, through, always=False)
-        elif at in callee.keeps and isinstance(value, str) and value in positions:
-            summary.keeps.add(positions[value])
-    if callee.returns and call.result:
-        made[call.result] = callee.returns
-
-
-def _handed_on(
-    lvalue: str, api: str, function: Function, positions: dict[str, int], summary: Summary, made: dict[str, str]
-) -> None:
-    """What was made is assigned to another variable, or to the caller's."""
-    if lvalue in function.locals:
-        made[lvalue] = api
-    elif lvalue.removesuffix("[0]") in positions:
-        _made(Address(lvalue), api, function, positions, summary, made)
-
-
-def _position(value: Value, positions: dict[str, int]) -> tuple[int, bool]:
-    """(parameter, whether through it as a pointer) that a value is; -1 if it is none."""
-    if not isinstance(value, str):
-        return -1, False
-    if value in positions:
-        return positions[value], False
-    if value.endswith("[0]") and value[:-3] in positions:
-        return positions[value[:-3]], True
-    return -1, False
-
-
-def _always(function: Function, guards: tuple[tuple[int, int], ...], value: Value) -> bool:
-    """Whether the block is reached whenever the value is something."""
-    for block, _ in guards:
-        condition = function.blocks[block].edges[0].condition
-        if condition is None or condition.lvalue != value:
-            return False
-    return True
-
-
-def _made(
-    value: Value, api: str, function: Function, positions: dict[str, int], summary: Summary, made: dict[str, str]
-) -> None:
-    if isinstance(value, Address):
-        lvalue = value.lvalue
-        if lvalue.endswith("[0]") and lvalue[:-3] in positions:
-            summary.makes[positions[lvalue[:-3]]] = api
-        elif lvalue in positions:
-            if function.parameters[positions[lvalue]].reference:
-                summary.makes[positions[lvalue]] = api
-        elif lvalue in function.locals:
-            made[lvalue] = api
-    elif isinstance(value, str) and value in positions:
-        summary.makes[positions[value]] = api
-
-
-def _other(operation: Operation, positions: dict[str, int], summary: Summary, made: dict[str, str]) -> None:
-    given: list[Value] = []
-    if isinstance(operation, Return):
-        if isinstance(operation.value, str) and operation.value in made:
-            summary.returns = made[operation.value]
-        given = [operation.value]
-    elif isinstance(operation, Assign):
-        if operation.lvalue not in positions:
-            given = [operation.value]
-        if operation.value != 0 and (at := positions.get(operation.lvalue.removesuffix("[0]"))) is not None:
-            summary.keeps.add(at)
-        if operation.lvalue in made:
-            del made[operation.lvalue]
-    elif isinstance(operation, Escape):
-        given = [operation.lvalue]
-    elif not operation.launch and (takes_over(operation.name) or operation.receiver in positions):
-        given = [*operation.arguments, operation.receiver or None]
-    elif not operation.launch:
-        given = [Address(value.lvalue) for value in operation.arguments if isinstance(value, Address)]
-    for variable in (root(lvalue) for value in given if (lvalue := lvalue_of(value))):
-        if variable in positions:
-            summary.keeps.add(positions[variable])
-        if not isinstance(operation, Return):
-            made.pop(variable, None)

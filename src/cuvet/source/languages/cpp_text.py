@@ -134,10 +134,6 @@ def number(text: str) -> int | None:
         return None
 
 
-def literal(node: Node) -> Value:
-    return number(text_of(node)) if node.type == "number_literal" else None
-
-
 def is_plain(kind: str) -> bool:
     """Whether a variable of the type is a value, so that ``T name(value)`` copies it."""
     return bool(_PLAIN.match(kind))

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_interest import interest_in
-from cuvet.source.languages.cpp_text import constant, function_declarator, literal, number, parameters
+from cuvet.source.languages.cpp_text import constant, function_declarator, number, parameters
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type, spans, true, zero
@@ -133,41 +132,10 @@ class Expressions(Flow):
             self.emit(Assign(lvalue, None, node.start_byte, node.end_byte))
         return None
 
-    def _binary(self, node: Node, dropped: bool = False) -> Value:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is None or right is None:
-            return None
-        symbol = field_text(node, "operator")
-        first = self.value(left) if self.hot(left) or symbol == "|" else literal(left)
-        second = self.value(right) if self.hot(right) or symbol == "|" else literal(right)
-        if symbol in ("+", "-"):
-            for value in (first, second):
-                if isinstance(value, str) and value[0] != "%":
-                    return Inside(value)
-                if isinstance(value, Inside):
-                    return value
-                if isinstance(value, Address):
-                    return Inside(value.lvalue.removesuffix("[0]")) if value.lvalue.endswith("[0]") else value
-        if symbol == "|" and isinstance(first, int) and isinstance(second, int):
-            return first | second
-        return None
-
     def _unary(self, node: Node, dropped: bool = False) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[-1]
-        value = self.value(argument) if self.hot(argument) else literal(argument)
+        value = self.value(argument)
         return -value if isinstance(value, int) and node.children[0].type == "-" else None
-
-    def _either(self, node: Node, dropped: bool = False) -> Value:
-        """``condition ? one : other``."""
-        test, *arms = (node.child_by_field_name(name) for name in ("condition", "consequence", "alternative"))
-        if test is None or not any(arm is not None and self.hot(arm) for arm in arms):
-            for child in node.named_children:
-                value = self.value(child)
-                if child != test:
-                    self.escape(value, child.start_byte)
-            return None
-        one, other = (None if arm is None else (arm, partial(self.value, arm)) for arm in arms)
-        return self.one_of(test, one, other)
 
     def set_to(self, lvalue: str, node: Node) -> Value:
         """What a variable is set to. A flag that holds how a comparison came out is asked for later."""
@@ -324,9 +292,9 @@ Expressions.expressions = by_type(
         "field_expression": Expressions._field,
         "assignment_expression": Expressions._assignment,
         "update_expression": Expressions._update,
-        "binary_expression": Expressions._binary,
+        "binary_expression": Expressions.binary,
         "unary_expression": Expressions._unary,
-        "conditional_expression": Expressions._either,
+        "conditional_expression": Expressions.conditional,
         "comma_expression": Expressions._comma,
         "lambda_expression": Expressions.out_of_sight,
         "initializer_list": Expressions._list,

@@ -203,9 +203,6 @@ def lower(
             sites.append(at)
             if name.encode() in wrappers:
                 names |= _names_of_call(body, at, None)
-        elif name == "Dispose" and b"Dispose" in wrappers:
-            sites.append(at)
-            names |= _names_of_call(body, at, None)
     interest = find_interest(text, start, end, names, _COPY, sites, _LEAVES | wrappers)
     return CSharpLowering(source, definition, body, interest).lowered()
 

@@ -117,20 +117,6 @@ class Expressions(Lowering):
             return None
         return self.value(node.named_children[0])
 
-    def _binary(self, node: Node) -> Value:
-        before = self.temporaries
-        values = [self.value(child) for child in (node.named_children[0], node.named_children[-1])]
-        symbol = field_text(node, "operator")
-        if symbol in ("==", "!="):
-            self.builder.check(before)
-        if symbol == "|" and isinstance(values[0], int) and isinstance(values[1], int):
-            return values[0] | values[1]
-        return self.offset(symbol, values)
-
-    def _either(self, node: Node) -> Value:
-        test, one, other = (child for child in node.named_children if child.type != "comment")
-        return self.either(test, one, other)
-
     def _new(self, node: Node) -> Value:
         """``new IntPtr(x)`` is x; any other class may keep what it is made of."""
         given = arguments(node)
@@ -291,8 +277,8 @@ Expressions.expressions = by_type(
         "prefix_unary_expression": Expressions._address,
         "postfix_unary_expression": Expressions._changed,
         "assignment_expression": Expressions._assignment,
-        "binary_expression": Expressions._binary,
-        "conditional_expression": Expressions._either,
+        "binary_expression": Expressions.binary,
+        "conditional_expression": Expressions.conditional,
         "lambda_expression anonymous_method_expression query_expression": Expressions.out_of_sight,
         "object_creation_expression implicit_object_creation_expression": Expressions._new,
         "invocation_expression": Expressions._call,

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import Operations
-from cuvet.source.program import Assign, Condition, Function, Return, Value
-from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
+from cuvet.source.program import Address, Assign, Condition, Function, Inside, Return, Value
+from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
 
 _BRACKETS = frozenset({"parenthesized_expression", "condition_clause"})
 _NEGATES = frozenset({"unary_expression", "prefix_unary_expression", "not_operator"})
@@ -184,6 +186,39 @@ class Flow(Operations):
         one, other = (None if arm is None else gives(*arm) for arm in arms)
         self.fork(self.asks(test), one, other)
         return result
+
+    def conditional(self, node: Node, *given: Any) -> Value:
+        """``condition ? one : other``."""
+        test, one, other = (node.child_by_field_name(name) for name in ("condition", "consequence", "alternative"))
+        return self.either(test, one, other) if test is not None else None
+
+    def either(self, test: Node, *arms: Node | None) -> Value:
+        """The value of one of two expressions."""
+        if not any(arm is not None and self.hot(arm) for arm in arms):
+            self.value(test)
+            for arm in arms:
+                if arm is not None:
+                    self.escape(self.value(arm), arm.start_byte)
+            return None
+        return self.one_of(test, *(None if arm is None else (arm, partial(self.value, arm)) for arm in arms))
+
+    def binary(self, node: Node, *given: Any) -> Value:
+        """Two flags, or the address that a sum or a difference is."""
+        before, parts = self.temporaries, without_comments(node)
+        symbol = field_text(node, "operator")
+        values = [self.one(each) if symbol == "|" or self.hot(each) else None for each in (parts[0], parts[-1])]
+        if symbol in _COMPARES:
+            self.builder.check(before)
+        if symbol == "|" and isinstance(values[0], int) and isinstance(values[1], int):
+            return values[0] | values[1]
+        for value in values if symbol in ("+", "-") else ():
+            if isinstance(value, str) and value[0] != "%" and self.concerns(value):
+                return Inside(value)
+            if isinstance(value, Inside):
+                return value
+            if isinstance(value, Address):
+                return Inside(value.lvalue.removesuffix("[0]")) if value.lvalue.endswith("[0]") else value
+        return None
 
     def perhaps(self, what: str, node: Node, act: Act) -> None:
         """Something happens, or does not."""

@@ -1,12 +1,11 @@
 """What the lowerings of languages with exceptions and ``finally`` share."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from cuvet.source.languages.flow import Act, Flow, Region
 from cuvet.source.languages.interest import IDENTIFIER, Interest
 from cuvet.source.languages.operations import spans
-from cuvet.source.program import THROWN, Assign, Condition, Escape, Function, Inside, Invoke, Return, Value
+from cuvet.source.program import THROWN, Assign, Condition, Escape, Function, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Node, Source
 
 
@@ -78,14 +77,6 @@ class Lowering(Flow):
 
     # Flow of control.
 
-    def either(self, test: Node, one: Node, other: Node) -> Value:
-        """The value of one of two expressions."""
-        if not self.hot(one) and not self.hot(other):
-            for node in (test, one, other):
-                self.escape(self.value(node), node.start_byte)
-            return None
-        return self.one_of(test, (one, partial(self.value, one)), (other, partial(self.value, other)))
-
     def cases(self, subject: str, cases: Sequence[tuple[Node, str | None, Act]], breaks: bool) -> None:
         """One of several (where, label, what happens) that do not fall through; label None: whatever is left. ``breaks``: ``break``
         leaves it."""
@@ -144,15 +135,6 @@ class Lowering(Flow):
         self.builder.stop()
 
     # Values.
-
-    def offset(self, symbol: str, values: Sequence[Value]) -> Value:
-        """The address that a sum or a difference of the values is, if it is one."""
-        for value in values if symbol in ("+", "-") else ():
-            if isinstance(value, str) and value[0] != "%" and self.concerns(value):
-                return Inside(value)
-            if isinstance(value, Inside):
-                return value
-        return None
 
     def other_call(
         self, name: str, receiver: str, values: tuple[Value, ...], nodes: Sequence[Node], node: Node, before: int

@@ -9,7 +9,7 @@ from cuvet.source.languages.lowering import Lowering, integer
 from cuvet.source.languages.operations import by_type, spans, true, zero
 from cuvet.source.languages.python_names import Api, PythonDefinition, Shape, shape
 from cuvet.source.program import Address, Escape, Invoke, Value
-from cuvet.source.syntax.parsing import Node, Source, field_text, text_of, without_comments
+from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
 
 _ENDS_PROCESS = frozenset({"exit", "quit", "sys.exit", "os._exit", "os.abort"})
 _SAME = frozenset({"int", "ctypes.c_void_p", "c_void_p", "np.uint64", "np.intp", "numpy.uint64", "numpy.intp"})
@@ -163,13 +163,6 @@ class Expressions(Lowering):
             self.assign(self.lvalue(left), None, node)
         return None
 
-    def _binary(self, node: Node, into: Sequence[str] = ()) -> Value:
-        values = [self.one(child) for child in node.named_children]
-        symbol = field_text(node, "operator")
-        if symbol == "|" and all(isinstance(value, int) for value in values):
-            return sum({value for value in values if isinstance(value, int)})
-        return self.offset(symbol, values)
-
     def _either(self, node: Node, into: Sequence[str] = ()) -> Value:
         one, test, other = (child for child in node.named_children if child.type != "comment")
         return self.either(test, one, other)
@@ -320,7 +313,7 @@ Expressions.expressions = by_type(
         "subscript": Expressions._subscript,
         "assignment named_expression": Expressions._assignment,
         "augmented_assignment": Expressions._augmented,
-        "binary_operator": Expressions._binary,
+        "binary_operator": Expressions.binary,
         "comparison_operator": Expressions._compare,
         "conditional_expression": Expressions._either,
         "lambda list_comprehension set_comprehension dictionary_comprehension generator_expression": Expressions.out_of_sight,

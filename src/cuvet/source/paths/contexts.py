@@ -38,11 +38,11 @@ class EndedContext:
 
     def _judge(self, first: SourceCall, call: SourceCall, found: Meaning) -> None:
         (at, role), *_ = found.ended
-        lvalue = _argument(call, at)
+        lvalue = call.written.argument(at)
         ended = self._world.model.find(role.kind, call.args[found.taken.index(at)])
         if ended is None or ended.created_by is not None or not isinstance(lvalue, str):
             return
-        around, before = self._others(call.guards, lvalue), self._others(first.guards, _argument(first, 0))
+        around, before = self._others(call.guards, lvalue), self._others(first.guards, first.written.argument(0))
         if self._world.judging and around[: len(before)] == before:
             self._world.report(ended_after_context(ended, call, first), call)
 
@@ -53,8 +53,3 @@ class EndedContext:
     def _asks_about(self, guard: tuple[int, int], lvalue: Value) -> bool:
         condition = self._function.blocks[guard[0]].edges[0].condition
         return condition is not None and condition.lvalue == lvalue
-
-
-def _argument(call: SourceCall, at: int) -> Value:
-    """What is given, as it is written; None if nothing is."""
-    return call.written.arguments[at] if at < len(call.written.arguments) else None

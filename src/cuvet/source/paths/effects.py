@@ -163,7 +163,7 @@ class Effects:
             self.statuses.origins[operation.result] = here.key
         given = operation.arguments
         if found.sets_device:
-            self.world.use_device(self.world.device(given[0] if given else None))
+            self.world.use_device(self.world.device(operation.argument(0)))
             return
         if found.resets:
             device = self.world.current_device
@@ -185,7 +185,7 @@ class Effects:
         if found.told.name == "cuGraphLaunch":
             self.world.forget_unseen()
         for at, word in made.items():
-            self._made(given[at] if at < len(given) else None, word, operation, here)
+            self._made(operation.argument(at), word, operation, here)
             if not operation.checked and not operation.result:
                 self._unchecked.add(word)
 

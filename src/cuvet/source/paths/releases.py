@@ -38,6 +38,6 @@ def _ended(call: Invoke) -> Iterator[str]:
     """The lvalues whose contents a call ends."""
     found = meaning(call.name)
     for at, _ in found.ended if found is not None else ():
-        lvalue = call.arguments[at] if at < len(call.arguments) else None
+        lvalue = call.argument(at)
         if isinstance(lvalue, str):
             yield lvalue

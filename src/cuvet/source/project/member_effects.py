@@ -176,10 +176,9 @@ def _of_call(call: Invoke, source: Source, summaries: Summaries, results: dict[s
 
 def _of_cuda(call: Invoke, found: Meaning, source: Source) -> Iterator[_Deed]:
     for at, role in found.made:
-        if at < len(call.arguments) and role.kind in LOST_OF_SEVERAL:
-            value = call.arguments[at]
-            if isinstance(value, Address | Inside):
-                yield _Deed(value.lvalue, "makes", role.kind.noun, call.name)
+        value = call.argument(at)
+        if role.kind in LOST_OF_SEVERAL and isinstance(value, Address | Inside):
+            yield _Deed(value.lvalue, "makes", role.kind.noun, call.name)
     for at, role in found.ended:
         if at < len(call.arguments):
             given = call.arguments[at]
