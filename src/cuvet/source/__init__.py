@@ -7,6 +7,7 @@ result can be kept; the second is quick.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from cuvet.findings import Finding
 from cuvet.source.result import FileResult, NotChecked, Options, Outline, Summaries
@@ -23,7 +24,7 @@ __all__ = [
     "link",
 ]
 
-SUFFIXES = {
+SUFFIXES: dict[str, Literal["c++", "python", "c#"]] = {
     **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hxx", ".hh", ".inl", ".inc"), "c++"),
     ".py": "python",
     ".cs": "c#",

@@ -14,7 +14,7 @@ from cuvet.source.calls import LOST, LOST_OF_SEVERAL, Meaning, meaning, symbols
 from cuvet.source.languages.cpp import Found, name_of
 from cuvet.source.program import Address, Assign, Escape, Function, Invoke, Operation, Value, lvalue_of
 from cuvet.source.result import Ending, Summaries, Summary
-from cuvet.source.syntax.parsing import Node, Source, text_of
+from cuvet.source.syntax.parsing import Node, Source, storage, text_of
 
 _ENTRY_POINT = re.compile(r"[cC]u(?:da)?[A-Z]\w+$")
 _CREATES = re.compile(r"(?i)create")
@@ -35,7 +35,7 @@ def offered(summaries: Summaries, found: Found, source: Source) -> Summaries:
             any(each.matters for each in mattering.values())
             and not owner
             and name != "main"
-            and (header or not _is_static(definition.node))
+            and (header or b"static" not in storage(definition.node))
             and "" not in (scopes := _scopes(definition.node))
         ):
             offers[name] = {count: structs.replace(each, scopes=scopes) for count, each in mattering.items()}
@@ -54,10 +54,6 @@ def _scopes(node: Node) -> tuple[str, ...]:
             scopes += text_of(named).split("::")[::-1] if named is not None else [""]
         around = around.parent
     return ("",)
-
-
-def _is_static(node: Node) -> bool:
-    return any(child.type == "storage_class_specifier" and child.text == b"static" for child in node.children)
 
 
 def by_name(names: Iterable[str], text: bytes) -> Summaries:

@@ -6,7 +6,6 @@ from pathlib import Path
 from msgspec import structs
 
 from cuvet.findings import Finding
-from cuvet.source import SUFFIXES
 from cuvet.source.languages import language_of
 from cuvet.source.paths.reporting import Reporter, findings_of
 from cuvet.source.paths.walk import explore
@@ -16,7 +15,7 @@ from cuvet.source.project.outlining import outline_of
 from cuvet.source.reading import Lowered, read, unread
 from cuvet.source.result import FileResult, NearNames, Options, Summaries
 from cuvet.source.syntax.hip import is_for_amd
-from cuvet.source.syntax.parsing import Source, Tree, parse
+from cuvet.source.syntax.parsing import Source, parsed
 from cuvet.source.textual import near_names
 from cuvet.source.textual.bindings import binding_findings
 from cuvet.source.textual.resets import resets
@@ -28,7 +27,7 @@ def check_file(path: Path, text: bytes, options: Options, linked: Summaries) -> 
     language = language_of(path)
     if not language.mentions_cuda(text) or is_for_amd(path, text):
         return FileResult(file=str(path), stats={"lines": text.count(b"\n") + 1, "bytes": len(text)})
-    source, tree = _parsed(path, text)
+    source, tree = parsed(path, text)
     defined = language.definitions(tree.root_node, text)
     lowered = read(defined, source, language, linked)
     findings, walked = _along_paths(lowered, source)
@@ -70,16 +69,6 @@ def _along_paths(lowered: Lowered, source: Source) -> tuple[list[Finding], dict[
         findings += findings_of(explored, reporter)
         findings += resets(function, reporter)
     return findings, walked
-
-
-def _parsed(path: Path, text: bytes) -> tuple[Source, Tree]:
-    kind = SUFFIXES.get(path.suffix, "c++")
-    if kind in ("python", "c#"):
-        source = Source(path, text, "python" if kind == "python" else "c#")
-        return source, parse(source, kind)
-    cuda = path.suffix in (".cu", ".cuh") or b"<<<" in text
-    source = Source(path, text, "cuda" if cuda else "c++")
-    return source, parse(source, "cuda" if cuda else "cpp")
 
 
 def check_together(files: Sequence[FileResult]) -> tuple[Finding, ...]:

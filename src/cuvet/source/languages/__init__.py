@@ -7,12 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cuvet.source.program import Function
+from cuvet.source.syntax.parsing import Node, Source
 
+if TYPE_CHECKING:  # it imports this package
     from cuvet.source.languages.cpp import Definition, Found
-    from cuvet.source.program import Function
-    from cuvet.source.syntax.parsing import Source
 
 
 class Language(Protocol):
@@ -33,5 +32,5 @@ class Language(Protocol):
 
 def language_of(path: Path) -> Language:
     """The module for a file, by the end of its name."""
-    name = {".py": "python", ".cs": "csharp"}.get(path.suffix, "cpp")
+    name = {".py": "python", ".cs": "csharp"}.get(path.suffix.lower(), "cpp")
     return cast(Language, import_module(f"cuvet.source.languages.{name}"))

@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_statements import Lowering
 from cuvet.source.languages.cpp_text import adds_nothing, declared, function_declarator, qualified
 from cuvet.source.languages.interest import WORD
 from cuvet.source.program import Function
-from cuvet.source.syntax.parsing import Node, Source, not_parsed, text_of
+from cuvet.source.syntax.parsing import Node, Source, not_parsed, storage, text_of
 
 HANDLE = re.compile(
     r"\*|^(?:const\s+)?(?:cuda\w+_t|CU(?!DA)\w+|cuda\w+Object_t|cu[a-z]+[A-Z]\w*(?:Handle|Desc\w*|Info|Params|Plan\w*|Generator)_t"
@@ -156,7 +156,7 @@ def _fields(node: Node, made: Class) -> None:
     type_node = node.child_by_field_name("type")
     if type_node is None or type_node.type in _CLASSES:
         return
-    static = any(each.type == "storage_class_specifier" for each in node.children)
+    static = bool(storage(node))
     for declarator in node.children_by_field_name("declarator"):
         member, shape = declared(declarator)
         if shape == "()":

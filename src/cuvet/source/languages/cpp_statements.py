@@ -1,16 +1,17 @@
 """Statements of C++: the flow of control of a function."""
 
 import re
+from functools import partial
 
 from cuvet.source.calls import meaning, symbols
 from cuvet.source.languages.cpp_conditions import Conditions
 from cuvet.source.languages.cpp_text import adds_nothing, constant, declared, goes_on, is_plain, qualified
-from cuvet.source.languages.flow import Region
+from cuvet.source.languages.flow import Act
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type
 from cuvet.source.ownership import is_view
 from cuvet.source.program import OF_BUILD, THROWN, Assign, Condition, Escape, Function, Invoke, Operation, Return, Value
-from cuvet.source.syntax.parsing import Node, field_text, not_parsed, text_of, without_comments
+from cuvet.source.syntax.parsing import Node, field_text, not_parsed, storage, text_of, without_comments
 
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _SOME_FAILURE = 998
@@ -77,10 +78,7 @@ class Lowering(Conditions):
 
     def declaration(self, node: Node) -> None:
         kind = field_text(node, "type")
-        static = any(
-            each.type == "storage_class_specifier" and each.text in (b"static", b"extern", b"thread_local")
-            for each in node.children
-        )
+        static = not storage(node).isdisjoint((b"static", b"extern", b"thread_local"))
         for declarator in node.children_by_field_name("declarator"):
             initial = (declarator if declarator.type == "init_declarator" else node).child_by_field_name("value")
             self._declarator(declarator, kind, static, initial)
@@ -164,7 +162,6 @@ class Lowering(Conditions):
 
     def switch(self, node: Node) -> None:
         """Cases fall through. The last one of a switch without ``default`` is taken for what is left."""
-        builder = self.builder
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         if body is None:
             return
@@ -172,27 +169,13 @@ class Lowering(Conditions):
         labels = [text_of(each) for case in cases if (each := case.child_by_field_name("value")) is not None]
         of_status = any(_means_success(label) for label in labels)
         lvalue = self._subject(condition) if condition is not None and (of_status or self.hot(condition)) else ""
-        after = builder.new()
-        self.regions.append(Region(after=after))
-        falls = -1
+        found: list[tuple[Condition | None, Act]] = []
         for case in cases:
-            inside, following = builder.new(), builder.new()
             default = case.child_by_field_name("value") is None
             is_left = default or (case == cases[-1] and len(cases) == len(labels) > 1 and not _leaves(case))
             asked = _is_case(case, field_text(node, "condition"), lvalue if of_status else None)
-            builder.branch(None if is_left else asked, inside, following)
-            if falls >= 0:
-                builder.edge(falls, inside)
-            builder.enter(inside, builder.last_decision, 0)
-            self._case(case)
-            falls = builder.current
-            builder.leave()
-            builder.start(following)
-        if falls >= 0:
-            builder.edge(falls, after)
-        builder.jump(after)
-        self.regions.pop()
-        builder.start(after)
+            found.append((None if is_left else asked, partial(self._case, case)))
+        self.cases(found, breaks=True, falls=True)
 
     def _case(self, node: Node) -> None:
         label = node.child_by_field_name("value")

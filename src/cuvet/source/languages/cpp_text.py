@@ -126,14 +126,6 @@ def constant(text: str) -> Value:
     return number if number is not None else text
 
 
-def number(text: str) -> int | None:
-    digits = text.replace("'", "").rstrip("uUlLzZ")
-    try:
-        return int(digits, 0) if not (len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()) else int(digits, 8)
-    except ValueError:
-        return None
-
-
 def is_plain(kind: str) -> bool:
     """Whether a variable of the type is a value, so that ``T name(value)`` copies it."""
     return bool(_PLAIN.match(kind))

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from cuvet.source.calls import symbols
 from cuvet.source.languages.cpp_interest import interest_in
-from cuvet.source.languages.cpp_text import constant, function_declarator, number, parameters
+from cuvet.source.languages.cpp_text import constant, function_declarator, parameters
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
-from cuvet.source.languages.operations import by_type, spans, true, zero
+from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
 from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
@@ -55,9 +55,6 @@ class Expressions(Flow):
 
     def _name(self, node: Node, dropped: bool = False) -> Value:
         return constant(text_of(node))
-
-    def _number(self, node: Node, dropped: bool = False) -> Value:
-        return number(text_of(node))
 
     def _pointer(self, node: Node, dropped: bool = False) -> Value:
         argument = node.child_by_field_name("argument") or node.named_children[-1]
@@ -282,7 +279,7 @@ def _last_name(call: Node) -> str:
 Expressions.expressions = by_type(
     {
         "identifier field_identifier qualified_identifier this": Expressions._name,
-        "number_literal char_literal": Expressions._number,
+        "number_literal char_literal": number_of,
         "null false": zero,
         "true": true,
         "parenthesized_expression": Expressions.inner,

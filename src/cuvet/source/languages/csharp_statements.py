@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cuvet.source.languages.csharp_values import Expressions, type_made, type_of
 from cuvet.source.languages.flow import Act
+from cuvet.source.languages.lowering import case
 from cuvet.source.languages.operations import by_type
 from cuvet.source.program import Function, Parameter, Value
 from cuvet.source.syntax.parsing import Node, field_text, part, text_of
@@ -97,9 +98,9 @@ class CSharpLowering(Expressions):
                     if labels and not any(child.type == "default" for child in section.children)
                     else None
                 )
-                cases.append((section, label, self._section(section, labels)))
-        cases.sort(key=lambda case: case[1] is None)
-        self.cases(field_text(node, "value"), cases, breaks=True)
+                test = case(section, field_text(node, "value"), label)
+                cases.append((test, self._section(section, labels)))
+        self.cases(sorted(cases, key=lambda each: each[0] is None), breaks=True)
 
     def _section(self, section: Node, labels: list[Node]) -> Act:
         statements = [child for child in section.named_children if child not in labels and child.type != "comment"]

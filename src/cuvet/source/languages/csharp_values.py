@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.csharp_names import HANDLE, CSharpDefinition, arguments, positions
 from cuvet.source.languages.interest import Interest
-from cuvet.source.languages.lowering import Lowering, integer
-from cuvet.source.languages.operations import by_type, spans, zero
+from cuvet.source.languages.lowering import Lowering
+from cuvet.source.languages.operations import by_type, number_of, spans, zero
 from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Node, Source, field_text, text_of
 
@@ -77,9 +77,6 @@ class Expressions(Lowering):
             return 0
         number = enumerator(last)
         return number if number is not None else self.lvalue(node) or None
-
-    def _number(self, node: Node) -> Value:
-        return integer(text_of(node).rstrip("uUlL"))
 
     def _boolean(self, node: Node) -> Value:
         return int(node.text == b"true")
@@ -268,7 +265,7 @@ def type_made(declarator: Node) -> str:
 Expressions.expressions = by_type(
     {
         "identifier member_access_expression": Expressions._name,
-        "integer_literal": Expressions._number,
+        "integer_literal": number_of,
         "boolean_literal": Expressions._boolean,
         "null_literal default_expression": zero,
         "parenthesized_expression checked_expression await_expression ref_expression": Expressions.inner,

@@ -1,6 +1,6 @@
 """What all lowerings share of the flow of control: branches, loops, jumps out of them, and what conditions ask."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -242,6 +242,31 @@ class Flow(Operations):
             update()
         builder.jump(head, "back")
         builder.leave()
+        self.regions.pop()
+        builder.start(after)
+
+    def cases(self, cases: Iterable[tuple[Condition | None, Act]], *, breaks: bool, falls: bool = False) -> None:
+        """One of several acts, of which the first condition that holds decides; None always does. ``breaks``: ``break`` leaves it.
+        ``falls``: a case goes on with the next one."""
+        builder, ended = self.builder, -1
+        after = builder.new()
+        self.regions.append(Region(after=after if breaks else -1))
+        for test, act in cases:
+            inside, following = builder.new(), builder.new()
+            builder.branch(test, inside, following)
+            if ended >= 0:
+                builder.edge(ended, inside)
+            builder.enter(inside, builder.last_decision, 0)
+            act()
+            if falls:
+                ended = builder.current
+            else:
+                builder.jump(after)
+            builder.leave()
+            builder.start(following)
+        if ended >= 0:
+            builder.edge(ended, after)
+        builder.jump(after)
         self.regions.pop()
         builder.start(after)
 

@@ -8,15 +8,6 @@ from cuvet.source.languages.operations import spans
 from cuvet.source.program import THROWN, Assign, Condition, Escape, Function, Invoke, Return, Value
 from cuvet.source.syntax.parsing import Node, Source
 
-
-def integer(text: str) -> int | None:
-    """The number that a literal of digits is, with its prefix and without a suffix; None if it is none."""
-    try:
-        return int(text, 0)
-    except ValueError:
-        return None
-
-
 DEEPEST = 100
 """How deep definitions are looked for in blocks, classes and functions."""
 
@@ -77,27 +68,6 @@ class Lowering(Flow):
 
     # Flow of control.
 
-    def cases(self, subject: str, cases: Sequence[tuple[Node, str | None, Act]], breaks: bool) -> None:
-        """One of several (where, label, what happens) that do not fall through; label None: whatever is left. ``breaks``: ``break``
-        leaves it."""
-        builder = self.builder
-        after = builder.new()
-        self.regions.append(Region(after=after if breaks else -1))
-        for node, label, act in cases:
-            inside, following = builder.new(), builder.new()
-            test = Condition(
-                f"{subject} == {label}", tuple(IDENTIFIER.findall(subject)), node.start_byte, node.start_byte + 4
-            )
-            builder.branch(test if label is not None else None, inside, following)
-            builder.enter(inside, builder.last_decision, 0)
-            act()
-            builder.jump(after)
-            builder.leave()
-            builder.start(following if label is not None else -1)
-        builder.jump(after)
-        self.regions.pop()
-        builder.start(after)
-
     def guarded(self, block: Node, body: Act, handlers: Sequence[tuple[Node, Act]], last: Node | None) -> None:
         """try. A handler runs instead of the body: how much of that was done is not known, so all that the ``block`` names is unknown
         then. ``last`` is the block that follows whatever happens."""
@@ -154,3 +124,10 @@ class Lowering(Flow):
         self.emit(call)
         self._lent[call.result] = values
         return call.result
+
+
+def case(node: Node, subject: str, label: str | None) -> Condition | None:
+    """Whether the subject is what the label says; None for whatever is left."""
+    if label is None:
+        return None
+    return Condition(f"{subject} == {label}", tuple(IDENTIFIER.findall(subject)), node.start_byte, node.start_byte + 4)

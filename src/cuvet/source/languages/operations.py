@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from cuvet.source.graph import Builder
 from cuvet.source.languages.interest import IDENTIFIER, WORD, Interest
 from cuvet.source.program import Address, Assign, Escape, Operation, Parameter, Value, lvalue_of
-from cuvet.source.syntax.parsing import Node, Source, without_comments
+from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
 
 Handlers = dict[str, Callable[..., Any]]
 """By type of a node: what reads it. It is given the lowering, the node, and what its caller has been given."""
@@ -128,6 +128,10 @@ def by_type(rows: Mapping[str, Callable[..., Any]]) -> Handlers:
     return {kind: handler for kinds, handler in rows.items() for kind in kinds.split()}
 
 
+def number_of(lowering: Operations, node: Node, *given: Any) -> Value:
+    return number(text_of(node))
+
+
 def zero(lowering: Operations, node: Node, *given: Any) -> Value:
     """NULL, None or false."""
     return 0
@@ -139,3 +143,12 @@ def true(lowering: Operations, node: Node, *given: Any) -> Value:
 
 def spans(nodes: Sequence[Node]) -> tuple[tuple[int, int], ...]:
     return tuple((node.start_byte, node.end_byte) for node in nodes)
+
+
+def number(text: str) -> int | None:
+    """The number that a literal is; None if it is none."""
+    digits = text.replace("'", "").rstrip("uUlLzZ")
+    try:
+        return int(digits, 8 if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit() else 0)
+    except ValueError:
+        return None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from cuvet.source.languages.lowering import case
 from cuvet.source.languages.operations import by_type
 from cuvet.source.languages.python_values import Expressions
 from cuvet.source.program import Function, Parameter
@@ -117,11 +118,12 @@ class PythonLowering(Expressions):
     def match(self, node: Node) -> None:
         body = node.child_by_field_name("body")
         cases = []
-        for case in body.named_children if body is not None else ():
-            if case.type == "case_clause":
-                label = text_of(case.named_children[0])
-                cases.append((case, None if label == "_" else label, self.act(case.child_by_field_name("consequence"))))
-        self.cases(field_text(node, "subject"), cases, breaks=False)
+        for clause in body.named_children if body is not None else ():
+            if clause.type == "case_clause":
+                label = text_of(clause.named_children[0])
+                test = case(clause, field_text(node, "subject"), None if label == "_" else label)
+                cases.append((test, self.act(clause.child_by_field_name("consequence"))))
+        self.cases(cases, breaks=False)
 
     def return_(self, node: Node) -> None:
         values = [self.one(child) for child in node.named_children if child.type != "comment"]

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from cuvet.source.constants import enumerator
 from cuvet.source.languages.interest import Interest
-from cuvet.source.languages.lowering import Lowering, integer
-from cuvet.source.languages.operations import by_type, spans, true, zero
+from cuvet.source.languages.lowering import Lowering
+from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
 from cuvet.source.languages.python_names import Api, PythonDefinition, Shape, shape
 from cuvet.source.program import Address, Escape, Invoke, Value
 from cuvet.source.syntax.parsing import Node, Source, text_of, without_comments
@@ -84,9 +84,6 @@ class Expressions(Lowering):
         number = enumerator(last)
         return number if number is not None else self.lvalue(node) or None
 
-    def _number(self, node: Node, into: Sequence[str] = ()) -> Value:
-        return integer(text_of(node))
-
     def _string(self, node: Node, into: Sequence[str] = ()) -> Value:
         return None
 
@@ -97,12 +94,12 @@ class Expressions(Lowering):
             if index is not None and self.hot(index):
                 self.escape(self.one(index), index.start_byte)
             return self.lvalue(node) or None
-        number = integer(text_of(index)) if index.type == "integer" else None
-        wanted = [""] * number + (list(into[:1]) or ["_"]) if number else ()
+        position = number(text_of(index)) if index.type == "integer" else None
+        wanted = [""] * position + (list(into[:1]) or ["_"]) if position else ()
         found = self.read(base, wanted)
         if isinstance(found, tuple):
-            return found[number] if number is not None and number < len(found) else None
-        return found if number == 0 else None
+            return found[position] if position is not None and position < len(found) else None
+        return found if position == 0 else None
 
     def _assignment(self, node: Node, into: Sequence[str] = ()) -> Value | Several:
         left = node.child_by_field_name("left") or node.child_by_field_name("name")
@@ -305,7 +302,7 @@ class Expressions(Lowering):
 Expressions.expressions = by_type(
     {
         "identifier attribute": Expressions._name,
-        "integer": Expressions._number,
+        "integer": number_of,
         "none false": zero,
         "true": true,
         "string concatenated_string": Expressions._string,

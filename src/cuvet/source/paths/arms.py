@@ -6,7 +6,7 @@ from functools import cached_property
 
 from cuvet.source.calls import meaning
 from cuvet.source.ownership import takes_over
-from cuvet.source.paths.releases import Releases
+from cuvet.source.paths.trace import Guards
 from cuvet.source.program import (
     OF_BUILD,
     Address,
@@ -33,7 +33,6 @@ class Arms:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self.releases = Releases(function)
         self._inside: dict[Arm, list[int]] = {}
         for number, block in enumerate(function.blocks):
             for guard in block.guards:
@@ -76,6 +75,27 @@ class Arms:
                 for name in {name for operation in block.operations for name in names(operation)}:
                     found.setdefault(name, set()).update(block.guards)
         return {name: frozenset(arms) for name, arms in found.items() if name}
+
+    @cached_property
+    def _ends(self) -> dict[str, list[tuple[Guards, int]]]:
+        """By lvalue, the calls that end what it holds: the branches around each, and its offset."""
+        found: dict[str, list[tuple[Guards, int]]] = {}
+        for block in self._function.blocks:
+            for call in (each for each in block.operations if isinstance(each, Invoke) and not each.launch):
+                known = meaning(call.name)
+                for at, _ in known.ended if known is not None else ():
+                    if isinstance(lvalue := call.argument(at), str):
+                        found.setdefault(lvalue, []).append((block.guards, call.start))
+        return found
+
+    def ends(self, lvalue: str, within: Guards = ()) -> bool:
+        """Whether the function ends what the lvalue holds, anywhere ``within`` these branches, under whatever condition."""
+        return any(guards[: len(within)] == within for guards, _ in self._ends.get(lvalue, ()))
+
+    def always_ends(self, lvalue: str, after: int) -> bool:
+        """Whether the function ends what the lvalue holds, whatever happens, further down than the offset ``after``: then it means to do
+        so on every way out."""
+        return any(not guards and start > after for guards, start in self._ends.get(lvalue, ()))
 
     def joins_alike(self, block: int, condition: Condition) -> bool:
         """Whether nothing but its operations can tell afterwards which arm of the block's decision was taken: nothing else asks for the

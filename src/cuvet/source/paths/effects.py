@@ -9,11 +9,11 @@ from cuvet.model import HostMemory, Outcome
 from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning
 from cuvet.source.methods import THIS, shared_objects
 from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
+from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.contexts import EndedContext
 from cuvet.source.paths.failures import Statuses
 from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles, pointed_at
 from cuvet.source.paths.judging import given_to_heap
-from cuvet.source.paths.releases import Releases
 from cuvet.source.paths.trace import Here, Key, Left, SourceCall
 from cuvet.source.paths.world import FAILED, World, told
 from cuvet.source.program import Address, Assign, Escape, Function, Inside, Invoke, Operation, Return, Value
@@ -28,12 +28,12 @@ class Effects:
         self,
         function: Function,
         summaries: Summaries,
-        releases: Releases,
+        arms: Arms,
         failing: frozenset[Key],
         refused: Iterable[int] = (),
     ) -> None:
         self.function = function
-        self.releases = releases
+        self.arms = arms
         self.failing = failing
         self.handles = Handles(function)
         self.world = World(self.handles, refused)
@@ -219,7 +219,7 @@ class Effects:
         handles.set(lvalue, word)
         handles.lvalues[word] = lvalue
         if not handles.is_local(lvalue) and (
-            handles.of_caller(lvalue) or not self.releases.always(lvalue, operation.start)
+            handles.of_caller(lvalue) or not self.arms.always_ends(lvalue, operation.start)
         ):
             handles.escaped.add(word)
 

@@ -11,12 +11,12 @@ from cuvet.rules.source.leak_on_failure import SourceLeakOnFailure
 from cuvet.rules.source.leak_on_return import SourceLeakOnReturn
 from cuvet.rules.source.overwritten import SourceOverwritten
 from cuvet.source.calls import LOST
-from cuvet.source.paths.releases import Releases
+from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.trace import Left
 from cuvet.source.program import Function, Return
 
 
-def rule_broken(left: Left, function: Function, releases: Releases) -> type[Rule] | None:
+def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None:
     """The rule that leaving the object behind breaks; None if it may be in order."""
     if left.lvalue.startswith("%"):
         return None  # what has no name, as `v.at(0)`, is somebody else's too
@@ -24,14 +24,14 @@ def rule_broken(left: Left, function: Function, releases: Releases) -> type[Rule
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None
-    released = releases.of(left.lvalue)
+    released = arms.ends(left.lvalue)
     if left.failed and (left.overwritten or not released):
         return None
     if function.name in ("main", "Main"):
         return None if released or left.overwritten else LeakedAtExit
     if left.overwritten:
         again = left.by.written.start == left.end.start
-        return None if again and releases.of(left.lvalue, within=left.guards) else SourceOverwritten
+        return None if again and arms.ends(left.lvalue, within=left.guards) else SourceOverwritten
     if not released:
         return SourceLeak
     return SourceLeakOnFailure if left.failed else SourceLeakOnReturn

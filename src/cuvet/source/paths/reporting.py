@@ -72,7 +72,7 @@ class Reporter:
         )
 
     def left(self, left: Left, path: Path) -> Finding | None:
-        rule = rule_broken(left, self.function, path.effects.releases)
+        rule = rule_broken(left, self.function, path.arms)
         if left.lvalue.split(".")[-1].split("->")[-1] in self.source.released_by_macros:
             return None
         if rule is None or not believable(path, [left.by], left.step, left.lvalue, left.guards):

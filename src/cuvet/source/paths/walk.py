@@ -90,7 +90,7 @@ class Path:
         self.arms = arms
         failing = next((each.failing for each in alternatives.values()), frozenset[Key]())
         refused = () if first is None or failing else first.effects.world.refused
-        self.effects: Effects = Effects(function, summaries, arms.releases, failing, refused)
+        self.effects: Effects = Effects(function, summaries, arms, failing, refused)
         self.effects.world.judging = first is None or bool(failing)
         self.taken: list[Taken] = []
         self.alternatives: list[Alternative] = []

@@ -15,7 +15,7 @@ from cuvet.source.languages.cpp import Definition, Found, name_of
 from cuvet.source.languages.cpp_text import declaration_around, declared, holds_several
 from cuvet.source.result import ClassOutline, Effect, Outline, StaticObject
 from cuvet.source.sites import finding, frame, site
-from cuvet.source.syntax.parsing import Node, Source, field_text
+from cuvet.source.syntax.parsing import Node, Source, field_text, storage
 
 _STATIC = re.compile(rb"(?:static|thread_local)(?<!\wstatic)(?<!\wthread_local)\s")
 _PER_THREAD = re.compile(rb"\b\w*ThreadLocal\w*\s*<([^;(){}]*)>")
@@ -70,7 +70,7 @@ def _emptied(it: StaticObject, declaration: Node, source: Source) -> bool:
 def _declared(node: Node, source: Source, *, outside: bool) -> Iterator[StaticObject]:
     """The variables of a declaration. Outside functions, ``T name(argument)`` is a function."""
     kind = field_text(node, "type")
-    words = {each.text for each in node.children if each.type == "storage_class_specifier"}
+    words = storage(node)
     if _PLAIN.match(kind) or b"extern" in words:
         return
     for declarator in node.children_by_field_name("declarator"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cuvet import CuvetError
+from cuvet.source import SUFFIXES
 from cuvet.source.ownership import arguments_of_releases
 from cuvet.source.syntax.corrections import corrected, with_whole_statements
 from cuvet.source.syntax.lexing import cpp_code
@@ -127,6 +128,17 @@ class Source:
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?:[^\\\n]|\\\r?\n|\\.)*", re.M)
 
 
+def parsed(path: Path, text: bytes) -> tuple[Source, Tree]:
+    """A file of the language that its name tells. Text that launches kernels is CUDA C++."""
+    suffix = path.suffix.lower()
+    language = SUFFIXES.get(suffix, "c++")
+    if language != "c++":
+        source = Source(path, text, language)
+    else:
+        source = Source(path, text, "cuda" if suffix in (".cu", ".cuh") or b"<<<" in text else "c++")
+    return source, parse(source, "cpp" if source.language == "c++" else source.language)
+
+
 def parse(source: Source, grammar: str) -> Tree:
     """The tree of the source. What the grammar cannot read is blanked or completed where that changes no offset."""
     text = corrected(source.text, grammar)
@@ -179,6 +191,11 @@ def enclosing(node: Node | None, *kinds: str) -> Node | None:
     while node is not None and node.type not in kinds:
         node = node.parent
     return node
+
+
+def storage(declaration: Node) -> set[bytes]:
+    """In C++, ``static``, ``extern`` and their like."""
+    return {each.text or b"" for each in declaration.children if each.type == "storage_class_specifier"}
 
 
 def without_comments(node: Node | None) -> list[Node]:

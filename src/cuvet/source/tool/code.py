@@ -5,15 +5,14 @@ from pathlib import Path
 
 from cuvet.findings import Frame
 from cuvet.source.calls import symbols
-from cuvet.source.syntax.parsing import Node, Source, arguments_of, parse, text_of
+from cuvet.source.syntax.parsing import Node, arguments_of, enclosing, parsed, text_of
 
 
 class Code:
     def __init__(self, path: Path, text: bytes) -> None:
-        cuda = path.suffix.lower() in (".cu", ".cuh") or b"<<<" in text
         self.text = text
-        self.source = Source(path, text, "cuda" if cuda else "c++")
-        self.root = parse(self.source, "cuda" if cuda else "cpp").root_node
+        self.source, tree = parsed(path, text)
+        self.root = tree.root_node
 
     @cached_property
     def functions(self) -> dict[str, list[Node]]:
@@ -69,11 +68,7 @@ def statement(call: Node) -> Node | None:
 
 def function_around(node: Node) -> Node | None:
     """The innermost function or lambda around a node."""
-    while node.parent is not None:
-        node = node.parent
-        if node.type in ("function_definition", "lambda_expression"):
-            return node
-    return None
+    return enclosing(node.parent, "function_definition", "lambda_expression")
 
 
 def encloses(outer: Node, inner: Node) -> bool:
