@@ -29,6 +29,8 @@ _VIEW = re.compile(
 _BOOL = re.compile(rb"\bbool\s+([A-Za-z_]\w*)")
 _SET = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*(?:(?:true|false)\b|\(?\s*cu\w{1,80}\s*\()")
 """A variable is set to true or false, or to what a call of CUDA gives or is compared with."""
+_STATUS = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*cu(?:da)?[A-Z]\w{0,80}\s*\(")
+"""A variable is set to what a call of CUDA gives."""
 _LEAVES = frozenset({b"return", b"throw", b"goto", b"break", b"continue", b"exit", b"abort", b"_Exit", b"quick_exit"})
 _NOT_NAMES = frozenset(
     b"void const sizeof float double int char unsigned long short size_t this NULL nullptr reinterpret_cast static_cast "
@@ -50,7 +52,7 @@ def interest_in(
         elif word in wrappers:
             names.update(_around_wrapped(text, body, at, len(word)))
     _follow_copies(text, body, names)
-    names |= _flags(text, function.start_byte, body.end_byte)
+    names |= _flags(text, function.start_byte, body.end_byte) | _copied_statuses(text, body.start_byte, body.end_byte)
     sites = [
         at
         for at, word in words
@@ -105,3 +107,10 @@ def _flags(text: bytes, start: int, end: int) -> set[bytes]:
     """Variables of the function that are set to true and false: branches ask them what was done before."""
     declared = {match[1] for match in _BOOL.finditer(text, start, end)}
     return declared and {match[1] for match in _SET.finditer(text, start, end)} & declared
+
+
+def _copied_statuses(text: bytes, start: int, end: int) -> set[bytes]:
+    """Variables that hold a status, and others that they are copied to."""
+    statuses = {match[1] for match in _STATUS.finditer(text, start, end)}
+    copies = _COPY.finditer(text, start, end) if statuses else ()
+    return {name for match in copies if match[2] in statuses for name in (match[1], match[2])}

@@ -1,17 +1,17 @@
 """Runs a function along its paths, over symbolic handles, through the model.
 
-A path is taken with the arms that do not leave the function early, every loop once, all calls successful; then each decision that can
-also go the other way is taken otherwise. So what is found on a path needs one decision of which nothing is known, and not a combination
-that may be impossible. In functions of many branches, arms that change nothing, and end where the other one does, are taken one after the
-other on the same path. ``cuvet.source.paths.belief`` says whether that holds for the calls that
-a finding is about.
+A path is taken with the arms that do not leave the function early, every loop once, all calls successful. Then each decision that can
+also go the other way is taken otherwise, and then each to which only such a path comes. So what is found on a path needs one decision of
+which nothing is known, or several within one another, and not a combination that may be impossible. In functions of many branches, arms
+that change nothing, and end where the other one does, are taken one after the other on the same path. ``cuvet.source.paths.belief`` says
+whether that holds for the calls that a finding is about.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 
@@ -53,11 +53,13 @@ class Taken:
 
 @dataclass(slots=True, frozen=True)
 class Alternative:
-    """A decision that can go the other way: because nothing is known about it, or when the calls ``failing`` fail."""
+    """A decision that can go the other way: because nothing is known about it, or when the calls ``failing`` fail. The first path does
+    not come to it: that takes the alternatives ``after``, too."""
 
     decision: Decision
     arm: int
     failing: frozenset[Key]
+    after: tuple[Alternative, ...] = field(default=(), compare=False)
 
 
 _step = attrgetter("step")
@@ -88,7 +90,7 @@ class Path:
     ) -> None:
         self.function = function
         self.arms = arms
-        failing = next((each.failing for each in alternatives.values()), frozenset[Key]())
+        failing = frozenset[Key]().union(*(each.failing for each in alternatives.values()))
         refused = () if first is None or failing else first.effects.world.refused
         self.effects: Effects = Effects(function, summaries, arms, failing, refused)
         self.effects.world.judging = first is None or bool(failing)
@@ -220,12 +222,13 @@ class Path:
         return 1 if (count > 0 or first) and not second else 0
 
     def _remember_other_arm(self, decision: Decision, arm: int, condition: Condition | None, free: bool) -> None:
+        after = tuple(each for each in self.otherwise.values() if each.decision in self.apart)
         if free:
-            self.alternatives.append(Alternative(decision, 1 - arm, frozenset()))
+            self.alternatives.append(Alternative(decision, 1 - arm, frozenset(), after))
         elif condition is not None:
             origin = self.effects.statuses.of(condition.lvalue)
             if origin is not None and origin not in self.effects.failing:
-                self.alternatives.append(Alternative(decision, 1 - arm, frozenset({origin})))
+                self.alternatives.append(Alternative(decision, 1 - arm, frozenset({origin}), after))
 
     def _known(self, condition: Condition | None, at: int) -> bool | None:
         """What the condition is, where its lvalue's value is known, or it was asked before and nothing changed since."""
@@ -254,7 +257,7 @@ class Path:
         text = condition.text.removeprefix(OF_BUILD)
         related = {id(taken): taken for name in names_in(text) for taken in self._of_build.get(name, ())}
         for taken in sorted(related.values(), key=_step):
-            if taken.condition is None or taken.condition is condition:
+            if taken.condition is None:
                 continue
             before = taken.condition.text.removeprefix(OF_BUILD)
             if taken.truth and implies(before, text):
@@ -291,18 +294,26 @@ def explore(function: Function, summaries: Summaries) -> tuple[list[Path], bool]
         first.run()
     order = {each: at for at, each in enumerate(dict.fromkeys(first.alternatives))}
     waiting = dict.fromkeys(order)
+    seen = {each.decision for each in order}
     others: list[tuple[int, Path]] = []
     while waiting and budget > 0:
         alternative = next(iter(waiting))
-        alone = alternative.failing or not many
-        together = [alternative] if alone else [each for each in waiting if not each.failing]
-        taken = {each.decision: each for each in together}
+        alone = alternative.failing or alternative.after or not many
+        together = [alternative] if alone else [each for each in waiting if not each.failing and not each.after]
+        taken = {each.decision: each for each in (*alternative.after, *together)}
         path = Path(function, summaries, arms, budget, taken, first, joins=not alone)
         path.run()
         budget -= path.steps
         took = (alternative, *path.otherwise.values())
-        others.append((order[took[-1]], path))
+        others.append((max(order[each] for each in took), path))
         for each in took:
             waiting.pop(each, None)
+        for each in path.alternatives if not alternative.failing else ():
+            if (
+                not each.decision[1] and each.decision not in seen
+            ):  # of a loop, no turn but the first is taken otherwise
+                seen.add(each.decision)
+                order[each] = len(order)
+                waiting[each] = None
     others.sort(key=itemgetter(0))
     return [first, *(path for _, path in others)], budget > 0
