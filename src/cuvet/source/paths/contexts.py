@@ -44,7 +44,7 @@ class EndedContext:
             return
         around, before = self._others(call.guards, lvalue), self._others(first.guards, first.written.argument(0))
         if self._world.judging and around[: len(before)] == before:
-            self._world.report(ended_after_context(ended, call, first), call)
+            self._world.report(ended_after_context(ended, call, first), call, unless=first)
 
     def _others(self, guards: Guards, lvalue: Value) -> Guards:
         """The branches that do not ask what the lvalue holds."""

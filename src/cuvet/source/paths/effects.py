@@ -16,7 +16,7 @@ from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles, p
 from cuvet.source.paths.judging import given_to_heap
 from cuvet.source.paths.trace import Here, Key, Left, SourceCall
 from cuvet.source.paths.world import FAILED, World, told
-from cuvet.source.program import Address, Assign, Escape, Function, Inside, Invoke, Operation, Return, Value
+from cuvet.source.program import Address, Assign, Escape, Function, Inside, Invoke, Operation, Return, Value, lvalue_of
 from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.summaries import summary_of
 
@@ -327,8 +327,8 @@ class Effects:
                 self.world.observe(told(driver()["cuStreamSynchronize"], (word,), operation, here), Outcome(0))
             if isinstance(value, Address) or (isinstance(value, str) and (takes or self._is_dead(value))):
                 self._give(value, written=True)
-                if takes and isinstance(value, str):
-                    handles.escaped |= self._lent.get(value, set())  # an object made of it is kept
+                if takes:
+                    handles.escaped |= self._lent.get(lvalue_of(value), set())  # an object made of it is kept
             elif isinstance(value, str):
                 handles.give_parts(value)
                 self._forget_constant(value)

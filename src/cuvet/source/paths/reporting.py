@@ -55,6 +55,8 @@ class Reporter:
             return None
         if ended is not None and lvalue and not path.effects.handles.is_local(lvalue) and self._may_change(ended, call):
             return None
+        if broken.unless is not None and self._may_change(broken.unless, call):
+            return None
         argument = _argument(call, violation.argument)
         span = (
             written.spans[argument]
@@ -106,7 +108,7 @@ class Reporter:
         return finding(rule, message, self.site(call))
 
     def _may_change(self, first: SourceCall, second: SourceCall) -> bool:
-        """Whether a function that is called between the two may change members and globals."""
+        """Whether a function that is called between the two may change members, globals and the current context."""
         if second.written.start < first.written.end:
             return True
         between = self.source.code[first.written.end : second.written.start].decode("utf-8", "replace")

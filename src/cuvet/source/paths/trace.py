@@ -34,10 +34,11 @@ class SourceCall(Call):
 
 @dataclass(slots=True)
 class Broken:
-    """A rule broken by a call."""
+    """A rule broken by a call. ``unless``: not if a function that is called after that one changes what is current."""
 
     violation: Violation
     call: SourceCall
+    unless: SourceCall | None = None
 
 
 @dataclass(slots=True)

@@ -44,8 +44,8 @@ class World:
         self.changes += not _only_uses(call.entry_point)
         self.model.observe(call, Outcome(FAILED) if call.step in self.refused else outcome)
 
-    def report(self, violation: Violation, call: SourceCall) -> None:
-        self.broken.append(Broken(violation, call))
+    def report(self, violation: Violation, call: SourceCall, unless: SourceCall | None = None) -> None:
+        self.broken.append(Broken(violation, call, unless))
         self.handles.escaped.update(each.handle for each in violation.objects)  # one defect, one finding
 
     def adopt(self, role: Role, word: int) -> None:
