@@ -25,10 +25,9 @@ NULL_HANDLE = Family(
     texts="""
     summary: a call gets {null} instead of {a}
     help: check that the call that returns the {noun} succeeded, and make this call only then
-    checks: A call that needs {a} is given {null}{fails}.
-    instead: Look at the status of the call that should have made the {noun}; initialise handles to {null} and
-      test them before the call.
-    limits: Reported whether or not the program looks at the status.
+    checks: A call that needs {a} gets {null}{fails}.
+    instead: Check the status of the call that creates the {noun}. Initialise handles to {null}, and test them before the call.
+    limits: Reported whether or not the program checks the status.
     """,
     valid="""
 ## with a handle
@@ -56,12 +55,11 @@ NEVER_CREATED = Family(
     texts="""
     summary: a call uses {a} that was never created
     help: initialise the variable, and check the status of the call that creates the {noun}
-    checks: A call that needs {a} is given a number that no call handed out as one, and the call fails or
-      crashes.
-    instead: Initialise the variable to NULL, look at the status of the call that should have made the {noun},
-      and pass handles with their own types rather than as integers.
-    limits: Silent when the call succeeds: the handle may have been made in a way that cannot be seen (another
-      process, graphics interoperability, NVIDIA's own libraries).
+    checks: A call that needs {a} gets a number that no call returned as one, and fails or crashes.
+    instead: Initialise the variable to NULL, and check the status of the call that creates the {noun}. Pass handles with their
+      own types, not as integers.
+    limits: Silent when the call succeeds: the handle may have been created in a way that cannot be seen (another process, graphics
+      interoperability, NVIDIA's own libraries).
     """,
     valid="""
 ## created first
@@ -89,8 +87,8 @@ MISTAKEN = replace(
     texts=NEVER_CREATED.texts
     + """
     summary: a call gets the handle of something else instead of {a}
-    checks: A call that needs {a} is given the handle of something else, and the call fails or crashes.
-    limits: A number that is no handle at all is not reported: {noun}s may be made in ways that cannot be seen.
+    checks: A call that needs {a} gets the handle of something else, and fails or crashes.
+    limits: A number that is no handle at all is not reported: {noun}s may be created in ways that cannot be seen.
     """,
     invalid="""
 ## an object of another kind
@@ -107,9 +105,9 @@ DESTROYED_TWICE = Family(
     summary: {a} is {ended} twice
     help: let one owner {verb} the {noun}, and clear its handle at that moment
     checks: `{ends}` is called with {a} that was {ended} before.
-    instead: Give the {noun} one owner, which {verb}s it once and forgets the handle in the same place.
-    limits: The driver issues handle values again. When a new object has the old one's value, a second {ending}
-      looks like the first of the new object.
+    instead: Give the {noun} one owner, which {verb}s it once and clears the handle at the same place.
+    limits: The driver issues handle values again. If a new object has the old value, a second {ending} looks like the first of the
+      new object.
     """,
     valid="""
 ## {ended} once
@@ -194,8 +192,8 @@ USED_AFTER_DESTROY = Family(
     help: {verb} the {noun} after its last use, or clear the variable that still holds it
     checks: A call names {a} that `{ends}` {ended} before.
     instead: {Verb} the {noun} after its last use, and clear every other variable that holds the handle.
-    limits: The driver issues handle values again. When a new object has the old one's value, a call through the
-      old handle looks like a use of the new object.
+    limits: The driver issues handle values again. If a new object has the old value, a call with the old handle looks like a use of
+      the new object.
     """,
     valid="""
 ## {ended} after its last use
@@ -276,12 +274,10 @@ USED_AFTER_CONTEXT = Family(
     checks: A call uses or {verb}s {a} whose context was destroyed by `cuCtxDestroy` (or by the last
       `cuDevicePrimaryCtxRelease`).
     why: Destroying a context destroys its {noun}s. What a later call with one of them does is documented as undefined.
-    instead: Destroy the context last, when nothing that belongs to it is named any more. Destructors of objects
-      that hold CUDA handles must run before it.
+    instead: Destroy the context last, after the last use of its objects. Destructors of objects that hold CUDA handles must run before.
     limits: Objects whose context is not known (created before the first call that was seen) are not judged.
-    documented: Destroys and cleans up all resources associated with the context. It is the caller's responsibility to
-      ensure that the context or its resources are not accessed or passed in subsequent API calls and doing so will
-      result in undefined behavior. (CUDA Driver API, Context Management, cuCtxDestroy)
+    documented: destroys everything that belongs to the context; using it afterwards is undefined behavior (CUDA Driver API, Context
+      Management, cuCtxDestroy)
     """,
     valid="""
 ## context destroyed last
