@@ -261,18 +261,35 @@ def _number(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
-def machines(files: list[Path]) -> str:
-    """JSON: GPU, driver and date of each recording, each once."""
-    headers = [read(file)[0] for file in files]
-    rows = [{"gpu": gpu, "driver": each.driver_release, "date": each.date} for each in headers for gpu in each.gpus]
-    return json.dumps(list({tuple(row.values()): row for row in rows}.values()), indent=1) + "\n"
+def machines(files: list[Path], unseen: list[Path], summaries: dict[str, Summary]) -> str:
+    """JSON: GPU, driver and date of each recording, each once; then those of other GPUs, with the entry points of each rule whose calls
+    ended there as the rule says."""
+    headers = {file: read(file)[0] for file in files + unseen}
+    known = {
+        (gpu, each.driver_release, each.date) for file, each in headers.items() if file in files for gpu in each.gpus
+    }
+    others: dict[tuple[str, str, str], dict[tuple[str, str], bool]] = {}
+    for file, each in headers.items():
+        for gpu in {*each.gpus} - {gpu for gpu, _, _ in known}:
+            alone = others.setdefault((gpu, each.driver_release, each.date), {})
+            for key, agreed in summaries[file.name].alone.items():
+                alone[key] = alone.get(key, True) and agreed
+    rows: list[dict[str, object]] = [
+        {"gpu": gpu, "driver": driver, "date": date} for gpu, driver, date in sorted(known)
+    ]
+    for (gpu, driver, date), alone in sorted(others.items()):
+        rules: dict[str, list[str]] = {}
+        for rule, name in sorted(key for key, agreed in alone.items() if agreed):
+            rules.setdefault(rule, []).append(name)
+        rows.append({"gpu": gpu, "driver": driver, "date": date, "rules": rules})
+    return json.dumps(rows, indent=1) + "\n"
 
 
 def main() -> None:
     files, unseen = sorted(RECORDINGS.glob("*.jsonl.zst")), sorted((RECORDINGS / "unseen").glob("*.jsonl.zst"))
     if files:
-        MACHINES.write_text(machines(files), encoding="utf-8")
         summaries = {file.name: tally(*read(file)) for file in files + unseen}
+        MACHINES.write_text(machines(files, unseen, summaries), encoding="utf-8")
         SNAPSHOT.write_text(snapshot(summaries), encoding="utf-8")
         (ROOT / "docs" / "conformance.md").write_text(page(files, unseen, summaries), encoding="utf-8")
 

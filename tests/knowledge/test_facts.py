@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuvet.knowledge.facts import Called, Fact, facts, of_facts, of_recordings, told
+from cuvet.knowledge.facts import Called, Fact, facts, machines, of_facts, of_recordings, told
 
 
 def fact(name: str, gpu: str = "NVIDIA H200", statuses: tuple[int, ...] = (0, 1), **more: Any) -> Fact:
@@ -62,4 +62,12 @@ def test_every_row_says_where_it_was_measured() -> None:
 
 def test_those_that_are_there() -> None:
     assert of_facts("green_gone_stream_sync").startswith("NVIDIA H200")
-    assert of_recordings().endswith("conformance recordings")
+    known = of_recordings()
+    assert known.startswith("NVIDIA H200, driver 580.159.04, ") and known.endswith("conformance recordings")
+    (rules,) = (each.rules for each in machines() if each.rules)
+    entry_points = rules["argument-bad-flags"]
+    elsewhere = f"{known}; also on NVIDIA H100 80GB HBM3, driver 580.159.04, 2026-11-22, conformance recordings"
+    assert of_recordings("argument-bad-flags", entry_points) == elsewhere
+    assert of_recordings("argument-bad-flags", entry_points[:1]) == elsewhere
+    assert of_recordings("argument-bad-flags", [*entry_points, "cuInit"]) == known
+    assert of_recordings("no-such-rule", entry_points) == known

@@ -87,13 +87,15 @@ class Tally:
 @dataclass(slots=True)
 class Summary:
     """Counts over all, by kind of object that the calls name, and by entry point; how many violations of each rule the model named; and
-    what it got wrong."""
+    what it got wrong. ``alone``: of calls that break one rule only and can end in one way only, by rule and entry point, whether all ended
+    so."""
 
     all: Tally = field(default_factory=Tally)
     kinds: dict[Kind, Tally] = field(default_factory=dict)
     entry_points: dict[str, Tally] = field(default_factory=dict)
     rules: Counter[str] = field(default_factory=Counter)
     disagreements: list[Disagreement] = field(default_factory=list)
+    alone: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def include(self, other: Summary) -> None:
         """Add what was counted of other recordings."""
@@ -173,7 +175,10 @@ def tally(header: Header, sessions: Iterable[Session]) -> Summary:
                 count.add(judged)
                 count.programs += (id(count), program) not in seen
                 seen.add((id(count), program))
-            summary.rules.update(violation.rule.name for violation in judged.prediction.violations)
+            broken = [violation.rule.name for violation in judged.prediction.violations]
+            summary.rules.update(broken)
+            if len(broken) == len(judged.prediction.statuses) == 1 and not judged.prediction.undefined:
+                summary.alone[broken[0], name] = summary.alone.get((broken[0], name), True) and not judged.disagreement
             if judged.disagreement is not None:
                 summary.disagreements.append(judged.disagreement)
     return summary

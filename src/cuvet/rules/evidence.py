@@ -25,6 +25,7 @@ from cuvet.knowledge.facts import of_facts, of_recordings
 if TYPE_CHECKING:
     from cuvet.rules.rule import Rule
 
+_ENTRY_POINT = re.compile(r"\bcu[A-Z]\w+")
 KINDS = ("measured", "recorded", "documented", "reported")
 _KIND = re.compile(rf"({'|'.join(KINDS)})(?:, (?:(\w+(?: and \w+)*) )?succeeds?)?")
 
@@ -33,7 +34,7 @@ _KIND = re.compile(rf"({'|'.join(KINDS)})(?:, (?:(\w+(?: and \w+)*) )?succeeds?)
 def evidence_of(rule: type[Rule]) -> tuple[Evidence, ...]:
     """What is known about the rule. TextError if its text cannot be read."""
     with mistakes_in(rule.where("evidence")):
-        return tuple(evidence(name, value) for name, value in fields(rule.evidence))
+        return tuple(evidence(name, value, rule.name) for name, value in fields(rule.evidence))
 
 
 @cache
@@ -45,15 +46,18 @@ def succeeding(rule: type[Rule]) -> frozenset[str]:
     return frozenset(call for kind in shown for call in (kind[2] or "*").split(" and "))
 
 
-def evidence(name: str, value: str) -> Evidence:
-    """Of a field. ValueError if it is no evidence, or if no fact has one of the ids."""
+def evidence(name: str, value: str, rule: str = "") -> Evidence:
+    """Of a field, of the rule of that name if it is one's. ValueError if it is no evidence, or if no fact has one of the ids."""
     kind = _kind(name)[1]
-    text, source = (value, of_recordings()) if kind == "recorded" else bracketed(value)
+    if kind == "recorded":
+        source = of_recordings(rule, {*_ENTRY_POINT.findall(value)})
+        return Evidence(kind="measured", text=value, source=source, succeeds="succeed" in name)
+    text, source = bracketed(value)
     if kind == "documented":
         return documented(text, source)
     if kind == "reported":
         return Evidence(kind="reported", text=text, source=source)
-    facts = source if kind == "recorded" else of_facts(*source.split(", "))
+    facts = of_facts(*source.split(", "))
     return Evidence(kind="measured", text=text, source=facts, succeeds="succeed" in name)
 
 

@@ -3,7 +3,7 @@
 A row is a program with the status of each call, on one GPU and driver; rows of one id are the same program on several.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -42,11 +42,13 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """Where programs were recorded."""
+    """Where programs were recorded. ``rules``: None where rules were made from them; else the entry points of each rule of which all
+    calls ended as the rule says."""
 
     gpu: str
     driver: str
     date: str
+    rules: dict[str, tuple[str, ...]] | None = None
 
 
 @cache
@@ -110,10 +112,21 @@ def _listed(words: Iterable[str]) -> str:
     return " and ".join(dict.fromkeys(words))
 
 
+def of_recordings(rule: str = "", entry_points: Collection[str] = ()) -> str:
+    """``NVIDIA H200, driver 580.159.04, 2026-11-21, conformance recordings``: where random programs were recorded. Another GPU stands
+    there too if calls of all these entry points that break the rule were recorded on it, and ended as the rule says."""
+    known = [each for each in machines() if each.rules is None]
+    others = [each for each in machines() if each.rules and set(entry_points) <= {*each.rules.get(rule, ())} != set()]
+    return "; also on ".join(map(_recorded_on, filter(None, (known, others))))
+
+
 @cache
-def of_recordings() -> str:
-    """``NVIDIA H200, driver 580.159.04, 2026-11-21, conformance recordings``: where random programs were recorded."""
-    machines = msgspec.json.decode(_RECORDINGS.read_bytes(), type=list[Machine])
+def machines() -> tuple[Machine, ...]:
+    """Where programs were recorded."""
+    return msgspec.json.decode(_RECORDINGS.read_bytes(), type=tuple[Machine, ...])
+
+
+def _recorded_on(machines: Sequence[Machine]) -> str:
     dates = sorted({each.date for each in machines})
     drivers = _drivers(each.driver for each in machines)
     return ", ".join([_listed(each.gpu for each in machines), f"driver {drivers}", *dates, "conformance recordings"])
