@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint, Kind
-    from cuvet.findings import Site
-
+from cuvet.catalog import EntryPoint, Kind
+from cuvet.findings import Site
 
 CRASH, ABORT = -11, -6
 """In place of a status: the process died of SIGSEGV in the driver, of SIGABRT in a library."""

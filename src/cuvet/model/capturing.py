@@ -7,17 +7,13 @@ the potentially unsafe cudaEventQuery (cuThreadExchangeStreamCaptureMode), cuStr
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.kinds import ALLOCATIONS
 from cuvet.catalog.roles import Kind, Role, Verb
-from cuvet.model.objects import Event, Stream
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model.call import Call
-    from cuvet.model.objects import Capture, Context
-    from cuvet.model.view import ModelView
+from cuvet.model.call import Call
+from cuvet.model.objects import Capture, Context, Event, Stream
+from cuvet.model.view import ModelView
 
 _UNSAFE_ON_STREAM = frozenset({(Kind.MEMORY, Verb.ALLOCATES), (Kind.MEMORY, Verb.FREES)})
 _UNSAFE = frozenset(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.kinds import ALLOCATIONS, BY_NUMBER, OF_CONTEXT
 from cuvet.catalog.roles import ENDS, MAKES, Kind, Verb
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model.call import Call
+from cuvet.model.call import Call
 
 _MADE_IN_CONTEXT = OF_CONTEXT - {
     Kind.FUNCTION,

@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from cuvet.catalog import driver
 from cuvet.catalog.roles import Kind
+from cuvet.model.call import Call
 from cuvet.model.naming import member
 from cuvet.model.objects import Allocation, HostMemory, Object
-
-if TYPE_CHECKING:
-    from cuvet.model.call import Call
 
 Heap: TypeAlias = tuple[Literal["device", "managed", "host"], int | None]
 """The memory of a device (None: it is not known which), managed memory, or pinned host memory."""

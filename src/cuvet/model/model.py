@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.model import library, precedence, statuses
@@ -32,11 +33,7 @@ from cuvet.model.transitions import plan
 from cuvet.model.transitions.capture import finish, observe_failure
 from cuvet.model.view import ModelView, agrees, end_with_context
 from cuvet.rules import rules_that_are
-from cuvet.rules.rule import CallRule
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.rules.rule import CallRule, Violation
+from cuvet.rules.rule import CallRule, Violation
 
 T = TypeVar("T", bound=Object)
 

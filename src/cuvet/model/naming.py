@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
-from cuvet.catalog import driver
+from cuvet.catalog import EntryPoint, driver
 from cuvet.catalog.kinds import BY_HANDLE
 from cuvet.catalog.roles import INTRODUCES, Role, Verb
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model.call import Call
+from cuvet.model.call import Call
 
 POINTED_AT = "*"
 """``Role.field`` of a parameter that points to the handle itself."""

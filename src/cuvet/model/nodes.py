@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
 
 from cuvet.catalog.results import GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE
 from cuvet.catalog.roles import Kind
+from cuvet.model.call import Call
 from cuvet.model.naming import member
-from cuvet.model.objects import Graph, GraphNode
-
-if TYPE_CHECKING:
-    from cuvet.model.call import Call
-    from cuvet.model.objects import GraphExec, Object
-    from cuvet.model.view import ModelView
+from cuvet.model.objects import Graph, GraphExec, GraphNode, Object
+from cuvet.model.view import ModelView
 
 _TYPES = {
     "Kernel": 0,

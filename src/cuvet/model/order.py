@@ -20,11 +20,9 @@ any time; then these share one clock. Calls that make the host wait are always o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cuvet.model.call import Call
-    from cuvet.model.objects import Context, Stream
+from cuvet.model.call import Call
+from cuvet.model.objects import Context, Stream
 
 Clock = dict[int, int]
 

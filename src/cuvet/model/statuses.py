@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
+from cuvet.catalog import EntryPoint
 from cuvet.catalog.kinds import SURVIVES_FAULT
 from cuvet.catalog.results import (
     CONTEXT_IS_DESTROYED,
@@ -18,18 +18,13 @@ from cuvet.catalog.results import (
     SUCCESS,
 )
 from cuvet.catalog.roles import ENDS, Kind, Role, Verb
-from cuvet.model.call import CRASH
+from cuvet.model.call import CRASH, Call
 from cuvet.model.current import needs_context, refuses_destroyed_context
 from cuvet.model.objects import Allocation
 from cuvet.model.precedence import Stage
 from cuvet.model.transitions import OUTPUTS, STATUSES
 from cuvet.model.transitions.event import of_query
-
-if TYPE_CHECKING:
-    from cuvet.catalog import EntryPoint
-    from cuvet.model.call import Call
-    from cuvet.model.view import ModelView
-
+from cuvet.model.view import ModelView
 
 STICKY = frozenset({226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911})
 """Errors after which, says the documentation of CUresult, any further CUDA work returns the same error (710: the context

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cuvet.catalog import Kind
-    from cuvet.model.call import Call
-    from cuvet.model.objects import Context
+from cuvet.catalog import Kind
+from cuvet.model.call import Call
+from cuvet.model.objects import Context
 
 
 @dataclass(slots=True, eq=False)
