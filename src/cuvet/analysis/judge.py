@@ -157,5 +157,5 @@ def _is_uninitialised(failed: Failed) -> bool:
 
 def _is_cleaning_up(call: RecordedCall, outcome: Outcome) -> bool:
     """Whether a call in a lost context fails to end an object: it is often one that could not be made."""
-    ends = any(role.verb in ENDS for role in call.entry_point.roles)
-    return ends and call.entry_point.api == "driver" and outcome.status not in _ORDINARY
+    entry_point = call.entry_point
+    return entry_point.api == "driver" and entry_point.does(*ENDS) and outcome.status not in _ORDINARY

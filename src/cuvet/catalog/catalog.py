@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ import msgspec
 from cuvet.catalog import authored
 from cuvet.catalog.authored.runtime import complete
 from cuvet.catalog.hot import is_hot
-from cuvet.catalog.roles import Role
+from cuvet.catalog.roles import Kind, Role, Verb
 from cuvet.sonames import DRIVER, RUNTIMES
 
 Api = str
@@ -118,6 +118,10 @@ class EntryPoint:
     def per_thread_symbols(self) -> tuple[str, ...]:
         """Symbols whose stream 0 is the per-thread default stream."""
         return tuple(symbol for symbol in self.symbols if symbol.endswith(_PER_THREAD))
+
+    def does(self, *verbs: Verb, to: Collection[Kind] | None = None) -> bool:
+        """Whether it has a role of one of the verbs, to an object of these kinds (None: of any)."""
+        return any(role.verb in verbs and (to is None or role.kind in to) for role in self.roles)
 
     def signature(self, symbol: str, version: str | None = None) -> Signature | None:
         """Signature of the symbol in that CUDA release (None: the newest that has it); None if there is no such symbol."""

@@ -1,28 +1,29 @@
 """The executable specification of CUDA's objects. The model predicts what a call may do and follows what it did.
 
-Names are imported when they are used: the page of a rule needs the view of the model, but not the model.
+The model itself is imported when it is used: the page of a rule needs only its view.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cuvet.model.call import Call, Launch, Outcome, SeenHandle, Word
+from cuvet.model.objects import (
+    Allocation,
+    Capture,
+    Context,
+    Event,
+    Function,
+    Graph,
+    GraphExec,
+    HostMemory,
+    MemoryPool,
+    Object,
+    Stream,
+)
+from cuvet.model.view import ModelView
+
 if TYPE_CHECKING:
-    from cuvet.model.call import Call, Launch, Outcome, SeenHandle, Word
     from cuvet.model.model import MORE_THAN_ANY_GPU, Model, Prediction
-    from cuvet.model.objects import (
-        Allocation,
-        Capture,
-        Context,
-        Event,
-        Function,
-        Graph,
-        GraphExec,
-        HostMemory,
-        MemoryPool,
-        Object,
-        Stream,
-    )
-    from cuvet.model.view import ModelView
 
 __all__ = [
     "MORE_THAN_ANY_GPU",
@@ -47,14 +48,8 @@ __all__ = [
     "Word",
 ]
 
-_MODULES = {
-    **dict.fromkeys(("Call", "Launch", "Outcome", "SeenHandle", "Word"), "call"),
-    **dict.fromkeys(("MORE_THAN_ANY_GPU", "Model", "Prediction"), "model"),
-    "ModelView": "view",
-}
-
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'objects')}"), name)
+    return getattr(import_module(f"{__name__}.model"), name)

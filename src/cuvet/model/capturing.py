@@ -60,8 +60,7 @@ _NAMES_NONE = frozenset({Verb.CREATES, Verb.RETURNS, Verb.DESTROYS})
 def is_unsafe(entry_point: EntryPoint) -> bool:
     """Whether its calls are potentially unsafe, so that a capture can forbid them to a thread. Those that enqueue work on a stream
     are only if that stream takes part in no capture."""
-    on_stream = any(role.verb is Verb.ON for role in entry_point.roles)
-    unsafe = _UNSAFE_ON_STREAM if on_stream else _UNSAFE
+    unsafe = _UNSAFE_ON_STREAM if entry_point.does(Verb.ON) else _UNSAFE
     return entry_point.name in _UNSAFE_BY_NAME or any(
         (role.kind, role.verb) in unsafe and not role.field for role in entry_point.roles
     )
@@ -70,13 +69,12 @@ def is_unsafe(entry_point: EntryPoint) -> bool:
 @cache
 def is_synchronous_copy(entry_point: EntryPoint) -> bool:
     """Whether its calls copy or set memory and name no stream: they are work on the default stream."""
-    return entry_point.name.startswith(("cuMemcpy", "cuMemset")) and not any(
-        role.verb is Verb.ON for role in entry_point.roles
-    )
+    return entry_point.name.startswith(("cuMemcpy", "cuMemset")) and not entry_point.does(Verb.ON)
 
 
 @cache
-def _stream_roles(entry_point: EntryPoint) -> tuple[Role, ...]:
+def stream_roles(entry_point: EntryPoint) -> tuple[Role, ...]:
+    """Its parameters that name a stream which is there already, other than to destroy it."""
     return tuple(
         role
         for role in entry_point.roles
@@ -86,13 +84,13 @@ def _stream_roles(entry_point: EntryPoint) -> tuple[Role, ...]:
 
 def names_stream(entry_point: EntryPoint) -> bool:
     """Whether its calls name a stream that is there already, other than to destroy it."""
-    return bool(_stream_roles(entry_point)) or any(role.verb is Verb.ON for role in entry_point.roles)
+    return bool(stream_roles(entry_point)) or entry_point.does(Verb.ON)
 
 
 def streams_named(call: Call, model: ModelView) -> list[Stream]:
     """The streams that the call names, default ones included."""
     index = call.entry_point.index
-    found = [model.stream_of(call, index[role.parameter]) for role in _stream_roles(call.entry_point)]
+    found = [model.stream_of(call, index[role.parameter]) for role in stream_roles(call.entry_point)]
     return [stream for stream in (found or [model.stream_on(call)]) if stream is not None]
 
 
@@ -119,7 +117,7 @@ def whole_context(call: Call, model: ModelView) -> Context | None:
     """The context that the call waits for, or of which it records or delays all streams."""
     if call.name in OF_ALL_STREAMS:
         return model.context_at(call.arg("hCtx"))
-    waits = any(role.kind is Kind.CONTEXT and role.verb is Verb.BLOCKS for role in call.entry_point.roles)
+    waits = call.entry_point.does(Verb.BLOCKS, to=(Kind.CONTEXT,))
     return model.current_context(call) if waits and model.green_context(call) is None else None
 
 

@@ -8,6 +8,7 @@ from cuvet.catalog import EntryPoint
 from cuvet.catalog.kinds import ALLOCATIONS, BY_NUMBER, OF_CONTEXT
 from cuvet.catalog.roles import ENDS, MAKES, Kind, Verb
 from cuvet.model.call import Call
+from cuvet.model.capturing import stream_roles
 
 _MADE_IN_CONTEXT = OF_CONTEXT - {
     Kind.FUNCTION,
@@ -32,8 +33,8 @@ _BY_NAME = frozenset(
 def needs_context(call: Call) -> bool:
     """Whether there has to be a context: the call makes something in it, asks about it, waits for it, or names one of its default
     streams. A stream that was created brings its context along."""
-    streams = [call.args[index] for index in _streams(call.entry_point)]
-    if streams:
+    index = call.entry_point.index
+    if streams := [call.args[index[role.parameter]] for role in stream_roles(call.entry_point)]:
         return any(word in _BUILT_IN_STREAMS for word in streams)
     return _needs_context(call.entry_point)
 
@@ -45,7 +46,7 @@ def refuses_destroyed_context(call: Call) -> bool:
         return False
     if needs_context(call) or call.name.startswith("cuMemcpy"):
         return True
-    return _ends_memory(call.entry_point) and not _streams(call.entry_point)
+    return _ends_memory(call.entry_point) and not stream_roles(call.entry_point)
 
 
 @cache
@@ -65,17 +66,4 @@ def _needs_context(entry_point: EntryPoint) -> bool:
 def _ends_memory(entry_point: EntryPoint) -> bool:
     return any(
         role.verb in ENDS and role.kind in ALLOCATIONS and role.variant != "mapped" for role in entry_point.roles
-    )
-
-
-@cache
-def _streams(entry_point: EntryPoint) -> tuple[int, ...]:
-    """Parameters that name a stream."""
-    return tuple(
-        entry_point.index[role.parameter]
-        for role in entry_point.roles
-        if role.kind is Kind.STREAM
-        and role.verb not in (Verb.CREATES, Verb.RETURNS, Verb.DESTROYS)
-        and role.parameter
-        and not role.field
     )

@@ -129,7 +129,7 @@ def needs_cuda(entry_point: EntryPoint) -> bool:
 @cache
 def makes_handle(entry_point: EntryPoint) -> bool:
     """Whether its calls make a handle or plan that is not made without CUDA."""
-    return any(role.verb is Verb.CREATES and role.kind in LIBRARY_HANDLES for role in entry_point.roles)
+    return entry_point.does(Verb.CREATES, to=LIBRARY_HANDLES)
 
 
 def outputs(model: ModelView, call: Call) -> dict[int, int]:

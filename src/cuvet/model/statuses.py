@@ -100,7 +100,8 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
         if role.verb is Verb.QUERIES:
             return of_query(model, call, role)
         if role.verb is Verb.ALLOCATES and _bytes(call, role) > model.memory:
-            return (OUT_OF_MEMORY,) if _on_device(role) else (SUCCESS, OUT_OF_MEMORY)
+            on_device = role.kind is Kind.MEMORY and role.variant != "managed"  # not pinned, not addresses alone
+            return (OUT_OF_MEMORY,) if on_device else (SUCCESS, OUT_OF_MEMORY)
     if model.graphs_allocate and _moves_graph_memory(model, call):
         return (SUCCESS, INVALID_VALUE, CRASH) if entry_point.name in _UNIFIED else (SUCCESS, INVALID_VALUE)
     special = STATUSES.get(entry_point.name)
@@ -110,11 +111,6 @@ def of_legal_call(model: ModelView, call: Call) -> tuple[int, ...]:
     if context is not None and context.launched and _waits(entry_point):
         return (SUCCESS, LAUNCH_FAILED, ILLEGAL_ADDRESS)
     return (SUCCESS,)
-
-
-def _on_device(role: Role) -> bool:
-    """Whether what the call allocates is memory of a device alone: neither pinned nor managed memory, nor addresses without memory."""
-    return role.kind is Kind.MEMORY and role.variant != "managed"
 
 
 def of_late_fault(model: ModelView, call: Call) -> tuple[int, ...]:
@@ -145,9 +141,7 @@ def _moves_graph_memory(model: ModelView, call: Call) -> bool:
 @cache
 def _ends_or_waits(entry_point: EntryPoint) -> bool:
     """Whether its calls wait for a context, or end one: then the driver frees for good what was freed in stream order."""
-    return _waits(entry_point) or any(
-        role.kind is Kind.CONTEXT and role.verb is Verb.DESTROYS for role in entry_point.roles
-    )
+    return _waits(entry_point) or entry_point.does(Verb.DESTROYS, to=(Kind.CONTEXT,))
 
 
 @cache
@@ -164,15 +158,13 @@ def _tells_faults(entry_point: EntryPoint) -> bool:
 @cache
 def _names_working(entry_point: EntryPoint) -> bool:
     """Whether its calls are about streams or functions."""
-    return any(role.kind in (Kind.STREAM, Kind.FUNCTION) and role.verb is Verb.USES for role in entry_point.roles)
+    return entry_point.does(Verb.USES, to=(Kind.STREAM, Kind.FUNCTION))
 
 
 @cache
 def _waits(entry_point: EntryPoint) -> bool:
     """Whether its calls wait for kernels, and so tell first that one has failed."""
-    return any(
-        role.verb is Verb.BLOCKS and role.kind in (Kind.CONTEXT, Kind.STREAM, Kind.EVENT) for role in entry_point.roles
-    )
+    return entry_point.does(Verb.BLOCKS, to=(Kind.CONTEXT, Kind.STREAM, Kind.EVENT))
 
 
 def outputs(model: ModelView, call: Call) -> dict[int, int]:

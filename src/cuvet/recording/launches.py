@@ -33,7 +33,7 @@ def unwaited(ring: Ring, tables: SideTables, entry_point: Callable[[int], EntryP
         called = entry_point(int(slot["entry_point"]))
         if called is None or int(slot["status"]) not in (0, layout.PENDING):
             continue
-        if _launches(called):
+        if called.does(Verb.LAUNCHES, to=FUNCTIONS):
             found.append(_launched(ring, row, called, tables, after))
         elif int(slot["status"]) == 0:
             found = [launch for launch in found if not _waits_for(called, slot["args"].tolist(), launch.stream)]
@@ -43,10 +43,6 @@ def unwaited(ring: Ring, tables: SideTables, entry_point: Callable[[int], EntryP
 def _in_order(slots: Any) -> Iterator[int]:
     used = [(number, row) for row, number in enumerate(slots["number"].tolist()) if number]
     return (row for _, row in sorted(used))
-
-
-def _launches(called: EntryPoint) -> bool:
-    return any(role.verb is Verb.LAUNCHES and role.kind in FUNCTIONS for role in called.roles)
 
 
 def _waits_for(called: EntryPoint, args: list[int], stream: int | None) -> bool:

@@ -408,15 +408,8 @@ def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Arr
 
 def _call_bytes(calls: Array) -> Array:
     """How many bytes the counts in each call record ask for."""
-    wide = {
-        name: calls[name].astype(np.int64) for name in ("arguments", "objects", "outputs", "pointers", "input_bytes")
-    }
-    needed: Array = (
-        layout.CALL.itemsize
-        + 8 * wide["arguments"]
-        + 24 * wide["objects"]
-        + 16 * wide["outputs"]
-        + 8 * wide["pointers"]
-        + wide["input_bytes"]
+    sizes = {"arguments": 8, "objects": 24, "outputs": 16, "pointers": 8, "input_bytes": 1}
+    needed: Array = np.int64(layout.CALL.itemsize) + sum(
+        calls[name].astype(np.int64) * size for name, size in sizes.items()
     )
     return needed

@@ -145,20 +145,7 @@ def decode(record: bytes) -> CallRecord:
     position = layout.CALL_FIXED.size
     args = struct.unpack_from(f"<{arguments}Q", record, position)
     position += 8 * arguments
-    seen = tuple(
-        SeenObject(
-            parameter,
-            kind,
-            bool(state & layout.OBJECT_ALIVE),
-            bool(state & layout.OBJECT_KNOWN),
-            generation,
-            handle,
-            of,
-        )
-        for parameter, kind, state, generation, handle, of in layout.CALL_OBJECT.iter_unpack(
-            record[position : position + 24 * objects]
-        )
-    )
+    seen = _objects(record[position : position + 24 * objects])
     position += 24 * objects
     written = _outputs(record[position : position + 16 * outputs])
     position += 16 * outputs
@@ -168,6 +155,14 @@ def decode(record: bytes) -> CallRecord:
         flags, entry_point, None if status == layout.PENDING else status, entered, returned, thread, stack, number, context,
         args, seen, written, named, _inputs(record[position : position + input_bytes]) if input_bytes else {},
     )  # fmt: skip
+
+
+def _objects(data: bytes) -> tuple[SeenObject, ...]:
+    alive, known = layout.OBJECT_ALIVE, layout.OBJECT_KNOWN
+    return tuple(
+        SeenObject(parameter, kind, bool(state & alive), bool(state & known), *rest)
+        for parameter, kind, state, *rest in layout.CALL_OBJECT.iter_unpack(data)
+    )
 
 
 def _outputs(data: bytes) -> tuple[Output, ...]:

@@ -33,7 +33,8 @@ def render(found: Explanation, output: Console) -> None:
     for error in found.errors[:1] if ambiguous else found.errors:
         _error(error, output, alone=ambiguous or len(found.errors) == 1)
     if found.errors and found.causes:
-        show(output, Text("causes, the likeliest first", style="bold").append(_one_in_full(found), style="not bold"))
+        in_full = f"; one in full: cuvet explain {found.causes[0].id}" if len(found.causes) > 1 else ""
+        show(output, Text("causes, the likeliest first", style="bold").append(in_full, style="not bold"))
         output.print()
     alone = len(found.causes) == 1
     for number, cause in enumerate(found.causes, 1):
@@ -46,10 +47,6 @@ def render(found: Explanation, output: Console) -> None:
     if found.more_causes:
         causes = counted(found.more_causes, "less likely cause")
         show(output, f"{causes}: cuvet explain --all {printable(shlex.quote(found.asked))}")
-
-
-def _one_in_full(found: Explanation) -> str:
-    return f"; one in full: cuvet explain {found.causes[0].id}" if len(found.causes) > 1 else ""
 
 
 def _others(found: Explanation, output: Console) -> None:

@@ -1,6 +1,5 @@
 """A rule's page: for ``cuvet explain`` and for the documentation."""
 
-from cuvet.findings import Evidence
 from cuvet.knowledge.cause import Tell
 from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import Example, Source, invalid, runnable, sources, valid
@@ -14,7 +13,11 @@ def page(rule: type[Rule], beliefs: tuple[str, ...] = (), tell: tuple[Tell, ...]
     parts = [f"# {rule.code} {rule.name}", f"**{rule.severity}**: {rule.summary} (seen by {seen_by(rule)})"]
     parts += [f"## {heading}\n\n{text}" for heading, text in sections(rule).items()]
     parts += ["## How to tell\n\n" + "\n".join(f"* `{one.command}`: {one.shows}" for one in tell)] if tell else []
-    parts += ["## What is known\n\n" + "\n".join(map(_evidence, known))] if known else []
+    parts += (
+        ["## What is known\n\n" + "\n".join(f"* {one.kind}: {one.text} ({one.source})" for one in known)]
+        if known
+        else []
+    )
     parts += [_successes(rule)] if succeeding(rule) else []
     parts += ["## Wrong beliefs\n\n" + "\n".join(f"* {belief}" for belief in beliefs)] if beliefs else []
     parts += _examples("Wrong", invalid(rule)) + _examples("Right", valid(rule))
@@ -32,10 +35,6 @@ def _successes(rule: type[Rule]) -> str:
     names = sorted(succeeding(rule) - {"*"})
     which = f"Calls of {' and '.join(f'`{name}`' for name in names)}" if names else "Calls"
     return f"{which} are reported even if they return success."
-
-
-def _evidence(evidence: Evidence) -> str:
-    return f"* {evidence.kind}: {evidence.text} ({evidence.source})"
 
 
 def _examples(heading: str, examples: tuple[Example, ...]) -> list[str]:

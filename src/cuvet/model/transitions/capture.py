@@ -138,7 +138,7 @@ def observe_failure(model: Model, call: Call, status: int) -> None:
         graph = model.find(Kind.GRAPH, parameter(call, "hGraph"))
         if isinstance(graph, Graph) and graph.alive:
             graph.allocates = True
-    elif status in (INVALIDATED, UNMATCHED, UNJOINED, WRONG_THREAD) and _ends(call):
+    elif status in (INVALIDATED, UNMATCHED, UNJOINED, WRONG_THREAD) and call.entry_point.does(Verb.ENDS_CAPTURE):
         stream = _stream(model, call)
         if stream is None or stream.capture is None:
             return
@@ -167,10 +167,6 @@ def _broken(model: Model, call: Call, status: int) -> list[Capture]:
         return [] if call.name in ABOUT_CAPTURE else [capture for capture, _ in implied(call, model)]
     named = of_named(call, model)
     return named if named or not is_unsafe(call.entry_point) else list(model.captures_forbidding(call))
-
-
-def _ends(call: Call) -> bool:
-    return any(role.verb is Verb.ENDS_CAPTURE for role in call.entry_point.roles)
 
 
 def _stream(model: Model, call: Call) -> Stream | None:

@@ -107,13 +107,14 @@ def record_elsewhere(model: Model, call: Call, outcome: Outcome) -> None:
 
 
 def of_query(model: ModelView, call: Call, role: Role) -> tuple[int, ...]:
-    """Of the legacy stream it is not known: copies that name no stream need not be done when the call returns."""
+    """Of the legacy stream it is not known: copies that name no stream need not be done when the call returns. Work that nobody has
+    waited for may be done all the same, and work that nobody saw may be pending."""
     found = model.object_of(call, call.entry_point.index[role.parameter], role.kind)
     if isinstance(found, Stream):
         drained = model.complete and not found.legacy and model.order.is_drained(found)
         return (SUCCESS,) if drained else (SUCCESS, NOT_READY)
     if isinstance(found, Event):
-        return _readiness(model, _unfinished(model, found))
+        return (SUCCESS,) if model.complete and _unfinished(model, found) is None else (SUCCESS, NOT_READY)
     return (SUCCESS, NOT_READY)
 
 
@@ -133,8 +134,3 @@ def _unfinished(model: ModelView, event: Event) -> Call | None:
     if record is None or (record.position is not None and model.finished(record)):
         return None
     return record
-
-
-def _readiness(model: ModelView, unfinished: Call | None) -> tuple[int, ...]:
-    """Work that nobody has waited for may be done all the same, and work that nobody saw may be pending."""
-    return (SUCCESS,) if unfinished is None and model.complete else (SUCCESS, NOT_READY)

@@ -32,13 +32,13 @@ WITHOUT_STREAM = (
 @cache
 def is_work(entry_point: EntryPoint) -> bool:
     """Whether calls of the entry point, which name a stream to be enqueued on, are more than marks in it."""
-    return not any(role.verb in (Verb.RECORDS, Verb.WAITS) for role in entry_point.roles)
+    return not entry_point.does(Verb.RECORDS, Verb.WAITS)
 
 
 @cache
 def manages_memory(entry_point: EntryPoint) -> bool:
     """Whether calls of the entry point allocate or free memory."""
-    return any(role.kind is Kind.MEMORY and role.verb in (Verb.ALLOCATES, Verb.FREES) for role in entry_point.roles)
+    return entry_point.does(Verb.ALLOCATES, Verb.FREES, to=(Kind.MEMORY,))
 
 
 @for_role(Verb.ON)
