@@ -8,8 +8,10 @@ from cuvet.model.statuses import BEFORE_INIT
 from cuvet.model.transitions import plan, registry
 
 
-def test_every_verb_has_its_place() -> None:
-    assert set(registry.SEQUENCE) == set(Verb)
+def test_a_call_waits_works_ends_and_makes_in_this_order() -> None:
+    order = list(Verb)
+    steps = [Verb.WAITS, Verb.ON, Verb.RECORDS, Verb.ENDS_CAPTURE, Verb.DESTROYS, Verb.CREATES, Verb.SETS_CURRENT]
+    assert sorted(steps, key=order.index) == steps
 
 
 def test_every_entry_point_that_is_named_exists() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import islice
@@ -25,7 +24,7 @@ from cuvet.recording.layout import End
 from cuvet.recording.managed_lines import Callee, ManagedLines, Native, assemblies_of
 from cuvet.recording.reader import Recording
 from cuvet.recording.records import Module
-from cuvet.regular import read_regular
+from cuvet.regular import open_regular, read_regular
 
 MOST_BYTES = 64 << 20
 MOST_NAME = 1024
@@ -210,19 +209,13 @@ def advice(modules: Iterable[Module]) -> str | None:
 def _new_lines(path: str, offset: int, since_ns: int) -> tuple[bytes, int]:
     """What a perf map has after ``offset``, up to its last whole line, and where that ends. Nothing of a file that may be another's."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(open_regular(path, follow=False), "rb") as file:
+            status = os.fstat(file.fileno())
+            if status.st_uid != os.geteuid() or status.st_mtime_ns + _MTIME_NS < since_ns:
+                return b"", offset
+            data = os.pread(file.fileno(), max(0, min(status.st_size, MOST_BYTES) - offset), offset)
     except OSError:
         return b"", offset
-    try:
-        status = os.fstat(descriptor)
-        own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-        if not own or status.st_mtime_ns + _MTIME_NS < since_ns:
-            return b"", offset
-        data = os.pread(descriptor, max(0, min(status.st_size, MOST_BYTES) - offset), offset)
-    except OSError:
-        return b"", offset
-    finally:
-        os.close(descriptor)
     end = data.rfind(b"\n") + 1
     return data[:end], offset + end
 

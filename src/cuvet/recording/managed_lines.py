@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cuvet.recording.assembly import Assembly, BadAssembly, CallSite, Method
 from cuvet.recording.sequence_points import Lines, lines_of
-from cuvet.regular import read_regular
+from cuvet.regular import read_whole
 
 MOST_BYTES = 128 << 20
 MOST_ASSEMBLIES = 64
@@ -99,7 +99,7 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.assembly = Assembly(_bytes(path))
+        self.assembly = Assembly(read_whole(path, MOST_BYTES))
         self.methods: dict[str, list[Method]] = {}
         for method in self.assembly.methods:
             self.methods.setdefault(method.name, []).append(method)
@@ -108,7 +108,7 @@ class _File:
     def _symbols(self) -> Lines | None:
         for path in (self.path.with_suffix(".pdb"), Path(f"{self.path}.mdb")):
             try:
-                return lines_of(_bytes(path))
+                return lines_of(read_whole(path, MOST_BYTES))
             except (OSError, BadAssembly):
                 continue
         return None
@@ -127,10 +127,3 @@ def assemblies_of(argv: Iterable[str], executable: str) -> list[Path]:
     for folder in dict.fromkeys(path.parent for path in found):
         found += sorted(path for path in folder.iterdir() if path.suffix.lower() == ".dll")
     return list(dict.fromkeys(map(Path.absolute, found)))
-
-
-def _bytes(path: Path) -> bytes:
-    data = read_regular(path, MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise BadAssembly("larger than any file that is read")
-    return data

@@ -89,7 +89,6 @@ class Clock:
 
     def __init__(self, samples: Array, newest: int) -> None:
         self.origin = int(samples[0][0])
-        self.realtime_ns = int(samples[0][2])
         last = samples[newest] if newest in (1, 2) else samples[0]
         ticks, elapsed = int(last[0]) - self.origin, int(last[1]) - int(samples[0][1])
         self.ns_per_tick = elapsed / ticks if ticks > 0 and elapsed > 0 else 1.0
@@ -166,10 +165,6 @@ class Recording(SideTables):
         return int(self.header["pid"])
 
     @property
-    def parent(self) -> int:
-        return int(self.header["parent"])
-
-    @property
     def is_running(self) -> bool:
         """Whether the process lives, on this machine."""
         try:
@@ -177,10 +172,6 @@ class Recording(SideTables):
         except (OSError, UnicodeDecodeError):
             return False
         return fields[0] not in "ZX" and int(fields[19]) == int(self.header["process_start"])
-
-    @property
-    def emulated(self) -> bool:
-        return bool(int(self.header["flags"]) & layout.HeaderFlag.EMULATED)
 
     @property
     def full(self) -> bool:
@@ -208,10 +199,6 @@ class Recording(SideTables):
         """None: it has not stopped growing."""
         ticks = int(self.header["stopped"])
         return Stop(self.clock.ns(ticks), int(self.header["stop_error"])) if ticks else None
-
-    @property
-    def driver(self) -> str:
-        return text_of(bytes(self.header["driver"]))
 
     @property
     def executable(self) -> str:

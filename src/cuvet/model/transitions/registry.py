@@ -1,6 +1,6 @@
 """What calls change and answer: transitions by role, and by name for the calls whose roles do not say enough; answers by name.
 
-``plan(entry_point)`` puts together, once per entry point, what a successful call does, in the order of ``SEQUENCE``.
+``plan(entry_point)`` puts together, once per entry point, what a successful call does, in the order of the verbs.
 """
 
 from __future__ import annotations
@@ -21,38 +21,6 @@ Transition = Callable[["Model", Call, Outcome], None]
 RoleTransition = Callable[["Model", Call, Outcome, Role], None]
 Statuses = Callable[["ModelView", Call], tuple[int, ...]]
 Outputs = Callable[["ModelView", Call], dict[int, int]]
-
-SEQUENCE = (
-    Verb.INITIALISES,
-    Verb.WAITS,
-    Verb.ON,
-    Verb.READS,
-    Verb.WRITES,
-    Verb.USES,
-    Verb.LAUNCHES,
-    Verb.CALLS_BACK,
-    Verb.RECORDS,
-    Verb.BLOCKS,
-    Verb.QUERIES,
-    Verb.BEGINS_CAPTURE,
-    Verb.ENDS_CAPTURE,
-    Verb.UNREGISTERS,
-    Verb.FREES,
-    Verb.DESTROYS,
-    Verb.RELEASES,
-    Verb.RESETS,
-    Verb.RETAINS,
-    Verb.LOADS,
-    Verb.CREATES,
-    Verb.RETURNS,
-    Verb.ALLOCATES,
-    Verb.REGISTERS,
-    Verb.POPS,
-    Verb.PUSHES,
-    Verb.SETS_CURRENT,
-    Verb.SETS_STREAM,
-    Verb.SETS_WORKSPACE,
-)
 
 STATUSES: dict[str, Statuses] = {}
 OUTPUTS: dict[str, Outputs] = {}
@@ -108,8 +76,8 @@ def plan(entry_point: EntryPoint) -> tuple[Transition, ...]:
     """What a successful call of ``entry_point`` does to the model, in order."""
     if entry_point.name in _instead:
         return (_instead[entry_point.name],)
-    steps = []
-    for role in sorted(entry_point.roles, key=lambda role: SEQUENCE.index(role.verb)):
+    steps, verbs = [], list(Verb)
+    for role in sorted(entry_point.roles, key=lambda role: verbs.index(role.verb)):
         transition = _by_role.get((role.verb, role.kind)) or _by_role.get((role.verb, None))
         if transition is not None:
             steps.append(_bind(transition, role))
