@@ -33,7 +33,7 @@ def test_a_stream_joins_by_waiting_for_a_captured_event(cu: Drive) -> None:
     cu.cuStreamBeginCapture(origin, GLOBAL)
     begun = cu.call
     cu.cuEventRecord(fork, origin)
-    assert cu.model.capture_of(stream_at(cu, side)) is None
+    assert stream_at(cu, side).capture is None
     cu.cuStreamWaitEvent(side, fork, 0)
     (capture,) = cu.model.captures()
     assert capture.begun_by is begun
@@ -98,7 +98,7 @@ def test_whom_a_capture_forbids(
         cu.cuStreamBeginCapture(stream, capture_mode, context=cu.model.primaries[0].handle)
     cu.cuThreadExchangeStreamCaptureMode(thread_mode.to_bytes(4, "little"))
     assert cu.call is not None
-    found = cu.model.capture_forbidding(cu.call)
+    found = next(cu.model.captures_forbidding(cu.call), None)
     assert (found is not None) is forbidden
 
 

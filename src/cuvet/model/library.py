@@ -48,7 +48,7 @@ def observe(model: Model, call: Call, outcome: Outcome) -> None:
 def _create(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     """What a call that failed was to make is remembered until one of that kind is made."""
     if outcome.status:
-        model.thread(call.thread).not_made[role.kind] = (call, outcome.status)
+        model.threads[call.thread].not_made[role.kind] = (call, outcome.status)
         return
     handle = outcome.outputs.get(call.entry_point.index[role.parameter])
     if handle is None:
@@ -64,7 +64,7 @@ def _context(model: Model, call: Call) -> Context | None:
     """The context that is current when the call returns: a library that finds none takes the primary one of the thread's device."""
     if call.context:
         return model.adopt_context(call.context)
-    current = model.thread(call.thread).current
+    current = model.threads[call.thread].current
     return None if current is None else model.context_at(current.handle)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -83,7 +84,7 @@ class Model(ModelView):
         self.allocations: MemoryTable[Allocation] = MemoryTable()
         self.host_memory: MemoryTable[HostMemory] = MemoryTable()
         self.ledger: Ledger = Ledger()
-        self.threads: dict[int, Thread] = {}
+        self.threads: defaultdict[int, Thread] = defaultdict(Thread)
         self.live_captures: list[Capture] = []
         self.lost_contexts: list[Context] = []
         self.primaries: dict[int, Context] = {}
@@ -146,7 +147,7 @@ class Model(ModelView):
         if call.entry_point.api != "driver":
             library.observe(self, call, outcome)
             return
-        thread = self.thread(call.thread)
+        thread = self.threads[call.thread]
         if call.context is not None:
             self._follow_driver(thread, call.context)
         if outcome.status:
@@ -185,12 +186,6 @@ class Model(ModelView):
         child.ledger = Ledger(self.ledger.gpus)
         child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
         return child
-
-    def thread(self, number: int) -> Thread:
-        """The state of the thread of that number, which begins with nothing current."""
-        if number not in self.threads:
-            self.threads[number] = Thread()
-        return self.threads[number]
 
     # For transitions.
 
@@ -247,7 +242,7 @@ class Model(ModelView):
             return context
         back = self._bring_back(context, call)
         if not back.primary or back.device is None:
-            self.thread(call.thread).set_current(back)
+            self.threads[call.thread].set_current(back)
         return back
 
     def _bring_back(self, context: Context, call: Call) -> Context:

@@ -273,10 +273,6 @@ class ModelView:
         work = stream.last_work
         return None if work is None or self.finished(work) else work
 
-    def capture_of(self, stream: Stream) -> Capture | None:
-        """The capture that the stream takes part in; None if it takes part in none."""
-        return stream.capture
-
     def captures(self) -> tuple[Capture, ...]:
         """The captures in progress, oldest first."""
         return tuple(self.live_captures)
@@ -284,10 +280,6 @@ class ModelView:
     def capture_mode(self, thread: int) -> int:
         """The thread's interaction mode (cuThreadExchangeStreamCaptureMode): 0 global, 1 local, 2 relaxed."""
         return self.threads[thread].capture_mode if thread in self.threads else 0
-
-    def capture_forbidding(self, call: Call) -> Capture | None:
-        """The first of ``captures_forbidding``; None if there is none."""
-        return next(self.captures_forbidding(call), None)
 
     def captures_forbidding(self, call: Call) -> Iterator[Capture]:
         """The captures on account of which potentially unsafe calls (cuMemAlloc) are refused now. Unless ``complete``, the thread's mode

@@ -31,7 +31,7 @@ from cuvet.model import Capture
 def captured(call: Invocation) -> Capture | None:
     """The capture that the call's stream takes part in."""
     stream = call.model.stream_on(call.call)
-    return call.model.capture_of(stream) if stream is not None else None
+    return stream.capture if stream is not None else None
 
 
 def captured_graph(call: Invocation, capture: Capture) -> int:

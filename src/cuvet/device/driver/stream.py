@@ -120,7 +120,7 @@ def cuStreamEndCapture(call: Invocation) -> None:
 
 def _capture(call: Invocation) -> Capture | None:
     stream = _stream(call)
-    return call.model.capture_of(stream) if stream else None
+    return stream.capture if stream else None
 
 
 def _capture_status(call: Invocation) -> int:

@@ -116,7 +116,7 @@ def exchange_mode(model: Model, call: Call, outcome: Outcome) -> None:
     data = call.inputs.get(0, b"")
     mode = int.from_bytes(data[:4], "little")
     if len(data) >= 4 and mode <= RELAXED:
-        model.thread(call.thread).capture_mode = mode
+        model.threads[call.thread].capture_mode = mode
 
 
 def observe_failure(model: Model, call: Call, status: int) -> None:

@@ -27,7 +27,7 @@ def create(model: Model, call: Call, outcome: Outcome) -> None:
     context.context = None
     context.device = parameter(call, "dev", parameter(call, "device"))
     context.flags = parameter(call, "flags", parameter(call, "Flags"))
-    model.thread(call.thread).push(context)
+    model.threads[call.thread].push(context)
 
 
 @for_role(Verb.DESTROYS, Kind.CONTEXT)
@@ -39,7 +39,7 @@ def destroy(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
 
 def _destroy(model: Model, call: Call, context: Context) -> None:
     """A context that is current on the calling thread is popped; on other threads it stays current."""
-    thread = model.thread(call.thread)
+    thread = model.threads[call.thread]
     if thread.current is context:
         thread.pop()
     model.order.finish_context(context)
@@ -198,18 +198,18 @@ def disable_peer_access(model: Model, call: Call, outcome: Outcome) -> None:
 @for_role(Verb.SETS_CURRENT)
 def set_current(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     handle = parameter(call, role.parameter)
-    model.thread(call.thread).set_current(_named(model, call, role) if handle else None)
+    model.threads[call.thread].set_current(_named(model, call, role) if handle else None)
 
 
 @for_role(Verb.PUSHES)
 def push(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
     if parameter(call, role.parameter):
-        model.thread(call.thread).push(_named(model, call, role))
+        model.threads[call.thread].push(_named(model, call, role))
 
 
 @for_role(Verb.POPS)
 def pop(model: Model, call: Call, outcome: Outcome, role: Role) -> None:
-    model.thread(call.thread).pop()
+    model.threads[call.thread].pop()
 
 
 def _named(model: Model, call: Call, role: Role) -> Context:

@@ -153,7 +153,7 @@ cu.in_thread(work)
 
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
-        capture = model.capture_forbidding(call)
+        capture = next(model.captures_forbidding(call), None)
         if capture is None or of_named(call, model) or implied(call, model) or _names_captured_event(call, model):
             return
         whose = "this thread" if capture.thread == call.thread else f"thread {capture.thread}"

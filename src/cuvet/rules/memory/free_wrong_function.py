@@ -209,7 +209,7 @@ def _outcomes(call: Call, model: ModelView, found: Object) -> tuple[int, ...]:
     """Statuses that were measured; empty where nothing is known."""
     if call.name == "cuMemFreeAsync":
         stream = model.stream_on(call)
-        if stream is not None and model.capture_of(stream) is not None:
+        if stream is not None and stream.capture is not None:
             return (1,)
         if isinstance(found, Allocation) and found.variant == "managed":
             return (801,)

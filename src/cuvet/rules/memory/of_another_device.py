@@ -132,7 +132,7 @@ def _has_to_reach(call: Call, model: ModelView, access: Access, stream: Stream |
     if call.name not in COPIES:
         if stream is None:
             return model.current_context(call)
-        return None if model.capture_of(stream) is not None else model.context_of(call, stream)
+        return None if stream.capture is not None else model.context_of(call, stream)
     end = f"{'dst' if access.writes else 'src'}Context"
     if "Peer" in call.name:
         return model.context_at(call.arg(end) if end in call.entry_point.index else member(call, "pCopy", end) or 0)

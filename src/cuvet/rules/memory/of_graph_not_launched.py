@@ -75,7 +75,7 @@ cu.cuMemFree(memory)  # error: [memory-of-graph-not-launched]
     @classmethod
     def check(cls, call: Call, model: ModelView) -> Iterator[Violation]:
         stream = model.stream_on(call)
-        if stream is not None and model.capture_of(stream) is not None:
+        if stream is not None and stream.capture is not None:
             return
         for argument, address in _named(call):
             memory = model.allocation_at(address)

@@ -97,7 +97,7 @@ cu.cuMemSetAccess(addresses, size, access, 1)  # error: [memory-wrong-kind]
         needs = _TABLE[call.name]
         if call.name in WRITES:
             stream, written = model.stream_on(call), next(accesses(call), None)
-            if written is None or (stream is not None and model.capture_of(stream) is not None):
+            if written is None or (stream is not None and stream.capture is not None):
                 return
             address = written.address
         else:
