@@ -19,7 +19,9 @@ def counted(number: int, noun: str, several: str = "") -> str:
 
 
 def plural(noun: str) -> str:
-    """``files``, ``processes``."""
+    """``files``, ``processes``, ``libraries``, ``arrays``."""
+    if noun.endswith("y") and not noun.endswith("ay"):
+        return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 

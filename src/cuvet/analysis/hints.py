@@ -10,6 +10,7 @@ from cuvet.recording.generated_code import GeneratedCode, advice
 from cuvet.recording.layout import End
 from cuvet.recording.reader import Recording
 from cuvet.rules.left import left
+from cuvet.sizes import plural
 
 MANY_LEFT = 100
 """Objects of a kind that one place made and nobody ended."""
@@ -40,10 +41,4 @@ def _left(model: Model) -> str:
     many: Counter[Kind] = Counter()
     for (kind, stack), count in places.items():
         many[kind] += count if count >= MANY_LEFT and not makers[stack].is_of_library() else 0
-    return ", ".join(f"{count:,} {plural(kind).replace('_', ' ')}" for kind, count in many.items() if count)
-
-
-def plural(kind: Kind) -> str:
-    """The name under which objects of this kind are counted: ``streams``, ``graph_nodes``."""
-    noun = kind.counted.replace(" ", "_")
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return ", ".join(f"{count:,} {plural(kind.counted)}" for kind, count in many.items() if count)

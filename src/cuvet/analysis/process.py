@@ -8,7 +8,7 @@ from cuvet.analysis.calls import Calls, RecordedCall, at, site_of
 from cuvet.analysis.crashes import Crashes
 from cuvet.analysis.diagnosis import fault_finding
 from cuvet.analysis.folding import Findings
-from cuvet.analysis.hints import hints, plural
+from cuvet.analysis.hints import hints
 from cuvet.analysis.judge import Judge
 from cuvet.analysis.memory import memory_used
 from cuvet.analysis.meta import Meta
@@ -26,6 +26,7 @@ from cuvet.recording.sites import Sites
 from cuvet.rules.afterwards import at_exit, explain_fault
 from cuvet.rules.rule import Ended, Violation
 from cuvet.signals import signal_name
+from cuvet.sizes import plural
 
 MOST_SENTENCES = 100
 MOST_FORKS = 256
@@ -164,7 +165,7 @@ class ProcessAnalysis:
         self.stats["calls"] += max(self.recording.calls_made, self._ordering.counted)
         self.stats["threads"] += len(self.recording.calls_of_thread)
         for kind in Kind:
-            self.stats[plural(kind)] += self.model.table.count(kind) if self.model else 0
+            self.stats[plural(kind.counted).replace(" ", "_")] += self.model.table.count(kind) if self.model else 0
         self.stats["unexplained_failures"] += self.judge.unexplained.total
         self.stats["contradicted"] += self.judge.contradicted
 

@@ -12,7 +12,7 @@ from cuvet.findings import Frame
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.source import window
-from cuvet.reports.terminal import STYLES, console, headline, labelled, line, show
+from cuvet.reports.terminal import STYLES, console, headline, labelled, line, severities, show
 from cuvet.sizes import counted
 from cuvet.source import NotChecked
 from cuvet.source.tool.fingerprints import place
@@ -183,9 +183,7 @@ def _rest(parts: Sequence[NotChecked]) -> str:
 
 def _totals(report: CheckReport) -> Text:
     """``1 error, 2 warnings in 34 files (210 functions that use CUDA)``."""
-    severities = Counter(finding.severity for finding in report.findings)
-    parts = [counted(severities["error"], "error"), counted(severities["warning"], "warning")]
-    parts += [counted(severities["note"], "note")] if severities["note"] else []
+    parts = severities(report.findings)
     functions = report.stats.get("functions", 0)
     text = f"{', '.join(parts)} in {counted(report.stats.get('files', 0), 'file')}"
     text += f" ({counted(functions, 'function')} with CUDA)"
@@ -193,4 +191,4 @@ def _totals(report: CheckReport) -> Text:
     text += f"; not shown: {', '.join(hidden)}" if hidden else ""
     if fixed := report.stats.get("fixed"):
         text += f"; {counted(fixed, 'fix', 'fixes')} made"
-    return Text(text, style="bold red" if severities["error"] else "bold")
+    return Text(text, style="bold" if parts[0].startswith("0 ") else "bold red")

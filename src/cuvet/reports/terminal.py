@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cuvet.catalog import Kind, api_of, status_name
-from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
+from cuvet.findings import SEVERITIES, Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
 from cuvet.reports import memory, unexplained
 from cuvet.reports.selection import fitting, select
@@ -403,9 +403,7 @@ def _shell_word(path: str) -> str:
 
 def totals(report: Report) -> Text:
     """``1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)``."""
-    severities = [finding.severity for finding in report.findings]
-    errors, warnings, notes = (severities.count(name) for name in ("error", "warning", "note"))
-    parts = [counted(errors, "error"), counted(warnings, "warning"), *([counted(notes, "note")] if notes else [])]
+    parts = severities(report.findings)
     failed = sum(each.count for each in report.unexplained if each.library is None and not each.reason)
     parts += [counted(failed, "unexplained failure")] if failed else []
     calls = report.stats.get("calls", 0)
@@ -415,7 +413,13 @@ def totals(report: Report) -> Text:
         text = "the program made no CUDA call that cuvet could see"
     if ignored := report.stats.get("ignored"):
         text += f"; not shown: {ignored:,} ignored by comments"
-    return Text(text, style="bold red" if errors else "bold")
+    return Text(text, style="bold" if parts[0].startswith("0 ") else "bold red")
+
+
+def severities(findings: Iterable[Finding]) -> list[str]:
+    """``2 errors``, ``0 warnings`` and, if there are any, ``1 note``."""
+    count = Counter(finding.severity for finding in findings)
+    return [counted(count[each], each) for each in SEVERITIES if count[each] or each != "note"]
 
 
 def device(program: Program) -> str:
