@@ -27,7 +27,6 @@ TABLES = {
     "source/calls.py": "what was not tried on public code",
     "model/objects.py": "classes, which the catalog does not know",
     "conformance/world.py": "what a random program may dare",
-    "conformance/steps/last.py": "how a random program ends things",
 }
 """Where more than two kinds stand in one set or are the keys of a table, and what else than a fact about them that is."""
 
