@@ -49,16 +49,12 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV101",
             """
-            summary: a destroyed context is used
-            help: destroy the context after its last use, and clear every variable that holds the handle
-            why: The context is gone with all that belonged to it. `cuCtxSetCurrent` and `cuCtxPushCurrent` were
-              measured to accept it in silence; the failure shows later: the next call in that context returns
-              CUDA_ERROR_CONTEXT_IS_DESTROYED, or the process aborts with a corrupt heap.
-            instead: Destroy the context when nothing names it any more, and forget the handle in the same place. Most
-              programs need no context of their own: the primary one (`cuDevicePrimaryCtxRetain`) is shared with the
-              runtime and counted.
-            limits: Primary contexts are not judged: their handle stays the same when they are reset and retained
-              again.
+            why: The context and everything in it are destroyed. `cuCtxSetCurrent` and `cuCtxPushCurrent` were measured
+              to accept it. The next call in it returns CUDA_ERROR_CONTEXT_IS_DESTROYED, or the process aborts with a
+              corrupt heap.
+            instead: Destroy the context after its last use, and clear the handle. Most programs can use the primary
+              context (`cuDevicePrimaryCtxRetain`), which is counted and shared with the runtime.
+            limits: Silent about primary contexts: they keep their handle when they are reset and retained again.
             documented: This can also be returned if the context passed to an API call is not a valid handle (such as
               a context that has had cuCtxDestroy() invoked on it). (CUDA Driver API, Data types,
               CUDA_ERROR_INVALID_CONTEXT)
@@ -84,10 +80,8 @@ LIFE = Life(
             """
             why: The second call was measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED and, 3 times of 3, to leave
               the heap of the process corrupt, so that it aborts later.
-            instead: Give the context one owner, which destroys it once. A primary context is released
-              (`cuDevicePrimaryCtxRelease`), not destroyed.
-            limits: When a new context has the old one's handle value, the second destruction looks like the first of
-              the new context.
+            instead: Give the context one owner, which destroys it once. Release a primary context
+              (`cuDevicePrimaryCtxRelease`) instead of destroying it.
             measured: CUDA_ERROR_CONTEXT_IS_DESTROYED; heap corruption (abort) in 3 of 3 runs (ctx_destroy_twice)
             documented: It is the caller's responsibility to ensure that the context or its resources are not accessed
               or passed in subsequent API calls and doing so will result in undefined behavior. (CUDA Driver API,
@@ -100,15 +94,12 @@ LIFE = Life(
             NULL_HANDLE,
             "CV103",
             """
-            help: look at the status of the call that should have made the context
-            checks: A call that needs a context is given NULL. `cuCtxSetCurrent(NULL)` is not such a call: it takes
-              the current context off the thread.
-            why: NULL is no context; the call returns CUDA_ERROR_INVALID_VALUE, where peer access or the context's
-              events are concerned CUDA_ERROR_INVALID_CONTEXT. Usually the call that should have made it failed, and
-              nobody looked at its status.
-            instead: Look at the status of `cuCtxCreate` or `cuDevicePrimaryCtxRetain`; to have no context current,
-              call `cuCtxSetCurrent(NULL)`.
-            limits: Calls for which NULL means the current context are left out.
+            checks: A call that needs a context gets NULL (not `cuCtxSetCurrent(NULL)`, which unsets the current one).
+            why: The call returns CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_INVALID_CONTEXT if it is about peer access or
+              the context's events. Usually the creation of the context failed, and the program ignored its status.
+            instead: Check the status of `cuCtxCreate` or `cuDevicePrimaryCtxRetain`. To have no context current, call
+              `cuCtxSetCurrent(NULL)`.
+            limits: Silent about calls for which NULL means the current context.
             measured: cuCtxDestroy and cuCtxPushCurrent: CUDA_ERROR_INVALID_VALUE (context_null)
             recorded: cuCtxEnablePeerAccess, cuCtxDisablePeerAccess, cuCtxRecordEvent and cuCtxWaitEvent:
               CUDA_ERROR_INVALID_CONTEXT
@@ -124,12 +115,10 @@ LIFE = Life(
             "CV104",
             """
             why: The number names no context. A device number (`CUdevice`) is not a context.
-            instead: Pass what `cuCtxCreate`, `cuDevicePrimaryCtxRetain` or `cuCtxGetCurrent` returned, and look at
-              their status.
-            limits: Silent when the call succeeds: the context may have been made in a way that cannot be seen. The
-              CUDA runtime learns the handle of a primary context before it retains it. A live stream given to
-              `cuCtxPushCurrent` was measured to be accepted; the process then died of SIGSEGV in the driver, in the
-              `cuCtxPopCurrent` that followed.
+            instead: Pass the result of `cuCtxCreate`, `cuDevicePrimaryCtxRetain` or `cuCtxGetCurrent`, and check their
+              status.
+            limits: Silent when the call succeeds, because not every creation can be seen: the CUDA runtime knows the
+              handle of a primary context before it retains it.
             measured: a number from nowhere, given to cuCtxPushCurrent: SIGSEGV in the driver (context_from_nowhere)
             measured: a live stream, given to cuCtxPushCurrent: accepted; SIGSEGV in the driver in cuCtxPopCurrent
               (stream_handle_of_event)

@@ -64,8 +64,8 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV301",
             """
-            why: The handle points at memory that the driver has given back. Nothing is promised about the call: where
-              it was measured the process dies of SIGSEGV inside the driver, with no error code.
+            why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV
+              inside the driver, with no error code.
             measured: recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the
               driver, no error code (event_record_after_destroy, event_query_after_destroy, event_sync_after_destroy,
               event_wait_after_destroy, event_elapsed_after_destroy)
@@ -78,8 +78,8 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV302",
             """
-            why: After the first destruction the handle points at memory that the driver has given back. The second
-              was measured to die of SIGSEGV inside the driver, with no error code.
+            why: The handle points at memory that the driver has released. The second destruction was measured to die
+              of SIGSEGV inside the driver, with no error code.
             measured: SIGSEGV in the driver, no error code (event_destroy_twice)
             documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Event Management,
               cudaEventDestroy)
@@ -90,8 +90,8 @@ LIFE = Life(
             NULL_HANDLE,
             "CV303",
             """
-            why: There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE; those that
-              put an event into a graph's node, and `cuIpcGetEventHandle`, CUDA_ERROR_INVALID_VALUE.
+            why: There is no default event. The calls were measured to return CUDA_ERROR_INVALID_HANDLE;
+              `cuIpcGetEventHandle` and calls that add an event to a graph node return CUDA_ERROR_INVALID_VALUE.
             recorded: cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle:
               CUDA_ERROR_INVALID_VALUE
             measured: record, synchronise and query: CUDA_ERROR_INVALID_HANDLE (event_null_record)
@@ -105,8 +105,7 @@ LIFE = Life(
             NEVER_CREATED,
             "CV304",
             """
-            why: The driver follows the handle as a pointer: a number that points nowhere was measured to die of
-              SIGSEGV inside the driver.
+            why: The driver uses the handle as a pointer: an invalid address was measured to die of SIGSEGV inside it.
             measured: cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED (stream_handle_of_event)
             measured: cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver (event_garbage)
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
@@ -118,9 +117,9 @@ LIFE = Life(
             USED_AFTER_CONTEXT,
             "CV305",
             """
-            why: Destroying a context destroys its events. Later calls with one of them were measured to return
-              CUDA_ERROR_CONTEXT_IS_DESTROYED, or, where it was a green context's, to kill the process
-              (cuEventSynchronize); they are documented as undefined.
+            why: Destroying a context destroys its events. The documentation calls later calls with them undefined.
+              They were measured to return CUDA_ERROR_CONTEXT_IS_DESTROYED, or to kill the process in
+              cuEventSynchronize if the context was of a green context.
             measured: querying and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (context_destroy_then_event_destroy)
             measured: made in a green context's context, where nothing else retains the primary context:
               cuEventSynchronize after cuGreenCtxDestroy kills the process (green_gone_event)

@@ -27,8 +27,8 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV701",
             """
-            why: The graph and all of its nodes are gone. Calls with it were measured to return
-              CUDA_ERROR_INVALID_VALUE; they are documented as undefined.
+            why: The graph and its nodes are destroyed. The documentation calls later calls undefined; they were
+              measured to return CUDA_ERROR_INVALID_VALUE.
             measured: adding a node and instantiating: CUDA_ERROR_INVALID_VALUE (graph_use_after_destroy,
               graph_instantiate_after_destroy)
             documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
@@ -42,8 +42,8 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV702",
             """
-            why: The first call released the graph and its nodes. The second was measured to return
-              CUDA_ERROR_INVALID_VALUE; it is documented as undefined.
+            why: The first call released the graph and its nodes. The documentation calls the second undefined; it was
+              measured to return CUDA_ERROR_INVALID_VALUE.
             measured: CUDA_ERROR_INVALID_VALUE (graph_destroy_twice)
             documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
               cudaGraphDestroy)
@@ -65,7 +65,7 @@ LIFE = Life(
             MISTAKEN,
             "CV704",
             """
-            why: The number names no graph. An executable graph is not a graph.
+            why: The number is no graph. Neither is an executable graph.
             measured: NULL, which is no graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid source graph"
               (event_destroy_null)
             """,

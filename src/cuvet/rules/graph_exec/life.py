@@ -37,8 +37,8 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV721",
             """
-            why: The executable graph and its nodes are gone. Launching it was measured to return
-              CUDA_ERROR_INVALID_VALUE; it is documented as undefined.
+            why: The executable graph and its nodes are destroyed. The documentation calls a launch undefined; it was
+              measured to return CUDA_ERROR_INVALID_VALUE.
             measured: launching it: CUDA_ERROR_INVALID_VALUE (graph_exec_launch_after_destroy)
             documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
               cudaGraphExecDestroy)
@@ -49,8 +49,8 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV722",
             """
-            why: The first call released the executable graph. The second was measured to return
-              CUDA_ERROR_INVALID_VALUE; it is documented as undefined.
+            why: The first call released the executable graph. The documentation calls the second undefined; it was
+              measured to return CUDA_ERROR_INVALID_VALUE.
             measured: CUDA_ERROR_INVALID_VALUE (graph_exec_destroy_twice)
             documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
               cudaGraphExecDestroy)
@@ -72,7 +72,7 @@ LIFE = Life(
             NEVER_CREATED,
             "CV724",
             """
-            why: The number names no executable graph. A graph has to be instantiated before it is launched.
+            why: The number is no executable graph. A graph must be instantiated before it is launched.
             measured: a number from nowhere, given to cuGraphLaunch: SIGSEGV in the driver (graph_exec_from_nowhere)
             measured: NULL, which is no executable graph either: CUDA_ERROR_INVALID_VALUE, "graph is not a valid
               executable graph" (event_destroy_null)

@@ -32,12 +32,9 @@ LIFE = Life(
             "CV741",
             """
             help: let one owner destroy the node, or leave it to the graph
-            why: The handle points at memory that the driver has given back. The call was measured to die of SIGSEGV
+            why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV
               inside the driver, with no error code.
-            instead: Give the node one owner, which destroys it once; or leave it to the graph, whose destruction
-              destroys its nodes.
-            limits: When a new node has the old one's handle value, a second destruction looks like the first of the
-              new node.
+            instead: Give the node one owner, which destroys it once, or leave it to the destruction of the graph.
             measured: SIGSEGV in the driver, no error code (graph_node_destroy_twice)
             """,
             outcomes=(CRASH,),
@@ -47,10 +44,8 @@ LIFE = Life(
             NULL_HANDLE,
             "CV743",
             """
-            help: look at the status of the call that should have added the node
-            why: NULL is no node; the call was measured to return CUDA_ERROR_INVALID_VALUE. Usually the call that
-              should have added the node failed, and nobody looked at its status.
-            instead: Look at the status of the call that should have added the node.
+            why: The call was measured to return CUDA_ERROR_INVALID_VALUE. Usually adding the node failed, and the
+              program ignored its status.
             measured: cuGraphDestroyNode: CUDA_ERROR_INVALID_VALUE (graph_null)
             """,
             outcomes=(1,),

@@ -36,8 +36,8 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV621",
             """
-            why: The code and the variables of the library are gone, in every context. Asking it for a kernel was
-              measured to return CUDA_ERROR_NOT_FOUND, which does not tell the reason.
+            why: The library's code and variables are gone in every context. Requesting a kernel was measured to return
+              CUDA_ERROR_NOT_FOUND, which hides the reason.
             measured: asking it for a kernel: CUDA_ERROR_NOT_FOUND (library_use_after_unload)
             """,
             outcomes=(500,),
@@ -56,7 +56,7 @@ LIFE = Life(
             NULL_HANDLE,
             "CV623",
             """
-            why: No library has the handle NULL: usually the load before it failed, and nobody looked at its status.
+            why: No library has the handle NULL. Usually the load failed, and the program ignored its status.
             measured: CUDA_ERROR_INVALID_HANDLE (module_null)
             """,
             outcomes=(400,),
@@ -65,7 +65,7 @@ LIFE = Life(
             NEVER_CREATED,
             "CV624",
             """
-            why: The number names no library. A module (`CUmodule`) is not a library.
+            why: The number is no library. Neither is a module (`CUmodule`).
             recorded: cuLibraryGetKernel of a module: SIGSEGV in the driver, no error code
             measured: a number from nowhere: SIGSEGV in the driver, no error code (library_from_nowhere)
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles

@@ -36,8 +36,8 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV601",
             """
-            why: The code and the variables of the module are gone. The driver was measured to refuse the stale handle
-              with CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+            why: The module's code and variables are gone. The documentation calls this undefined; the call was
+              measured to return CUDA_ERROR_INVALID_HANDLE.
             documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
               cuModuleUnload)
             measured: asking it for a function: CUDA_ERROR_INVALID_HANDLE (module_use_after_unload)
@@ -48,8 +48,8 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV602",
             """
-            why: The first call released the module. The second was measured to be refused with
-              CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+            why: The first call released the module. The documentation calls the second undefined; it was measured to
+              return CUDA_ERROR_INVALID_HANDLE.
             measured: CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule"
               (module_garbage)
             documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
@@ -61,7 +61,7 @@ LIFE = Life(
             NULL_HANDLE,
             "CV603",
             """
-            why: No module has the handle NULL: usually the load before it failed, and nobody looked at its status.
+            why: No module has the handle NULL. Usually the load failed, and the program ignored its status.
             measured: CUDA_ERROR_INVALID_HANDLE (module_null)
             """,
             outcomes=(400,),
@@ -70,8 +70,7 @@ LIFE = Life(
             NEVER_CREATED,
             "CV604",
             """
-            why: The number names no module. A library (`CUlibrary`) is not a module; `cuLibraryGetModule` gives its
-              module.
+            why: The number is no module. Neither is a library (`CUlibrary`); `cuLibraryGetModule` returns its module.
             measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
               are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
@@ -84,8 +83,8 @@ LIFE = Life(
             USED_AFTER_CONTEXT,
             "CV605",
             """
-            why: Destroying a context unloads its modules. Unloading one of them afterwards was measured to return
-              CUDA_ERROR_INVALID_HANDLE; it is documented as undefined.
+            why: Destroying a context unloads its modules. The documentation calls a later unload undefined; it was
+              measured to return CUDA_ERROR_INVALID_HANDLE.
             measured: unloading it: CUDA_ERROR_INVALID_HANDLE (context_destroy_then_event_destroy)
             """,
             outcomes=(400,),

@@ -36,8 +36,8 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV451",
             """
-            why: The pool is released as soon as its last allocation is freed; from then on the handle names nothing.
-              Calls with it were measured to return CUDA_ERROR_INVALID_VALUE.
+            why: The pool is released when its last allocation is freed; then the handle is invalid. Calls with it were
+              measured to return CUDA_ERROR_INVALID_VALUE.
             measured: allocating from it and trimming it: CUDA_ERROR_INVALID_VALUE (pool_use_after_destroy,
               pool_trim_after_destroy)
             documented: If any pointers obtained from this pool have not been freed when cuMemPoolDestroy is invoked,
@@ -50,8 +50,8 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV452",
             """
-            why: The first call already marked the pool for destruction. The second was measured to be refused with
-              CUDA_ERROR_INVALID_VALUE, with and without allocations outstanding.
+            why: The first call marked the pool for destruction. The second was measured to return
+              CUDA_ERROR_INVALID_VALUE, with and without outstanding allocations.
             measured: CUDA_ERROR_INVALID_VALUE; the driver logs that the handle is already marked for destruction
               (pool_destroy_twice, pool_destroy_outstanding)
             """,
@@ -61,8 +61,7 @@ LIFE = Life(
             NULL_HANDLE,
             "CV453",
             """
-            why: Only the current pool of a device is chosen for you (`cuMemAllocAsync`); a call that takes a pool
-              needs one.
+            why: A call that takes a pool needs one. `cuMemAllocAsync` takes none and uses the device's current pool.
             measured: destroy and trim: CUDA_ERROR_INVALID_VALUE (pool_default_destroy)
             """,
             outcomes=(1,),
@@ -71,7 +70,7 @@ LIFE = Life(
             NEVER_CREATED,
             "CV454",
             """
-            why: The number names no memory pool; what was not made by CUDA cannot be used.
+            why: The number is no memory pool.
             measured: a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver (pool_from_nowhere)
             documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
               are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)

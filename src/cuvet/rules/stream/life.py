@@ -33,15 +33,10 @@ LIFE = Life(
             USED_AFTER_DESTROY,
             "CV201",
             """
-            summary: a destroyed stream is used
-            checks: A call names a stream (to launch, copy, record, wait, query or synchronise) that was destroyed
-              before.
-            why: The handle points at memory that the driver has given back. Nothing is promised about the call: on
-              the hardware where it was measured the process dies of SIGSEGV inside the driver, with no error code.
-            instead: Destroy the stream after its last use. Work that was enqueued before the destruction still
-              completes, so it need not be waited for; other threads that still hold the handle must be done with it.
-            limits: The driver issues handle values again at once. When a new stream has the old one's value, a call
-              through the old handle looks like a use of the new stream.
+            why: The handle points at memory that the driver has released. The call was measured to die of SIGSEGV
+              inside the driver, with no error code.
+            instead: Destroy the stream after its last use in any thread. Earlier work still completes, so the program
+              need not wait for it.
             measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no
               error code (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy,
               stream_sync_after_destroy)
@@ -56,12 +51,10 @@ LIFE = Life(
             DESTROYED_TWICE,
             "CV202",
             """
-            why: After the first destruction the handle points at memory that the driver has given back: the second
-              was measured to die of SIGSEGV inside the driver, with no error code.
-            instead: Give the stream one owner, which destroys it once and forgets the handle in the same place.
-              Copies of an object that destroys its stream must share it, or not be copyable.
-            limits: The driver issues handle values again at once. When a new stream has the old one's value, a second
-              destruction looks like the first of the new stream.
+            why: The handle points at memory that the driver has released. The second destruction was measured to die
+              of SIGSEGV inside the driver, with no error code.
+            instead: Give the stream one owner, which destroys it once and clears the handle. Do not let an object that
+              destroys its stream be copied, or let the copies share the stream.
             measured: SIGSEGV in the driver, no error code (stream_destroy_twice)
             documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
               cudaStreamDestroy)
@@ -73,9 +66,8 @@ LIFE = Life(
             NEVER_CREATED,
             "CV204",
             """
-            why: The driver follows the handle as a pointer. A number that points nowhere was measured to die of
-              SIGSEGV inside the driver; one that points at readable memory of another kind to return
-              CUDA_ERROR_INVALID_HANDLE.
+            why: The driver uses the handle as a pointer. An invalid address was measured to die of SIGSEGV inside the
+              driver; other readable memory to return CUDA_ERROR_INVALID_HANDLE.
             measured: cudaStreamSynchronize((cudaStream_t)0xdeadbeef): SIGSEGV in the driver (stream_garbage_handle)
             measured: a handle that points at zeroed memory: CUDA_ERROR_INVALID_HANDLE (stream_uninit_heap_handle)
             """,
@@ -86,8 +78,8 @@ LIFE = Life(
             "CV205",
             """
             why: Destroying a context destroys its streams. Synchronising such a stream was measured to return
-              CUDA_ERROR_CONTEXT_IS_DESTROYED; the documentation promises nothing, and destroying one killed the
-              process once, on an H200 that had answered CUDA_ERROR_CONTEXT_IS_DESTROYED in all runs before.
+              CUDA_ERROR_CONTEXT_IS_DESTROYED. The documentation promises nothing: destroying one once killed the
+              process, on an H200 that had returned CUDA_ERROR_CONTEXT_IS_DESTROYED in all runs before.
             measured: synchronising and destroying it: CUDA_ERROR_CONTEXT_IS_DESTROYED (ctx_destroy_then_use,
               context_destroy_then_event_destroy)
             measured: after the last cuDevicePrimaryCtxRelease: CUDA_ERROR_CONTEXT_IS_DESTROYED
