@@ -41,6 +41,7 @@ LIFE = Life(
     another_use="cu.cuEventRecord({}, 0)",
     end="cu.cuEventDestroy({})",
     other="cu.cuStreamCreate(0)",
+    undefined="CUDA Runtime API, Event Management, cudaEventDestroy",
     cpp=Spelled(
         type="cudaEvent_t",
         make="cudaEventCreate(&event)",
@@ -69,8 +70,7 @@ LIFE = Life(
             measured: recording, querying, synchronising, waiting for and timing a destroyed event: SIGSEGV in the
               driver, no error code (event_record_after_destroy, event_query_after_destroy, event_sync_after_destroy,
               event_wait_after_destroy, event_elapsed_after_destroy)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Event Management,
-              cudaEventDestroy)
+            documented: {undefined}
             """,
             outcomes=(CRASH,),
         ),
@@ -81,8 +81,7 @@ LIFE = Life(
             why: The handle points at memory that the driver has released. The second destruction was measured to die
               of SIGSEGV inside the driver, with no error code.
             measured: SIGSEGV in the driver, no error code (event_destroy_twice)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Event Management,
-              cudaEventDestroy)
+            documented: {undefined}
             """,
             outcomes=(CRASH,),
         ),
@@ -108,8 +107,7 @@ LIFE = Life(
             why: The driver uses the handle as a pointer: an invalid address was measured to die of SIGSEGV inside it.
             measured: cuEventQuery of a stream: CUDA_ERROR_CONTEXT_IS_DESTROYED (stream_handle_of_event)
             measured: cudaEventQuery((cudaEvent_t)0xdeadbeef): SIGSEGV in the driver (event_garbage)
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             """,
             outcomes=(CRASH, 709, 400),
         ),

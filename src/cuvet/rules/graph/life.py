@@ -10,6 +10,7 @@ LIFE = Life(
     another_use="cu.cuGraphClone({})",
     end="cu.cuGraphDestroy({})",
     other="cu.cuGraphInstantiateWithFlags(cu.cuGraphCreate(0), 0)",
+    undefined="CUDA Runtime API, Graph Management, cudaGraphDestroy",
     python=Spelled(
         make="error, graph = runtime.cudaGraphCreate(0)",
         use="error, nodes, count = runtime.cudaGraphGetNodes(graph)",
@@ -31,8 +32,7 @@ LIFE = Life(
               measured to return CUDA_ERROR_INVALID_VALUE.
             measured: adding a node and instantiating: CUDA_ERROR_INVALID_VALUE (graph_use_after_destroy,
               graph_instantiate_after_destroy)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
-              cudaGraphDestroy)
+            documented: {undefined}
             documented: Destroys the graph specified by hGraph, as well as all of its nodes. (CUDA Driver API, Graph
               Management, cuGraphDestroy)
             """,
@@ -45,8 +45,7 @@ LIFE = Life(
             why: The first call released the graph and its nodes. The documentation calls the second undefined; it was
               measured to return CUDA_ERROR_INVALID_VALUE.
             measured: CUDA_ERROR_INVALID_VALUE (graph_destroy_twice)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
-              cudaGraphDestroy)
+            documented: {undefined}
             """,
             outcomes=(1,),
         ),

@@ -12,6 +12,7 @@ LIFE = Life(
     end="cu.cuGraphExecDestroy({})",
     variable="executable",
     other="cu.cuGraphCreate(0)",
+    undefined="CUDA Runtime API, Graph Management, cudaGraphExecDestroy",
     cpp=Spelled(
         type="cudaGraphExec_t",
         given="cudaGraph_t graph, cudaStream_t stream",
@@ -40,8 +41,7 @@ LIFE = Life(
             why: The executable graph and its nodes are destroyed. The documentation calls a launch undefined; it was
               measured to return CUDA_ERROR_INVALID_VALUE.
             measured: launching it: CUDA_ERROR_INVALID_VALUE (graph_exec_launch_after_destroy)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
-              cudaGraphExecDestroy)
+            documented: {undefined}
             """,
             outcomes=(1,),
         ),
@@ -52,8 +52,7 @@ LIFE = Life(
             why: The first call released the executable graph. The documentation calls the second undefined; it was
               measured to return CUDA_ERROR_INVALID_VALUE.
             measured: CUDA_ERROR_INVALID_VALUE (graph_exec_destroy_twice)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Graph Management,
-              cudaGraphExecDestroy)
+            documented: {undefined}
             """,
             outcomes=(1,),
         ),

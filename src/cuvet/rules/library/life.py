@@ -68,8 +68,7 @@ LIFE = Life(
             why: The number is no library. Neither is a module (`CUmodule`).
             recorded: cuLibraryGetKernel of a module: SIGSEGV in the driver, no error code
             measured: a number from nowhere: SIGSEGV in the driver, no error code (library_from_nowhere)
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             """,
             outcomes=(400, 1, CRASH),
         ),

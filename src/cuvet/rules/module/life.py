@@ -11,6 +11,7 @@ LIFE = Life(
     end="cu.cuModuleUnload({})",
     verb="unload",
     other="cu.library()",
+    undefined="CUDA Driver API, Module Management, cuModuleUnload",
     cpp=Spelled(
         type="CUmodule",
         given="const char *path, CUfunction *kernel",
@@ -38,8 +39,7 @@ LIFE = Life(
             """
             why: The module's code and variables are gone. The documentation calls this undefined; the call was
               measured to return CUDA_ERROR_INVALID_HANDLE.
-            documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
-              cuModuleUnload)
+            documented: {undefined}
             measured: asking it for a function: CUDA_ERROR_INVALID_HANDLE (module_use_after_unload)
             """,
             outcomes=(400,),
@@ -52,8 +52,7 @@ LIFE = Life(
               return CUDA_ERROR_INVALID_HANDLE.
             measured: CUDA_ERROR_INVALID_HANDLE; the driver logs "module is of wrong type, expected CUmodule"
               (module_garbage)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Driver API, Module Management,
-              cuModuleUnload)
+            documented: {undefined}
             """,
             outcomes=(400,),
         ),
@@ -72,8 +71,7 @@ LIFE = Life(
             """
             why: The number is no module. Neither is a library (`CUlibrary`); `cuLibraryGetModule` returns its module.
             measured: a number from nowhere, given to cuModuleGetFunction: SIGSEGV in the driver (module_from_nowhere)
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             measured: a stale module is refused with CUDA_ERROR_INVALID_HANDLE, "module is of wrong type, expected
               CUmodule" (module_garbage)
             """,

@@ -72,8 +72,7 @@ LIFE = Life(
             """
             why: The number is no memory pool.
             measured: a number from nowhere, given to cuMemPoolTrimTo: SIGSEGV in the driver (pool_from_nowhere)
-            documented: This indicates that a resource handle passed to the API call was not valid. Resource handles
-              are opaque types like CUstream and CUevent. (CUDA Driver API, Data types, CUDA_ERROR_INVALID_HANDLE)
+            documented: {invalid_handle}
             """,
             outcomes=(CRASH, 1, 400),
         ),

@@ -11,6 +11,7 @@ LIFE = Life(
     another_use="cu.cuEventRecord(cu.cuEventCreate(0), {})",
     end="cu.cuStreamDestroy({})",
     other="cu.cuEventCreate(0)",
+    undefined="CUDA Runtime API, Stream Management, cudaStreamDestroy",
     cpp=Spelled(
         type="cudaStream_t",
         make="cudaStreamCreate(&stream)",
@@ -40,8 +41,7 @@ LIFE = Life(
             measured: a launch, a copy, a query and a synchronisation on a destroyed stream: SIGSEGV in the driver, no
               error code (launch_on_destroyed_stream, memcpyasync_on_destroyed_stream, stream_query_after_destroy,
               stream_sync_after_destroy)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
-              cudaStreamDestroy)
+            documented: {undefined}
             """,
             outcomes=(CRASH,),
             libraries=True,
@@ -56,8 +56,7 @@ LIFE = Life(
             instead: Give the stream one owner, which destroys it once and clears the handle. Do not let an object that
               destroys its stream be copied, or let the copies share the stream.
             measured: SIGSEGV in the driver, no error code (stream_destroy_twice)
-            documented: Use of the handle after this call is undefined behavior. (CUDA Runtime API, Stream Management,
-              cudaStreamDestroy)
+            documented: {undefined}
             """,
             outcomes=(CRASH,),
             without=("destroyed by two threads",),
