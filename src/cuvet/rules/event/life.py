@@ -93,9 +93,8 @@ LIFE = Life(
               `cuIpcGetEventHandle` and calls that add an event to a graph node return CUDA_ERROR_INVALID_VALUE.
             recorded: cuGraphAddEventRecordNode, cuGraphAddEventWaitNode and cuIpcGetEventHandle:
               CUDA_ERROR_INVALID_VALUE
-            measured: record, synchronise and query: CUDA_ERROR_INVALID_HANDLE (event_null_record)
-            measured: destroy: CUDA_ERROR_INVALID_HANDLE (event_destroy_null)
-            measured: elapsed time and wait: CUDA_ERROR_INVALID_HANDLE (event_elapsed_null)
+            measured: record, synchronise, query, destroy, elapsed time and wait: CUDA_ERROR_INVALID_HANDLE
+              (event_null_record, event_destroy_null, event_elapsed_null)
             """,
             outcomes=(400,),
             outcomes_of=dict.fromkeys(CHECK_THE_POINTER, (1,)),

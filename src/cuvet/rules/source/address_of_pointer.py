@@ -14,7 +14,7 @@ class SourceAddressOfPointer(SourceRule):
 
     code = "CV894"
     severity = "warning"
-    summary = "the address of a pointer is given instead of the pointer"
+    summary = "a call gets the address of a pointer instead of the pointer"
     help = "leave out the &"
     evidence = """
     documented: page-locks the memory range specified by ptr and size (CUDA Runtime API, Memory Management,

@@ -36,17 +36,6 @@ void fill(int n) {
     values[0] = 1;
     CHECK(cudaFree(values));
 }
-
-## an array of pointers to device memory [cuda]
-void fill(int n) {
-    float *values[2];
-    CHECK(cudaMalloc(&values[0], n));
-    CHECK(cudaMalloc(&values[1], n));
-    scale<<<1, n>>>(values[0], values[1]);
-    CHECK(cudaGetLastError());
-    CHECK(cudaFree(values[0]));
-    CHECK(cudaFree(values[1]));
-}
 """
     INVALID = """
 ## dereferenced [cuda]

@@ -10,7 +10,7 @@ class SourceHeapFree(SourceRule):
     """
 
     code = "CV858"
-    summary = "memory of CUDA is given to free or delete"
+    summary = "free or delete gets memory that CUDA allocated"
     help = "free it with the counterpart of the function that allocated it"
     evidence = """
     documented: cudaMallocHost: the memory is freed with cudaFreeHost; cudaMalloc: with cudaFree (CUDA Runtime API,

@@ -37,16 +37,6 @@ int main() {
     return 0;
 }
 
-## ends its own [cuda]
-class Flow {
-  public:
-    Flow() { cudaStreamCreate(&stream_); }
-    Flow(const Flow &) = delete;
-    ~Flow() { cudaStreamDestroy(stream_); }
-  private:
-    cudaStream_t stream_;
-};
-
 ## in a test's fixture [cuda]
 class Kernels : public ::testing::Test {
   public:

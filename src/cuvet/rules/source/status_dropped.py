@@ -26,13 +26,6 @@ class SourceStatusDropped(SourceRule):
       (peek_stale_error)
     """
     VALID = """
-## checked [cuda]
-void fill(float *values, int n) {
-    CHECK(cudaMemset(values, 0, n * sizeof(float)));
-    if (cudaDeviceSynchronize() != cudaSuccess)
-        abort();
-}
-
 ## thrown away on purpose [cuda]
 void fill(float *values, int n) {
     (void)cudaMemset(values, 0, n * sizeof(float));
