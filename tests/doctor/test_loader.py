@@ -157,7 +157,7 @@ def test_what_is_cut_or_no_elf_file_is_no_error(tmp_path: Path, size: int) -> No
     machine = Machine(root=tmp_path, environ={})
     found = elf.read(machine, "/liba.so.1")
     assert found is None or found.soname in (None, "liba.so.1")
-    assert elf.defined(machine, "/liba.so.1") <= {"a"}
+    assert elf.symbols(machine, "/liba.so.1", defined=True) <= {"a"}
 
 
 def test_damaged_elf_files_are_no_error(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_damaged_elf_files_are_no_error(tmp_path: Path) -> None:
         (tmp_path / str(number)).write_bytes(damaged)
         machine = Machine(root=tmp_path, environ={})
         elf.read(machine, f"/{number}")
-        elf.defined(machine, f"/{number}")
+        elf.symbols(machine, f"/{number}", defined=True)
 
 
 def test_a_synthetic_library_says_what_it_was_given(tmp_path: Path) -> None:
@@ -186,4 +186,4 @@ def test_a_synthetic_library_says_what_it_was_given(tmp_path: Path) -> None:
     assert elf.read(machine, "/liba.so.1") == elf.Elf(
         62, "/ld.so", "liba.so.1", ("libb.so.2", "libc.so.6"), ("/x", "$ORIGIN"), (), "/liba.so.1"
     )
-    assert elf.defined(machine, "/liba.so.1") == {"a", "b"}
+    assert elf.symbols(machine, "/liba.so.1", defined=True) == {"a", "b"}

@@ -186,6 +186,12 @@ def loaded_set(machine: Machine, user: User) -> Set | None:
     return Set(user, own, parts)
 
 
+def sets(machine: Machine) -> tuple[Set, ...]:
+    """What the users would load, each libcudnn.so once."""
+    found = (loaded_set(machine, user) for user in users(machine))
+    return tuple({each.shim.real: each for each in found if each}.values())
+
+
 def _part(machine: Machine, part: str, version: tuple[int, ...], askers: tuple[str, ...]) -> Copy | None:
     loaded = loader.mapped(machine, rf"libcudnn_{part}\.so\.{version[0]}[\d.]*", askers)
     if loaded:
@@ -224,8 +230,6 @@ def _version_of_header(machine: Machine, directory: str) -> tuple[int, ...] | No
 @cache
 def packages(machine: Machine) -> tuple[Distribution, ...]:
     """The installed nvidia-cudnn-cu* packages."""
-    if python.interpreter(machine) is None:
-        return ()
     found = python.distributions(machine)
     return tuple(found[name] for name in sorted(found) if _PACKAGE.fullmatch(name))
 

@@ -28,19 +28,10 @@ def read(machine: Machine, path: str) -> Elf | None:
 
 
 @cache
-def defined(machine: Machine, path: str) -> frozenset[str]:
-    """The dynamic symbols that the file defines; empty if it is not an ELF file."""
-    return frozenset(symbol.name for symbol in _symbols(machine, path) if symbol.defined)
-
-
-@cache
-def undefined(machine: Machine, path: str) -> frozenset[str]:
-    """The dynamic symbols that the file leaves to other libraries; empty if it is not an ELF file."""
-    return frozenset(symbol.name for symbol in _symbols(machine, path) if not symbol.defined)
-
-
-def _symbols(machine: Machine, path: str) -> tuple[dynamic.DynamicSymbol, ...]:
-    return _parsed(machine, path, dynamic.symbols) or ()
+def symbols(machine: Machine, path: str, *, defined: bool) -> frozenset[str]:
+    """The dynamic symbols that the file defines, or leaves to other libraries; empty if it is not an ELF file."""
+    found = _parsed(machine, path, dynamic.symbols) or ()
+    return frozenset(symbol.name for symbol in found if symbol.defined == defined)
 
 
 def _parsed(machine: Machine, path: str, parse: Callable[[Source], T]) -> T | None:

@@ -84,8 +84,6 @@ class Requirement:
 @cache
 def installed(machine: Machine) -> tuple[Framework, ...]:
     """Those that the interpreter would import; none if the program is not one of Python."""
-    if python.interpreter(machine) is None:
-        return ()
     found = python.distributions(machine)
     return tuple(
         _framework(machine, kind, found[name])

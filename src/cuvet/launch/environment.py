@@ -119,21 +119,21 @@ def _in_first_place() -> tempfile.TemporaryDirectory[str]:
 
 def _shim_alone(links: Path) -> Path:
     directory = links / "lib"
-    try:
-        directory.mkdir(mode=0o700)
-        for name in (DRIVER, "libcuda.so"):
-            (directory / name).symlink_to(SHIM)
-    except OSError as error:
-        raise CuvetError(f"cannot make links in {directory}: {error.strerror}") from None
+    _link({directory / name: SHIM for name in (DRIVER, "libcuda.so")})
     return directory
 
 
 def _beside_the_shim(links: Path) -> Path:
     if is_loadable(NATIVE):
         return NATIVE
-    directory = links / "lib"
-    try:
-        directory.symlink_to(NATIVE)
-    except OSError as error:
-        raise CuvetError(f"cannot make the link {directory}: {error.strerror}") from None
-    return directory
+    _link({links / "lib": NATIVE})
+    return links / "lib"
+
+
+def _link(targets: Mapping[Path, Path]) -> None:
+    for link, target in targets.items():
+        try:
+            link.parent.mkdir(mode=0o700, exist_ok=True)
+            link.symlink_to(target)
+        except OSError as error:
+            raise CuvetError(f"cannot make the link {link}: {error.strerror}") from None

@@ -20,12 +20,8 @@ _NVRTC_SONAMES = {11: "libnvrtc.so.11.2", 12: "libnvrtc.so.12", 13: "libnvrtc.so
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
-    sets = {
-        each.shim.real: each
-        for user in cudnn.users(machine)
-        if (each := cudnn.loaded_set(machine, user)) and each.found()
-    }
-    problems = [problem for each in sets.values() for problem in _problems(machine, each)]
+    sets = [each for each in cudnn.sets(machine) if each.found()]
+    problems = [problem for each in sets for problem in _problems(machine, each)]
     yield from problems
     if not problems:
         yield healthy("cuDNN finds what it needs" if sets else "nothing here loads cuDNN")

@@ -17,8 +17,7 @@ LOOKED_AT = ("libcudnn*.so that the loader takes for each installed framework or
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
-    sets = {each.shim.real: each for user in cudnn.users(machine) if (each := cudnn.loaded_set(machine, user))}
-    whole = [each for each in sets.values() if each.found() or not each.parts]
+    whole = [each for each in cudnn.sets(machine) if each.found() or not each.parts]
     if not whole:
         yield healthy("nothing here loads cuDNN")
     for each in whole:

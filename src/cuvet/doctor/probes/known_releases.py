@@ -50,7 +50,7 @@ def releases() -> tuple[Release, ...]:
 
 
 def probe(machine: Machine) -> Iterator[Conclusion]:
-    installed = python.distributions(machine) if python.interpreter(machine) else {}
+    installed = python.distributions(machine)
     found = [(each, installed[each.distribution]) for each in releases() if _is_installed(machine, each, installed)]
     for release, distribution in found:
         yield Conclusion(

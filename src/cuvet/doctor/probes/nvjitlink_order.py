@@ -43,10 +43,10 @@ def _roots(machine: Machine) -> tuple[str, ...]:
 
 
 def _problem(machine: Machine, loaded: Loaded) -> Conclusion | None:
-    lacking = sorted(_called(machine, loaded.needed_by) - elf.defined(machine, loaded.copy.path))
+    lacking = sorted(_called(machine, loaded.needed_by) - elf.symbols(machine, loaded.copy.path, defined=True))
     if not lacking:
         return None
-    newer = [copy for copy in _others(machine, loaded) if lacking[0] in elf.defined(machine, copy.path)]
+    newer = [copy for copy in _others(machine, loaded) if lacking[0] in elf.symbols(machine, copy.path, defined=True)]
     return error(
         cause="nvjitlink-older-in-front",
         verdict=f"{loaded.needed_by} calls {lacking[0]}, which the {loaded.soname} that the loader takes does not have",
@@ -70,4 +70,4 @@ def _others(machine: Machine, loaded: Loaded) -> tuple[Copy, ...]:
 
 def _called(machine: Machine, path: str) -> frozenset[str]:
     """The functions of libnvJitLink that the file leaves undefined, with their versioned names."""
-    return frozenset(name for name in elf.undefined(machine, path) if name.startswith("__nvJitLink"))
+    return frozenset(name for name in elf.symbols(machine, path, defined=False) if name.startswith("__nvJitLink"))

@@ -86,7 +86,7 @@ def _askers(machine: Machine) -> tuple[str, ...]:
 
 
 def _how_to_mend(machine: Machine, library: Copy) -> str:
-    for package in python.distributions(machine).values() if python.interpreter(machine) else ():
+    for package in python.distributions(machine).values():
         if re.fullmatch(r"nvidia-cuda-nvrtc(-cu\d+)?", package.name) and library.real.startswith(
             machine.realpath(package.site) + "/"
         ):

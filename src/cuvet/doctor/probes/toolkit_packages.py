@@ -31,8 +31,6 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
 
 def _overwritten(machine: Machine) -> Iterator[Conclusion]:
     """Packages such as nvidia-cudnn-cu12 and nvidia-cudnn-cu13, whose files have the same paths: the one installed last wins."""
-    if python.interpreter(machine) is None:
-        return
     groups: dict[tuple[str, str], list[Distribution]] = {}
     for package in python.distributions(machine).values():
         if match := re.fullmatch(r"(nvidia-[\w-]+?)-cu\d\d", package.name):
