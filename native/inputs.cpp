@@ -66,39 +66,22 @@ const Blob* struct_of(const Blob* structs, int parameter) {
 }
 
 uint64_t most_bytes(const Parameter& parameter, const uint64_t* words) {
-    switch (parameter.capture) {
-        case Capture::NONE:
-            return 0;
-        case Capture::STRUCT:
-        case Capture::VALUE:
-            return parameter.bytes;
-        case Capture::STRING:
-            return MOST_STRING;
-        case Capture::ARRAY:
-            return array_bytes(parameter, words);
-    }
-    return 0;
+    if (parameter.capture == Capture::NONE) return 0;
+    if (parameter.capture == Capture::STRING) return MOST_STRING;
+    return parameter.capture == Capture::ARRAY ? array_bytes(parameter, words) : parameter.bytes;
 }
 
 uint32_t read_input(const Parameter& parameter, int position, const uint64_t* words, const Blob* structs, char* data) {
     const uint64_t address = words[position];
-    switch (parameter.capture) {
-        case Capture::NONE:
-            return 0;
-        case Capture::STRUCT:
-            return address ? static_cast<uint32_t>(read_carefully(address, data, parameter.bytes)) : 0;
-        case Capture::STRING:
-            return address ? read_string(address, data) : 0;
-        case Capture::ARRAY:
-            return address ? static_cast<uint32_t>(read_carefully(address, data, array_bytes(parameter, words))) : 0;
-        case Capture::VALUE: {
-            const Blob* blob = struct_of(structs, position);
-            const uint32_t bytes = blob && blob->bytes <= parameter.bytes ? blob->bytes : 0;
-            if (bytes) memcpy(data, blob->data, bytes);
-            return bytes;
-        }
+    if (parameter.capture == Capture::VALUE) {
+        const Blob* blob = struct_of(structs, position);
+        const uint32_t bytes = blob && blob->bytes <= parameter.bytes ? blob->bytes : 0;
+        if (bytes) memcpy(data, blob->data, bytes);
+        return bytes;
     }
-    return 0;
+    if (parameter.capture == Capture::NONE || !address) return 0;
+    if (parameter.capture == Capture::STRING) return read_string(address, data);
+    return static_cast<uint32_t>(read_carefully(address, data, most_bytes(parameter, words)));
 }
 
 // Address of the image that the call loads; 0 if it loads none.
@@ -139,7 +122,10 @@ bool is_text(uint64_t address) {
     return true;
 }
 
-void write_image(Thread* thread, uint64_t address, uint64_t readable, bool terminated, uint64_t number) {
+void write_image(Thread* thread, uint64_t address, uint64_t number, bool also_terminated) {
+    bool terminated;
+    const uint64_t readable = readable_bytes(address, &terminated);
+    if (terminated && !also_terminated) return;
     const uint32_t length = readable < STORED_IMAGE ? static_cast<uint32_t>(readable) : STORED_IMAGE;
     const ImageFields fields = {number, thread->id, length, static_cast<int64_t>(readable)};
     const uint32_t bytes = padded(sizeof(RecordHeader) + sizeof fields + length);
@@ -297,18 +283,11 @@ bool explain_unregistration(Thread* thread, uint64_t address, uint64_t bytes, ui
 
 void explain_crash(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
     const uint64_t image = image_of(entry_point, words);
-    if (!image || !is_text(image)) return;
-    bool terminated;
-    const uint64_t readable = readable_bytes(image, &terminated);
-    if (!terminated) write_image(thread, image, readable, terminated, number);
+    if (image && is_text(image)) write_image(thread, image, number, false);
 }
 
 void explain_failure(Thread* thread, const EntryPoint& entry_point, const uint64_t* words, uint64_t number) {
-    if (const uint64_t image = image_of(entry_point, words)) {
-        bool terminated;
-        const uint64_t readable = readable_bytes(image, &terminated);
-        write_image(thread, image, readable, terminated, number);
-    }
+    if (const uint64_t image = image_of(entry_point, words)) write_image(thread, image, number, true);
     for (const Role& role : roles_after(entry_point)) {
         if (role.action == Action::REGISTERS && role.kind == Kind::HOST_MEMORY)
             write_maps(thread, words[role.parameter], registered_bytes(entry_point, words), number);

@@ -319,16 +319,10 @@ void forget_what_was_found(Thread* thread) {
     memset(static_cast<void*>(thread->memos), 0, sizeof thread->memos);
 }
 
-// All zero.
-Thread* new_thread() {
-    void* memory = mmap(nullptr, sizeof(Thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : static_cast<Thread*>(memory);
-}
-
-// A ring that is not in the file, so that recording need not ask whether there is one.
-ChunkHeader* private_ring() {
-    void* memory = mmap(nullptr, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : static_cast<ChunkHeader*>(memory);
+// All zero, and not in the file; null if there is none.
+void* private_memory(size_t bytes) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
 }
 
 bool prepare_ring(Thread* thread) {
@@ -338,7 +332,8 @@ bool prepare_ring(Thread* thread) {
         return true;
     }
     thread->ring = claim_chunk(ChunkKind::FLIGHT, thread->id);
-    if (!thread->ring) thread->ring = private_ring();
+    // recording need not ask whether there is one
+    if (!thread->ring) thread->ring = static_cast<ChunkHeader*>(private_memory(CHUNK_BYTES));
     return thread->ring != nullptr;
 }
 
@@ -453,7 +448,7 @@ Thread* attach_thread() {
     if (thread)
         forget_what_was_found(thread);
     else
-        thread = new_thread();
+        thread = static_cast<Thread*>(private_memory(sizeof(Thread)));
     if (!thread) return nullptr;
     thread->id = static_cast<uint32_t>(syscall(SYS_gettid));
     thread->calls = thread->flushed = 0;

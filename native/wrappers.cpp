@@ -271,8 +271,9 @@ uint32_t emulated_proc_address(const char* name, void** function, int32_t versio
 
 // The real driver answers first, so that its rules for names, versions and flags hold; then our wrapper takes the place
 // of its function. What we have no wrapper for is left as the driver gave it.
-template <class Ask>
-uint32_t proc_address(uint32_t symbol, const uint64_t* words, Ask ask) {
+template <class... Arguments>
+uint32_t proc_address(uint32_t symbol, Arguments... arguments) {
+    const uint64_t words[5] = {word(arguments)...};
     Call call(symbol, words, NO_STRUCTS);
     const char* name = reinterpret_cast<const char*>(words[0]);
     void** function = reinterpret_cast<void**>(words[1]);
@@ -281,7 +282,7 @@ uint32_t proc_address(uint32_t symbol, const uint64_t* words, Ask ask) {
         status = emulated_proc_address(name, function, static_cast<int32_t>(words[2]), words[3],
                                        reinterpret_cast<uint32_t*>(words[4]));
     } else {
-        status = ask(real_function(symbol));
+        status = reinterpret_cast<uint32_t (*)(Arguments...)>(real_function(symbol))(arguments...);
         if (status == 0) replace_answer(name, function);
     }
     return call.leave(status);
@@ -291,19 +292,11 @@ uint32_t proc_address(uint32_t symbol, const uint64_t* words, Ask ask) {
 
 extern "C" EXPORT uint32_t cuGetProcAddress_v2(uint64_t name, uint64_t function, int32_t version, uint64_t flags,
                                                uint64_t found) {
-    const uint64_t words[] = {name, function, word(version), flags, found};
-    return proc_address(SYMBOL_cuGetProcAddress_v2, words, [&](void* real) {
-        return reinterpret_cast<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t, uint64_t)>(real)(
-            name, function, version, flags, found);
-    });
+    return proc_address(SYMBOL_cuGetProcAddress_v2, name, function, version, flags, found);
 }
 
 extern "C" EXPORT uint32_t cuGetProcAddress(uint64_t name, uint64_t function, int32_t version, uint64_t flags) {
-    const uint64_t words[] = {name, function, word(version), flags, 0};
-    return proc_address(SYMBOL_cuGetProcAddress, words, [&](void* real) {
-        return reinterpret_cast<uint32_t (*)(uint64_t, uint64_t, int32_t, uint64_t)>(real)(name, function, version,
-                                                                                           flags);
-    });
+    return proc_address(SYMBOL_cuGetProcAddress, name, function, version, flags);
 }
 
 // Exported by the driver and declared in no header: six words go through, unseen.
