@@ -10,7 +10,7 @@ TITLE = "builds without CUDA"
 GROUP: Group = "frameworks"
 
 LOOKED_AT = ("torch/version.py", "tensorflow/python/platform/build_info.py", "jaxlib and its plugins")
-_MENDS = {
+_FIXES = {
     "torch": "install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu{cuda}",
     "tensorflow": "install 'tensorflow[and-cuda]'",
     "tensorflow-cpu": "uninstall -y tensorflow-cpu, then: pip install 'tensorflow[and-cuda]'",
@@ -31,7 +31,7 @@ def probe(machine: Machine) -> Iterator[Conclusion]:
             cause="framework-cpu-only",
             verdict=f"{title} was built without CUDA and does not use the GPU",
             evidence=(evidence,),
-            fix=_mend(machine, name),
+            fix=_fix(machine, name),
         )
     if not found:
         titles = ", ".join(each.title for each in frameworks.installed(machine))
@@ -54,7 +54,7 @@ def _cpu_only(machine: Machine) -> Iterator[tuple[str, str, str]]:
         yield "jax", f"JAX {jax.version}", f"{jaxlib.dist_info}: no jax-cuda12-plugin or jax-cuda13-plugin beside it"
 
 
-def _mend(machine: Machine, name: str) -> str:
+def _fix(machine: Machine, name: str) -> str:
     newest = machine.state.cuda.version or machine.state.nvml.cuda
     major = 13 if newest >= 13000 else 12
-    return cudnn.pip(machine, _MENDS[name].format(major=major, cuda="130" if major == 13 else "126"))
+    return cudnn.pip(machine, _FIXES[name].format(major=major, cuda="130" if major == 13 else "126"))

@@ -65,7 +65,7 @@ def _conclusion(machine: Machine, library: Copy) -> Conclusion:
         ),
         fix=f"export LD_LIBRARY_PATH={os.path.dirname(beside)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
         if machine.is_file(beside)
-        else _how_to_mend(machine, library),
+        else _how_to_fix(machine, library),
     )
 
 
@@ -85,7 +85,7 @@ def _askers(machine: Machine) -> tuple[str, ...]:
     return tuple(libraries[:1]) or ((machine.program,) if machine.program else ())
 
 
-def _how_to_mend(machine: Machine, library: Copy) -> str:
+def _how_to_fix(machine: Machine, library: Copy) -> str:
     for package in python.distributions(machine).values():
         if re.fullmatch(r"nvidia-cuda-nvrtc(-cu\d+)?", package.name) and library.real.startswith(
             machine.realpath(package.site) + "/"
