@@ -4,7 +4,7 @@ import sys
 import traceback
 
 from cuvet.catalog import driver as driver_catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.answer import answer as answer_driver
 from cuvet.device.library.answer import answer as answer_library
 from cuvet.device.process import Thread

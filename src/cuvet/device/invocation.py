@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cuvet.catalog import EntryPoint, Kind, driver
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.protocol import Command, Op, Steps, Text
 from cuvet.model import Call
 

@@ -8,7 +8,8 @@ from types import ModuleType
 
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog import driver as catalog
-from cuvet.device import facts, status
+from cuvet.catalog import results as status
+from cuvet.device import facts
 from cuvet.device.driver import (
     array,
     context,

@@ -2,7 +2,8 @@
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import facts, status
+from cuvet.catalog import results as status
+from cuvet.device import facts
 from cuvet.device.driver.device import context_made
 from cuvet.device.invocation import Invocation, Refused, do_if, do_nothing, gives, require, waits
 from cuvet.device.protocol import Steps

@@ -5,7 +5,8 @@ from functools import partial
 
 from cuvet.catalog import Kind, status_name
 from cuvet.catalog import driver as catalog
-from cuvet.device import facts, status
+from cuvet.catalog import results as status
+from cuvet.device import facts
 from cuvet.device.invocation import Invocation, Refused, do_nothing, gives, read, require, waits, write, write_word
 from cuvet.device.protocol import Command, Op, Steps, Text
 

@@ -3,7 +3,7 @@
 import struct
 
 from cuvet.catalog import Kind
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.graph import captured, captured_graph, enqueue
 from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import Invocation, do_nothing, require

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuvet.catalog import EntryPoint, Kind, Verb
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.function import Kernel
 from cuvet.device.invocation import Invocation
 from cuvet.device.kernels import PAGE_BITS, Dimensions, Way, follow

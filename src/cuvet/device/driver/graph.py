@@ -7,7 +7,7 @@ from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.graph_body import MEMORY_NODES, GraphBody, Node
 from cuvet.device.driver.user_object import dropped, shared
 from cuvet.device.invocation import (

@@ -3,7 +3,7 @@ driver 580.159, CUDA 13.0."""
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.graph import add_node
 from cuvet.device.driver.graph_body import GraphBody, Node
 from cuvet.device.invocation import Invocation, require, write_word

@@ -3,7 +3,7 @@
 from functools import partial
 
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.graph import add_node, captured, enqueue
 from cuvet.device.driver.graph_body import ALLOC, FREE, Node
 from cuvet.device.driver.memory import free, in_order

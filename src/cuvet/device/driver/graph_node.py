@@ -5,7 +5,7 @@ from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.graph import add_node, body_of, copy_of
 from cuvet.device.driver.graph_body import GraphBody, Node
 from cuvet.device.driver.graph_condition import conditional_node

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.memory import allocate, free
 from cuvet.device.invocation import Invocation, do_if, gives, read, require
 from cuvet.device.protocol import Steps

@@ -2,7 +2,7 @@
 
 import struct
 
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.invocation import Invocation, Refused, write
 from cuvet.device.protocol import Steps
 

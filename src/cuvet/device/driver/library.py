@@ -3,7 +3,8 @@
 from functools import partial
 
 from cuvet.catalog import Kind, Verb
-from cuvet.device import facts, status
+from cuvet.catalog import results as status
+from cuvet.device import facts
 from cuvet.device.driver.function import Code, Kernel
 from cuvet.device.invocation import (
     BadAddress,

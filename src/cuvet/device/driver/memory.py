@@ -3,7 +3,7 @@
 from functools import partial
 
 from cuvet.catalog import Kind
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.invocation import Invocation, gives, require
 from cuvet.device.process import HOST, Pool
 from cuvet.device.protocol import Steps

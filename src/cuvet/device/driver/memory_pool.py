@@ -5,7 +5,7 @@ from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.invocation import Invocation, do_if, do_nothing, gives, read, read_words, require, write_word
 from cuvet.device.process import Pool
 from cuvet.device.protocol import Steps

@@ -1,7 +1,7 @@
 """What a pointer points to."""
 
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.invocation import Invocation, Refused, read_words, require, write_word
 from cuvet.device.protocol import Steps
 from cuvet.model import Allocation, HostMemory

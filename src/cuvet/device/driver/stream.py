@@ -4,7 +4,8 @@ from functools import partial
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import facts, status
+from cuvet.catalog import results as status
+from cuvet.device import facts
 from cuvet.device.driver.graph import captured_graph, enqueue, nodes_of
 from cuvet.device.driver.graph_body import Node
 from cuvet.device.invocation import Invocation, Refused, do_nothing, gives, require, write

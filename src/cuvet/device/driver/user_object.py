@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from cuvet.catalog import Kind
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.driver.graph_body import GraphBody
 from cuvet.device.invocation import Invocation, require
 from cuvet.device.process import UserObject

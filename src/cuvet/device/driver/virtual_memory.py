@@ -2,7 +2,7 @@
 
 from cuvet.catalog import Kind
 from cuvet.catalog import driver as catalog
-from cuvet.device import status
+from cuvet.catalog import results as status
 from cuvet.device.invocation import Invocation, do_if, gives, require, write_word
 from cuvet.device.process import HOST
 from cuvet.device.protocol import Steps

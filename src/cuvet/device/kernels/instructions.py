@@ -1,5 +1,6 @@
 """What instructions do to a thread. Of an instruction that is not listed here nothing is assumed: the thread is not followed further."""
 
+import operator
 from collections.abc import Callable
 
 from cuvet.device.kernels.text import Instruction, Operand
@@ -119,14 +120,7 @@ def _shift(thread: Thread, instruction: Instruction) -> None:
     thread.assign(instruction.operands[0], result)
 
 
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}
+_COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
@@ -270,18 +264,6 @@ def _atomic(thread: Thread, instruction: Instruction) -> None:
         thread.forget_local()
 
 
-def _branch(thread: Thread, instruction: Instruction) -> None:
-    thread.jump(instruction.operands[0] if instruction.operands else None)
-
-
-def _call(thread: Thread, instruction: Instruction) -> None:
-    thread.call(instruction)
-
-
-def _return(thread: Thread, instruction: Instruction) -> None:
-    thread.leave()
-
-
 def _exit(thread: Thread, instruction: Instruction) -> None:
     raise Ended
 
@@ -318,9 +300,9 @@ EFFECTS: dict[str, Effect] = {
     "st": _store,
     "atom": _atomic,
     "red": _atomic,
-    "bra": _branch,
-    "call": _call,
-    "ret": _return,
+    "bra": lambda thread, instruction: thread.jump(instruction.operands[0] if instruction.operands else None),
+    "call": Thread.call,
+    "ret": lambda thread, _: thread.leave(),
     "exit": _exit,
     "trap": _trap,
 }
