@@ -4,37 +4,13 @@ import os
 import signal
 import time
 from functools import cache
-from types import ModuleType
+from importlib import import_module
 
 from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog import driver as catalog
 from cuvet.catalog import results as status
 from cuvet.device import facts
-from cuvet.device.driver import (
-    array,
-    context,
-    device,
-    event,
-    fault,
-    function,
-    graph,
-    graph_condition,
-    graph_memory,
-    graph_node,
-    green_context,
-    host_memory,
-    ipc,
-    launch,
-    library,
-    managed,
-    memory,
-    memory_copy,
-    memory_pool,
-    pointer,
-    stream,
-    user_object,
-    virtual_memory,
-)
+from cuvet.device.driver import fault, launch, memory
 from cuvet.device.invocation import (
     MOST_ARRAY,
     BadAddress,
@@ -53,14 +29,14 @@ from cuvet.model.ledger import BACKED
 from cuvet.rules.rule import CRASH
 from cuvet.sizes import binary_size
 
-_MODULES: tuple[ModuleType, ...] = (
-    array, context, device, event, function, graph, graph_condition, graph_memory, graph_node, green_context, host_memory, ipc, launch,
-    library, managed, memory, memory_copy, memory_pool, pointer, stream, user_object, virtual_memory,
-)  # fmt: skip
+_NOUNS = """
+    array context device event function graph graph_condition graph_memory graph_node green_context host_memory ipc launch library
+    managed memory memory_copy memory_pool pointer stream user_object virtual_memory
+""".split()
 HANDLERS: dict[str, Handler] = {
     name: handler
-    for module in _MODULES
-    for name, handler in vars(module).items()
+    for noun in _NOUNS
+    for name, handler in vars(import_module(f"{__package__}.{noun}")).items()
     if name.startswith("cu") and callable(handler)
 }
 IN_PART = frozenset({"cuDeviceGetDevResource", "cuGraphAddNode", "cuGreenCtxGetDevResource"})

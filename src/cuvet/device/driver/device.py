@@ -106,25 +106,8 @@ def cuDeviceGetUuid(call: Invocation) -> Steps[None]:
 
 
 def cuDeviceGetProperties(call: Invocation) -> Steps[None]:
-    values = {
-        member: b"".join(facts.named(name).to_bytes(4, "little") for name in names)
-        for member, names in _PROPERTIES.items()
-    }
-    yield from write(call["prop"], catalog().pack("CUdevprop", values))
-
-
-_PROPERTIES = {
-    "maxThreadsPerBlock": ["MAX_THREADS_PER_BLOCK"],
-    "maxThreadsDim": ["MAX_BLOCK_DIM_X", "MAX_BLOCK_DIM_Y", "MAX_BLOCK_DIM_Z"],
-    "maxGridSize": ["MAX_GRID_DIM_X", "MAX_GRID_DIM_Y", "MAX_GRID_DIM_Z"],
-    "sharedMemPerBlock": ["MAX_SHARED_MEMORY_PER_BLOCK"],
-    "totalConstantMemory": ["TOTAL_CONSTANT_MEMORY"],
-    "SIMDWidth": ["WARP_SIZE"],
-    "memPitch": ["MAX_PITCH"],
-    "regsPerBlock": ["MAX_REGISTERS_PER_BLOCK"],
-    "clockRate": ["CLOCK_RATE"],
-    "textureAlign": ["TEXTURE_ALIGNMENT"],
-}
+    members = facts.shown_by(catalog().struct("CUdevprop"))
+    yield from write(call["prop"], catalog().pack("CUdevprop", members))
 
 
 def cuDeviceGetP2PAttribute(call: Invocation) -> None:

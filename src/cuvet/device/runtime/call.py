@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -135,11 +134,6 @@ class Members:
 
     def __getitem__(self, path: str) -> int:
         return self.catalog.member(self.name, self.data, path)
-
-
-def attribute_name(member: str) -> str:
-    """What the driver calls the attribute that a struct's member shows: ``WARP_SIZE`` of ``warpSize``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", member).upper()
 
 
 def pack(name: str, **members: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from cuvet.device.invocation import Refused, require
+from cuvet.device.invocation import require
 from cuvet.device.protocol import Steps
 from cuvet.device.runtime.array import array_element_bytes
 from cuvet.device.runtime.call import Members, RuntimeCall, error, pack
@@ -10,18 +10,17 @@ from cuvet.device.runtime.device import ensure_context, primary_of
 from cuvet.device.runtime.launch import variable
 
 _HOST_TO_HOST, _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE, _DEFAULT = range(5)
-_LINEAR = {
-    _HOST_TO_HOST: "cuMemcpy",
-    _HOST_TO_DEVICE: "cuMemcpyHtoD",
-    _DEVICE_TO_HOST: "cuMemcpyDtoH",
-    _DEVICE_TO_DEVICE: "cuMemcpyDtoD",
-    _DEFAULT: "cuMemcpy",
+_HOST, _DEVICE, _MEMORY_ARRAY, _UNIFIED = 1, 2, 3, 4  # CUmemorytype
+_KINDS = {
+    _HOST_TO_HOST: ("cuMemcpy", _HOST, _HOST),
+    _HOST_TO_DEVICE: ("cuMemcpyHtoD", _HOST, _DEVICE),
+    _DEVICE_TO_HOST: ("cuMemcpyDtoH", _DEVICE, _HOST),
+    _DEVICE_TO_DEVICE: ("cuMemcpyDtoD", _DEVICE, _DEVICE),
+    _DEFAULT: ("cuMemcpy", _UNIFIED, _UNIFIED),
 }
+"""The driver's linear copy, and the memory that it is from and to."""
 _INVALID_DIRECTION = error("cudaErrorInvalidMemcpyDirection")
 _INVALID_PITCH = error("cudaErrorInvalidPitchValue")
-_MEMORY_HOST, _MEMORY_ARRAY = 1, 3  # CUmemorytype
-_SOURCE_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 1, _DEVICE_TO_HOST: 2, _DEVICE_TO_DEVICE: 2, _DEFAULT: 4}
-_DESTINATION_TYPES = {_HOST_TO_HOST: 1, _HOST_TO_DEVICE: 2, _DEVICE_TO_HOST: 1, _DEVICE_TO_DEVICE: 2, _DEFAULT: 4}
 
 
 def _asynchronous(call: RuntimeCall, name: str, *words: int) -> Steps[None]:
@@ -33,9 +32,8 @@ def _asynchronous(call: RuntimeCall, name: str, *words: int) -> Steps[None]:
 
 
 def _linear(call: RuntimeCall, to: int, source: int) -> Steps[None]:
-    name = _LINEAR.get(call["kind"])
-    if name is None:
-        raise Refused(_INVALID_DIRECTION)
+    require(call["kind"] in _KINDS, _INVALID_DIRECTION)
+    name, _, _ = _KINDS[call["kind"]]
     yield from ensure_context(call)
     if call["count"]:
         yield from _asynchronous(call, name, to, source, call["count"])
@@ -77,9 +75,9 @@ cudaMemcpyPeer = cudaMemcpyPeerAsync = _peer
 
 def _side(side: str, kind: int, address: int, pitch: int = 0) -> dict[str, int]:
     """Members of a CUDA_MEMCPY2D or CUDA_MEMCPY3D that say where one side is."""
-    types = _DESTINATION_TYPES if side == "dst" else _SOURCE_TYPES
-    memory = types[kind]
-    place = "Host" if memory == _MEMORY_HOST else "Device"
+    _, source, destination = _KINDS[kind]
+    memory = destination if side == "dst" else source
+    place = "Host" if memory == _HOST else "Device"
     return {f"{side}MemoryType": memory, f"{side}{place}": address, f"{side}Pitch": pitch}
 
 
@@ -90,7 +88,7 @@ def _array_side(side: str, array: int, x_bytes: int, y: int, z: int = 0) -> dict
 
 def _rectangle(call: RuntimeCall, *sides: dict[str, int]) -> Steps[None]:
     """Copy ``width`` bytes by ``height`` rows. Asynchronous if the call has a stream."""
-    require(call["kind"] in _LINEAR, _INVALID_DIRECTION)
+    require(call["kind"] in _KINDS, _INVALID_DIRECTION)
     yield from ensure_context(call)
     if not call["width"] or not call["height"]:
         return
@@ -104,7 +102,7 @@ def _rectangle(call: RuntimeCall, *sides: dict[str, int]) -> Steps[None]:
 
 
 def _plain_rectangle(call: RuntimeCall) -> Steps[None]:
-    require(call["kind"] in _LINEAR, _INVALID_DIRECTION)
+    require(call["kind"] in _KINDS, _INVALID_DIRECTION)
     require(call["width"] <= min(call["dpitch"], call["spitch"]), _INVALID_PITCH)
     to = _side("dst", call["kind"], call["dst"], call["dpitch"])
     yield from _rectangle(call, to, _side("src", call["kind"], call["src"], call["spitch"]))
@@ -172,7 +170,7 @@ def box(call: RuntimeCall, given: Members) -> bytes:
 def _box_copy(call: RuntimeCall) -> Steps[None]:
     yield from ensure_context(call)
     given = yield from call.struct(call["p"], "cudaMemcpy3DParms")
-    require(given["kind"] in _LINEAR, _INVALID_DIRECTION)
+    require(given["kind"] in _KINDS, _INVALID_DIRECTION)
     yield from _asynchronous(call, "cuMemcpy3D", (yield from call.lay_down(box(call, given))))
 
 

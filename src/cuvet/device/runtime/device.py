@@ -8,7 +8,7 @@ from cuvet.catalog import runtime as catalog
 from cuvet.device import facts
 from cuvet.device.invocation import Refused, read, require, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import RuntimeCall, attribute_name, error, release
+from cuvet.device.runtime.call import RuntimeCall, error, release
 from cuvet.model.statuses import STICKY
 
 _DEVICES_UNAVAILABLE = error("cudaErrorDevicesUnavailable")
@@ -172,49 +172,6 @@ cudaDeviceEnablePeerAccess = partial(_peer, name="cuCtxEnablePeerAccess")
 cudaDeviceDisablePeerAccess = partial(_peer, name="cuCtxDisablePeerAccess")
 
 
-# cudaDeviceProp: a member is an attribute, or an array of them.
-
-
-_ATTRIBUTES_OF_THAT_NAME = """
-    warpSize maxThreadsPerBlock clockRate textureAlignment texturePitchAlignment canMapHostMemory
-    surfaceAlignment concurrentKernels asyncEngineCount unifiedAddressing memoryClockRate l2CacheSize
-    streamPrioritiesSupported globalL1CacheSupported localL1CacheSupported managedMemory concurrentManagedAccess
-    computePreemptionSupported canUseHostPointerForRegisteredMem cooperativeLaunch hostRegisterSupported
-    memoryPoolsSupported clusterLaunch unifiedFunctionPointers
-""".split()
-_ATTRIBUTES_OF_MEMBER: dict[str, tuple[str, ...]] = {
-    **{member: (attribute_name(member),) for member in _ATTRIBUTES_OF_THAT_NAME},
-    "sharedMemPerBlock": ("MAX_SHARED_MEMORY_PER_BLOCK",),
-    "regsPerBlock": ("MAX_REGISTERS_PER_BLOCK",),
-    "memPitch": ("MAX_PITCH",),
-    "maxThreadsDim": ("MAX_BLOCK_DIM_X", "MAX_BLOCK_DIM_Y", "MAX_BLOCK_DIM_Z"),
-    "maxGridSize": ("MAX_GRID_DIM_X", "MAX_GRID_DIM_Y", "MAX_GRID_DIM_Z"),
-    "totalConstMem": ("TOTAL_CONSTANT_MEMORY",),
-    "major": ("COMPUTE_CAPABILITY_MAJOR",),
-    "minor": ("COMPUTE_CAPABILITY_MINOR",),
-    "deviceOverlap": ("GPU_OVERLAP",),
-    "multiProcessorCount": ("MULTIPROCESSOR_COUNT",),
-    "maxTexture1D": ("MAXIMUM_TEXTURE1D_WIDTH",),
-    "maxTexture1DLinear": ("MAXIMUM_TEXTURE1D_LINEAR_WIDTH",),
-    "maxTexture2D": ("MAXIMUM_TEXTURE2D_WIDTH", "MAXIMUM_TEXTURE2D_HEIGHT"),
-    "maxTexture3D": ("MAXIMUM_TEXTURE3D_WIDTH", "MAXIMUM_TEXTURE3D_HEIGHT", "MAXIMUM_TEXTURE3D_DEPTH"),
-    "maxSurface1D": ("MAXIMUM_SURFACE1D_WIDTH",),
-    "maxSurface2D": ("MAXIMUM_SURFACE2D_WIDTH", "MAXIMUM_SURFACE2D_HEIGHT"),
-    "maxSurface3D": ("MAXIMUM_SURFACE3D_WIDTH", "MAXIMUM_SURFACE3D_HEIGHT", "MAXIMUM_SURFACE3D_DEPTH"),
-    "ECCEnabled": ("ECC_ENABLED",),
-    "memoryBusWidth": ("GLOBAL_MEMORY_BUS_WIDTH",),
-    "persistingL2CacheMaxSize": ("MAX_PERSISTING_L2_CACHE_SIZE",),
-    "maxThreadsPerMultiProcessor": ("MAX_THREADS_PER_MULTIPROCESSOR",),
-    "sharedMemPerMultiprocessor": ("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",),
-    "regsPerMultiprocessor": ("MAX_REGISTERS_PER_MULTIPROCESSOR",),
-    "sharedMemPerBlockOptin": ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",),
-    "maxBlocksPerMultiProcessor": ("MAX_BLOCKS_PER_MULTIPROCESSOR",),
-    "accessPolicyMaxWindowSize": ("MAX_ACCESS_POLICY_WINDOW_SIZE",),
-    "reservedSharedMemPerBlock": ("RESERVED_SHARED_MEMORY_PER_BLOCK",),
-    "hostRegisterReadOnlySupported": ("READ_ONLY_HOST_REGISTER_SUPPORTED",),
-}
-
-
 def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[None]:
     device = call.signed("device")
     yield from initialise(call)
@@ -227,10 +184,7 @@ def cudaGetDeviceProperties(call: RuntimeCall) -> Steps[None]:
         "totalGlobalMem": call.process.machine.memory,
         "pciBusID": facts.attribute(device, bus) or 0,
     }
-    for member, names in _ATTRIBUTES_OF_MEMBER.items():
-        if member in layout.fields:
-            width = layout.fields[member][1] // len(names)
-            members[member] = b"".join(facts.named(name).to_bytes(width, "little") for name in names)
+    members.update(facts.shown_by(layout))
     yield from write(call["prop"], catalog().pack("cudaDeviceProp", members, release(call.major)))
 
 

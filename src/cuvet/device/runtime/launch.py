@@ -4,9 +4,10 @@ from functools import partial
 
 from cuvet.catalog import driver as driver_catalog
 from cuvet.catalog import runtime as catalog
+from cuvet.device import facts
 from cuvet.device.invocation import Refused, read, require, write, write_word
 from cuvet.device.protocol import Steps
-from cuvet.device.runtime.call import RuntimeCall, attribute_name, error, pack, release
+from cuvet.device.runtime.call import RuntimeCall, error, pack, release
 from cuvet.device.runtime.device import ensure_context
 from cuvet.device.runtime.registration import Symbol
 
@@ -99,7 +100,7 @@ _ATTRIBUTES_OF_THAT_NAME = """
     cacheModeCA maxDynamicSharedSizeBytes requiredClusterWidth requiredClusterHeight requiredClusterDepth
     clusterSchedulingPolicyPreference nonPortableClusterSizeAllowed
 """.split()
-_FUNCTION_ATTRIBUTES = {member: attribute_name(member) for member in _ATTRIBUTES_OF_THAT_NAME} | {
+_FUNCTION_ATTRIBUTES = {member: facts.attribute_name(member) for member in _ATTRIBUTES_OF_THAT_NAME} | {
     "preferredShmemCarveout": "PREFERRED_SHARED_MEMORY_CARVEOUT",
     "clusterDimMustBeSet": "CLUSTER_SIZE_MUST_BE_SET",
 }
