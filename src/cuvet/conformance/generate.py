@@ -6,41 +6,31 @@ used in the last steps of a program only, so that they are few, and hardly anyth
 
 import random
 from functools import partial
-from types import ModuleType
+from importlib import import_module
 
 from cuvet.conformance.play import Generator, Player
-from cuvet.conformance.steps import (
-    array,
-    context,
-    graph,
-    graph_node,
-    host_memory,
-    last,
-    memory,
-    module,
-    pool,
-    stream,
-    stream_work,
-    virtual_memory,
-)
+from cuvet.conformance.steps import last
 from cuvet.conformance.world import Nothing, Steps, World
 
 LEAST_STEPS, MOST_STEPS, MOST_AFTER_LAST = 20, 180, 5
 MOST_PROGRAMS, LAST_SHARE = 40, 0.05
 FAVOUR, MOST_ATTEMPTS = 8, 20
-_NOUNS = (array, context, graph, graph_node, host_memory, memory, module, pool, stream, stream_work, virtual_memory)
-_FAVOURED: tuple[tuple[ModuleType, ...], ...] = (
-    (),
-    (array, memory),
-    (context, memory, stream),
-    (context, module, stream),
-    (graph, graph_node, stream),
-    (graph, graph_node, memory, module, stream_work),
-    (host_memory, memory),
-    (memory, pool, stream),
-    (module, stream_work, stream),
-    (memory, stream, stream_work),
-    (virtual_memory, memory),
+_NOUNS = """
+    array context graph graph_node host_memory memory module pool stream stream_work virtual_memory
+""".split()
+_STEPS: dict[str, Steps] = {noun: import_module(f"cuvet.conformance.steps.{noun}").STEPS for noun in _NOUNS}
+_FAVOURED = (
+    "",
+    "array memory",
+    "context memory stream",
+    "context module stream",
+    "graph graph_node stream",
+    "graph graph_node memory module stream_work",
+    "host_memory memory",
+    "memory pool stream",
+    "module stream_work stream",
+    "memory stream stream_work",
+    "virtual_memory memory",
 )
 """What a program is mostly about, so that its objects meet."""
 
@@ -67,9 +57,11 @@ def generate(devices: int, threads: int, rng: random.Random, player: Player) -> 
         last.tidy(world)
 
 
-def _steps(favoured: tuple[ModuleType, ...]) -> Steps:
+def _steps(favoured: str) -> Steps:
     return tuple(
-        (weight * (FAVOUR if noun in favoured else 1), chosen) for noun in _NOUNS for weight, chosen in noun.STEPS
+        (weight * (FAVOUR if noun in favoured.split() else 1), chosen)
+        for noun, steps in _STEPS.items()
+        for weight, chosen in steps
     )
 
 
