@@ -146,24 +146,11 @@ def _first_givers(function: Function, source: Source) -> Iterator[tuple[str, int
         for name in declared & _names(operation):
             uses_of.setdefault(name, []).append(operation)
     for lvalue, uses in uses_of.items():
-        first = uses[0] if uses else None
-        api = _maker_of_ended(lvalue, uses)
-        if (
-            not isinstance(first, Invoke)
-            or first.launch
-            or not api
-            or meaning(first.name) is not None
-            or first.receiver
-        ):
-            continue
-        at = next(at for at, value in enumerate(first.arguments) if _is(value, lvalue))
-        yield (
-            first.name.rpartition("::")[2],
-            len(first.arguments),
-            at,
-            not isinstance(first.arguments[at], Address),
-            api,
-        )
+        first, api = uses[0], _maker_of_ended(lvalue, uses)
+        if isinstance(first, Invoke) and api and not (first.launch or first.receiver or meaning(first.name)):
+            at = next(at for at, value in enumerate(first.arguments) if _is(value, lvalue))
+            reference = not isinstance(first.arguments[at], Address)
+            yield first.name.rpartition("::")[2], len(first.arguments), at, reference, api
 
 
 def _is_bare(operation: Assign, source: Source) -> bool:

@@ -11,7 +11,11 @@ from cuvet.device.runtime.forward import DRIVER_NAMES
 from cuvet.source.paths.handles import FIRST, NOWHERE, SIZE
 from cuvet.source.program import Value
 
-_ALIKE = {
+_SAME_NAME = """
+cudaStreamCreate cudaEventCreate cudaLaunchHostFunc cudaMemcpy cudaMemcpyAsync cudaMemcpyPeer cudaMemcpyPeerAsync
+cudaGraphAddKernelNode cudaGraphAddMemcpyNode cudaGraphAddMemsetNode
+"""
+_ALIKE = {name: "cu" + name.removeprefix("cuda") for name in _SAME_NAME.split()} | {
     "cudaMalloc": "cuMemAlloc",
     "cudaMallocPitch": "cuMemAllocPitch",
     "cudaMallocManaged": "cuMemAllocManaged",
@@ -25,20 +29,10 @@ _ALIKE = {
     "cudaMallocMipmappedArray": "cuMipmappedArrayCreate",
     "cudaCreateTextureObject": "cuTexObjectCreate",
     "cudaCreateSurfaceObject": "cuSurfObjectCreate",
-    "cudaStreamCreate": "cuStreamCreate",
-    "cudaEventCreate": "cuEventCreate",
     "cudaDeviceSynchronize": "cuCtxSynchronize",
     "cudaThreadSynchronize": "cuCtxSynchronize",
-    "cudaLaunchHostFunc": "cuLaunchHostFunc",
-    "cudaMemcpy": "cuMemcpy",
-    "cudaMemcpyAsync": "cuMemcpyAsync",
     "cudaMemset": "cuMemsetD8",
     "cudaMemsetAsync": "cuMemsetD8Async",
-    "cudaMemcpyPeer": "cuMemcpyPeer",
-    "cudaMemcpyPeerAsync": "cuMemcpyPeerAsync",
-    "cudaGraphAddKernelNode": "cuGraphAddKernelNode",
-    "cudaGraphAddMemcpyNode": "cuGraphAddMemcpyNode",
-    "cudaGraphAddMemsetNode": "cuGraphAddMemsetNode",
 }
 """Entry points of the runtime that the emulated runtime answers with more than one call of the driver, and the one of these that
 says what becomes of the objects. Parameters correspond by their roles (``cuvet.catalog.authored.runtime``)."""
@@ -49,17 +43,10 @@ ASKING = frozenset({"cudaPointerGetAttributes", "cuPointerGetAttribute", "cuPoin
 LAST_ERROR = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
 """Who tells whether an earlier call failed."""
 
-LOST = (
-    OWNED
-    | {Kind.LINKER}
-    | LIBRARY_OBJECTS
-    - {
-        Kind.CUDNN_BACKEND_DESCRIPTOR,
-        Kind.CURAND_DISTRIBUTION,
-        Kind.NVJITLINK_HANDLE,
-    }
-)
-"""Kinds of objects that are missed if nobody ends them. The last three were not tried on public code."""
+_NOT_TRIED = {Kind.CUDNN_BACKEND_DESCRIPTOR, Kind.CURAND_DISTRIBUTION, Kind.NVJITLINK_HANDLE}
+"""On public code."""
+LOST = OWNED | {Kind.LINKER} | LIBRARY_OBJECTS - _NOT_TRIED
+"""Kinds of objects that are missed if nobody ends them."""
 LOST_OF_SEVERAL = LOST | {Kind.MODULE}
 """Also those that end with their context: they are missed where others of the kind are ended."""
 

@@ -33,30 +33,12 @@ _COPY = re.compile(
 _LEAVES = frozenset({b"return", b"throw", b"break", b"continue", b"goto", b"Exit", b"FailFast"})
 _TYPES = frozenset({"class_declaration", "struct_declaration", "record_declaration", "record_struct_declaration"})
 _CONTAINERS = frozenset(
-    {
-        "namespace_declaration",
-        "file_scoped_namespace_declaration",
-        "declaration_list",
-        "preproc_if",
-        "preproc_elif",
-        "preproc_else",
-        "preproc_region",
-        "ERROR",
-    }
+    "namespace_declaration file_scoped_namespace_declaration declaration_list preproc_if preproc_elif preproc_else preproc_region ERROR "
+    "property_declaration indexer_declaration accessor_list event_declaration block global_statement".split()
 )
 _METHODS = frozenset(
-    {
-        "method_declaration",
-        "constructor_declaration",
-        "destructor_declaration",
-        "operator_declaration",
-        "conversion_operator_declaration",
-        "local_function_statement",
-        "accessor_declaration",
-    }
-)
-_HOLDERS = frozenset(
-    {"property_declaration", "indexer_declaration", "accessor_list", "event_declaration", "block", "global_statement"}
+    "method_declaration constructor_declaration destructor_declaration operator_declaration conversion_operator_declaration "
+    "local_function_statement accessor_declaration".split()
 )
 MAIN = "Main"
 
@@ -82,7 +64,7 @@ def definitions(root: Node, text: bytes) -> Found:
             elif child.type in _METHODS and body is not None:
                 nodes.append((child, owner))
                 waiting.append((body, owner, depth + 1))
-            elif child.type in _CONTAINERS or child.type in _HOLDERS:
+            elif child.type in _CONTAINERS:
                 waiting.append((child, owner, depth + 1))
     if any(child.type == "global_statement" for child in root.named_children):
         nodes.append((root, ""))

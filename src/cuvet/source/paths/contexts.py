@@ -10,31 +10,23 @@ from cuvet.source.program import Function, Value
 
 
 class EndedContext:
-    """The call that destroyed a context that was not seen made, while no other was made current."""
+    """``by`` is the call that destroyed a context that was not seen made, while no other was made current; None if one may be."""
 
     def __init__(self, function: Function, world: World) -> None:
         self._function = function
         self._world = world
-        self._by: SourceCall | None = None
-
-    @property
-    def known(self) -> SourceCall | None:
-        return self._by
-
-    def forget(self) -> None:
-        """Another context may be current."""
-        self._by = None
+        self.by: SourceCall | None = None
 
     def follow(self, call: SourceCall, found: Meaning, here: Here) -> None:
         """What is ended after the context, and was not seen made, was made in it."""
         kinds = {role.kind for _, role in found.ended}
         if Kind.CONTEXT in kinds:
             unseen = call.args[found.taken.index(found.ended[0][0])] not in self._world.made_by
-            self._by = call if unseen and here.key[2] == 0 else None
+            self.by = call if unseen and here.key[2] == 0 else None
         elif not kinds & OF_CONTEXT or call.written.name.startswith("cuda"):
-            self._by = None
-        elif self._by is not None and self._by.written.start < call.written.start:
-            self._judge(self._by, call, found)
+            self.by = None
+        elif self.by is not None and self.by.written.start < call.written.start:
+            self._judge(self.by, call, found)
 
     def _judge(self, first: SourceCall, call: SourceCall, found: Meaning) -> None:
         (at, role), *_ = found.ended

@@ -59,7 +59,7 @@ class Effects:
             {lvalue: given for lvalue, given in self._lent.items() if matters(lvalue)},
             {lvalue for lvalue in self._views if matters(lvalue)},
             self.statuses.state(matters),
-            self._ended_context.known,
+            self._ended_context.by,
             (self.world.changes, len(self.world.broken), len(self.left)),
         )
 
@@ -77,7 +77,7 @@ class Effects:
         elif (summary := summary_of(operation, self._summaries)) is not None:
             self._summarised(operation, summary, here)
         else:
-            self._ended_context.forget()
+            self._ended_context.by = None
             self._other(operation, here)
 
     # Variables.

@@ -34,15 +34,8 @@ _STANDARD = frozenset(
 )
 """Headers of C, of C++ and of POSIX."""
 _TYPE_OF = frozenset(
-    {
-        "declaration",
-        "field_declaration",
-        "function_definition",
-        "optional_parameter_declaration",
-        "parameter_declaration",
-        "type_definition",
-        "type_descriptor",
-    }
+    "declaration field_declaration function_definition optional_parameter_declaration parameter_declaration type_definition "
+    "type_descriptor".split()
 )
 _NO_CODE = frozenset({"comment", "raw_string_content", "string_content", "string_literal"})
 

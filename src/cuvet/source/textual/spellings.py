@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from cuvet.catalog import EntryPoint, driver, runtime
+from cuvet.catalog import driver, runtime
 from cuvet.catalog.types import declared_types
-from cuvet.source.calls import symbols
+from cuvet.source.calls import entry_point_called, symbols
 
 _DEFAULTED = {
     1: """
@@ -95,8 +95,8 @@ def removed(name: str, version: str | None) -> tuple[str, str] | None:
 @cache
 def arguments(name: str, version: str | None) -> tuple[int, int] | None:
     """Fewest and most arguments of the function in that release (None: in any that is known); None if it is not known."""
-    found = _entry_point(name)
-    if found is None:
+    found = entry_point_called(name)
+    if found is None or found.name != name or found.api not in ("runtime", "driver"):
         return None
     counts = [
         len(signature.parameters)
@@ -108,13 +108,6 @@ def arguments(name: str, version: str | None) -> tuple[int, int] | None:
 
 def _has(symbols: dict[str, tuple[str, ...]], version: str) -> bool:
     return any(release.split(".")[0] == version.split(".")[0] for releases in symbols.values() for release in releases)
-
-
-def _entry_point(name: str) -> EntryPoint | None:
-    for catalog in (runtime(), driver()):
-        if name in catalog:
-            return catalog[name]
-    return None
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -60,8 +60,7 @@ class Body:
 
     @property
     def shown(self) -> str:
-        name = {"__init__": self.owner, "__del__": f"~{self.owner}"}.get(self.name, self.name)
-        return f"{self.owner}::{name}" if self.owner else name
+        return self.source.function_name(self.owner, self.name)
 
     @cached_property
     def text(self) -> bytes:
