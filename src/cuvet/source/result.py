@@ -80,12 +80,12 @@ class ClassOutline(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     members: dict[str, str]
     shared: dict[str, str] = {}
-    declared: tuple[str, ...]
-    undefined: tuple[str, ...]
+    declared: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
     copies: bool
     defaulted: bool = False
     bases: bool
-    initialised: tuple[str, ...]
+    initialised: tuple[str, ...] = ()
     """Data members with a value in the class."""
     broken: bool = False
     """It holds text that could not be parsed."""

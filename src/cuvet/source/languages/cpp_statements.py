@@ -135,8 +135,7 @@ class Lowering(Conditions):
             self.effects(node)
 
     def _children(self, node: Node) -> None:
-        for child in node.named_children:
-            self.statement(child)
+        self.run(node.named_children)
 
     def range_loop(self, node: Node) -> None:
         initializer, elements = node.child_by_field_name("initializer"), node.child_by_field_name("right")
@@ -179,9 +178,7 @@ class Lowering(Conditions):
 
     def _case(self, node: Node) -> None:
         label = node.child_by_field_name("value")
-        for child in node.named_children:
-            if label is None or child.start_byte != label.start_byte:
-                self.statement(child)
+        self.run(child for child in node.named_children if label is None or child.start_byte != label.start_byte)
 
     def _subject(self, node: Node) -> str:
         """The lvalue that holds what a switch asks for."""
@@ -274,9 +271,7 @@ class Lowering(Conditions):
         labels = len(self.builder.labels_set)
 
         def first() -> None:
-            for child in without_comments(node):
-                if child not in skipped:
-                    self.statement(child)
+            self.run(child for child in without_comments(node) if child not in skipped)
 
         def other() -> None:
             if otherwise is not None and self.hot(otherwise):

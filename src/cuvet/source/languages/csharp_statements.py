@@ -1,13 +1,13 @@
 """Statements and conditions of C#: the flow of control of a method."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from cuvet.source.languages.csharp_values import Expressions, type_made, type_of
-from cuvet.source.languages.flow import Act
 from cuvet.source.languages.lowering import case
 from cuvet.source.languages.operations import by_type
 from cuvet.source.program import Function, Parameter, Value
-from cuvet.source.syntax.parsing import Node, field_text, part, text_of
+from cuvet.source.syntax.parsing import Node, field_text, part, text_of, without_comments
 
 _DECLARES = frozenset({"local_declaration_statement", "using_statement", "variable_declaration"})
 
@@ -99,17 +99,9 @@ class CSharpLowering(Expressions):
                     else None
                 )
                 test = case(section, field_text(node, "value"), label)
-                cases.append((test, self._section(section, labels)))
+                statements = [child for child in without_comments(section) if child not in labels]
+                cases.append((test, partial(self.run, statements)))
         self.cases(sorted(cases, key=lambda each: each[0] is None), breaks=True)
-
-    def _section(self, section: Node, labels: list[Node]) -> Act:
-        statements = [child for child in section.named_children if child not in labels and child.type != "comment"]
-
-        def act() -> None:
-            for child in statements:
-                self.statement(child)
-
-        return act
 
     def try_(self, node: Node) -> None:
         body = part(node, "body")
@@ -140,9 +132,8 @@ class CSharpLowering(Expressions):
         self.perhaps(text_of(node).split("\n")[0].strip(), node, lambda: self._arm(node))
 
     def _arm(self, node: Node) -> None:
-        for child in node.named_children:
-            if child.type in self.statements or child.type.endswith("_statement"):
-                self.statement(child)
+        children = node.named_children
+        self.run(child for child in children if child.type in self.statements or child.type.endswith("_statement"))
 
     # Conditions.
 

@@ -59,8 +59,11 @@ class Flow(Operations):
     # Statements.
 
     def block(self, node: Node | None) -> None:
-        for child in without_comments(node):
-            self.statement(child)
+        self.run(without_comments(node))
+
+    def run(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.statement(node)
 
     def break_(self, node: Node) -> None:
         self.jump_out()
@@ -71,8 +74,7 @@ class Flow(Operations):
     def labeled(self, node: Node) -> None:
         label, *statements = node.named_children
         self.builder.set_label(text_of(label))
-        for child in statements:
-            self.statement(child)
+        self.run(statements)
 
     def act(self, node: Node | None) -> Act:
         """What happens in a statement."""
@@ -102,8 +104,7 @@ class Flow(Operations):
         kind, parts = node.type, without_comments(node)
         symbol = " ".join(child.type for child in node.children if not child.is_named)
         if kind in _BRACKETS and parts:  # (condition), or (statement; condition)
-            for child in parts[:-1]:
-                self.statement(child)
+            self.run(parts[:-1])
             self.condition(parts[-1], yes, no)
         elif kind in _NEGATES and symbol in ("!", "not"):
             self.condition(parts[-1], no, yes)

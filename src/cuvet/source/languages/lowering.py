@@ -21,8 +21,7 @@ class Lowering(Flow):
 
     def function(self, statements: Sequence[Node], static: bool = False) -> Function:
         """All of it. Text that could not be parsed and has a word of interest makes it ``broken``."""
-        for each in statements:
-            self.statement(each)
+        self.run(statements)
         broken = self.node.has_error and any(each.has_error and self._unread(each) for each in statements)
         return self.finished(self.name, self.owner, self.node.end_byte, broken, static)
 

@@ -175,9 +175,8 @@ def shape(api: Api, arguments: int) -> Shape | None:
     names = {parameter.name: at for at, parameter in enumerate(own.parameters)}
     if api.taken:
         return Shape(api.taken, tuple(sorted(at for at, _ in found.made)), {}, len(own.parameters))
-    candidates = [
-        _inputs(own, parameters, made, structs) for structs in (False, True) for parameters in _signatures(own)
-    ]
+    signatures = dict.fromkeys((own.parameters, *(each.parameters for each in own.signatures)))
+    candidates = [_inputs(own, parameters, made, structs) for structs in (False, True) for parameters in signatures]
     given = next((inputs for inputs in candidates if len(inputs) == arguments), None)
     if given is None and api.style == "value":  # CuPy's functions have default values
         given = next((inputs[:arguments] for inputs in candidates if len(inputs) > arguments), None)
@@ -185,13 +184,6 @@ def shape(api: Api, arguments: int) -> Shape | None:
         return None
     outputs = tuple(at for at, parameter in enumerate(own.parameters) if parameter.name in made or parameter.out)
     return Shape(given, outputs, names, len(own.parameters))
-
-
-def _signatures(own: EntryPoint) -> list[tuple[Parameter, ...]]:
-    return [
-        own.parameters,
-        *(signature.parameters for signature in own.signatures if signature.parameters != own.parameters),
-    ]
 
 
 def _inputs(own: EntryPoint, parameters: tuple[Parameter, ...], made: set[str], structs: bool) -> tuple[int, ...]:

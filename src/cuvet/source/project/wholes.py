@@ -67,16 +67,7 @@ def without_definition(outlines: Sequence[Outline]) -> Iterator[Whole]:
         found: dict[str, Whole] = {}
         for effect in outline.effects:
             if effect.owner not in known:
-                empty = ClassOutline(
-                    name=effect.owner,
-                    members={},
-                    declared=(),
-                    undefined=(),
-                    copies=True,
-                    bases=True,
-                    initialised=(),
-                    frame=effect.frame,
-                )
+                empty = ClassOutline(name=effect.owner, members={}, copies=True, bases=True, frame=effect.frame)
                 found.setdefault(effect.owner, Whole(empty)).effects[effect.member].append(effect)
         yield from found.values()
 
