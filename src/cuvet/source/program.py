@@ -35,6 +35,15 @@ def lvalue_of(value: Value) -> str:
     return value.lvalue if isinstance(value, Address | Inside) else ""
 
 
+def pointed_at(value: Value) -> str:
+    """The lvalue that a pointer points to; empty if that is not known."""
+    if isinstance(value, Address):
+        return value.lvalue
+    if isinstance(value, Inside):
+        return f"{value.lvalue}[*]"
+    return f"{value}[0]" if isinstance(value, str) else ""
+
+
 class Invoke(msgspec.Struct, tag="call", gc=False):
     """A call of a function, or a kernel launch: then ``stream`` is its stream, and ``launch`` is True.
 

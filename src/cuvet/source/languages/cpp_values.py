@@ -9,7 +9,7 @@ from cuvet.source.languages.cpp_text import constant, function_declarator, param
 from cuvet.source.languages.flow import Flow
 from cuvet.source.languages.interest import IDENTIFIER
 from cuvet.source.languages.operations import by_type, number, number_of, spans, true, zero
-from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value
+from cuvet.source.program import Address, Assign, Inside, Invoke, Return, Value, pointed_at
 from cuvet.source.syntax.parsing import Node, Source, field_text, part, text_of, without_comments
 
 _ENDS_PROCESS = frozenset(
@@ -61,12 +61,8 @@ class Expressions(Flow):
         if node.children[0].type == "&":
             lvalue = self.lvalue(argument)
             return Address(lvalue) if lvalue else None
-        value = self.value(argument)
-        if isinstance(value, Address):
-            return value.lvalue
-        if isinstance(value, Inside):
-            return f"{value.lvalue}[*]"
-        return f"{value}[0]" if isinstance(value, str) and value[0] != "%" else None
+        lvalue = pointed_at(self.value(argument))
+        return lvalue if lvalue[:1] not in ("", "%") else None
 
     def lvalue(self, node: Node) -> str:
         """The lvalue that an expression names; empty if it is none."""
@@ -166,15 +162,7 @@ class Expressions(Flow):
         argument = node.named_children[-1]
         value = self.value(argument)
         if isinstance(value, str) and self.concerns(value):
-            self.emit(
-                Invoke(
-                    "delete",
-                    (value,),
-                    node.start_byte,
-                    node.end_byte,
-                    spans=((argument.start_byte, argument.end_byte),),
-                )
-            )
+            self.emit(Invoke("delete", (value,), node.start_byte, node.end_byte, spans=spans([argument])))
         return None
 
     def _result(self, call: Invoke, dropped: bool) -> Value:
@@ -223,7 +211,7 @@ class Expressions(Flow):
         if block and before is not None and before.type in (",", "("):
             self.statement(node)
             return None
-        if block or node.type == "lambda_expression":
+        if block:
             self.escape_names(node)
             return None
         return self.value(node)

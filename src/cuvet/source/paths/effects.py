@@ -12,11 +12,23 @@ from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes
 from cuvet.source.paths.arms import Arms
 from cuvet.source.paths.contexts import EndedContext
 from cuvet.source.paths.failures import Statuses
-from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles, pointed_at
+from cuvet.source.paths.handles import FIRST, NOWHERE, SOME_FUNCTION, Handles
 from cuvet.source.paths.judging import given_to_heap
 from cuvet.source.paths.trace import Here, Key, Left, SourceCall
 from cuvet.source.paths.world import FAILED, World, told
-from cuvet.source.program import Address, Assign, Escape, Function, Inside, Invoke, Operation, Return, Value, lvalue_of
+from cuvet.source.program import (
+    Address,
+    Assign,
+    Escape,
+    Function,
+    Inside,
+    Invoke,
+    Operation,
+    Return,
+    Value,
+    lvalue_of,
+    pointed_at,
+)
 from cuvet.source.result import Ending, Summaries, Summary
 from cuvet.source.summaries import summary_of
 

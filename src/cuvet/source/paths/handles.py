@@ -127,12 +127,3 @@ def _wholes_of(lvalue: str) -> tuple[str, ...]:
 def root(lvalue: str) -> str:
     """The variable that an lvalue is a part of."""
     return lvalue.split(".")[0].split("[")[0].split("->")[0]
-
-
-def pointed_at(value: Value) -> str:
-    """The lvalue that a pointer points to; empty if that is not known."""
-    if isinstance(value, Address):
-        return value.lvalue
-    if isinstance(value, Inside):
-        return f"{value.lvalue}[*]"
-    return f"{value}[0]" if isinstance(value, str) else ""

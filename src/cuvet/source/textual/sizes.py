@@ -64,6 +64,5 @@ def _is_times_sizeof(size: str, count: str) -> bool:
     """Whether the size is the count times the size of something that is larger than a byte."""
     if not count or "sizeof" in count or _BYTES.search(size):
         return False
-    return size in (
-        f"{each}*{part}" for part in re.findall(_SIZEOF, size) for each in (count, f"({count})")
-    ) or size in (f"{part}*{each}" for part in re.findall(_SIZEOF, size) for each in (count, f"({count})"))
+    products = ((each, part) for part in re.findall(_SIZEOF, size) for each in (count, f"({count})"))
+    return any(size in (f"{each}*{part}", f"{part}*{each}") for each, part in products)
