@@ -304,16 +304,9 @@ def _is_of_cuda(operation: Operation, any_call: bool) -> bool:
 def _is_case(case: Node, subject: str, status: str | None) -> Condition:
     """Whether a switch takes the case. ``status``: the lvalue of the status that it asks for; None if it asks for none."""
     label, value = field_text(case, "value") or "default", case.child_by_field_name("value")
-    return Condition(
-        f"{subject}=={label}",
-        tuple(IDENTIFIER.findall(subject)),
-        case.start_byte,
-        case.start_byte + 4 if value is None else value.end_byte,
-        lvalue=status or "",
-        same=True,
-        value=_status(label),
-        compares=status is not None,
-    )
+    end = case.start_byte + 4 if value is None else value.end_byte
+    text, names = f"{subject}=={label}", tuple(IDENTIFIER.findall(subject))
+    return Condition(text, names, case.start_byte, end, status or "", True, _status(label), status is not None)
 
 
 def _leaves(case: Node) -> bool:

@@ -77,11 +77,8 @@ class Expressions(Flow):
     def _subscript(self, node: Node, dropped: bool = False) -> Value:
         base = self.lvalue(node.child_by_field_name("argument") or node.named_children[0])
         indices = node.child_by_field_name("indices") or node.named_children[-1]
-        index = (
-            indices.named_children[0]
-            if indices.type == "subscript_argument_list" and indices.named_children
-            else indices
-        )
+        listed = indices.named_children if indices.type == "subscript_argument_list" else ()
+        index = listed[0] if listed else indices
         if self.hot(index):
             self.value(index)
         if not base or base[0] == "%":

@@ -78,15 +78,7 @@ def definitions(root: Node, text: bytes) -> Found:
         own = members.get(owner, {})
         found.functions.append(
             CSharpDefinition(
-                node,
-                owner,
-                name,
-                imported=imported,
-                functions=functions,
-                fields=frozenset(own),
-                methods=methods,
-                types=own,
-                static=static,
+                node, owner, name, imported=imported, functions=functions, methods=methods, types=own, static=static
             )
         )
     return found

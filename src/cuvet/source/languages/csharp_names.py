@@ -15,12 +15,11 @@ HANDLE = re.compile(r"^(?:IntPtr|UIntPtr|nint|nuint|ulong|CU(?!DA)\w+|cuda\w+_t)
 @dataclass(kw_only=True)
 class CSharpDefinition(Definition):
     """``imported`` maps the file's P/Invoke names to entry points, ``functions`` are the names of those with a body in the file,
-    ``fields`` those of the class. ``methods`` are (class, name) of those that a call on an object of the class is sure to reach, ``types``
-    those of the own class's fields."""
+    ``methods`` are (class, name) of those that a call on an object of the class is sure to reach, ``types`` has those of the own class's
+    fields."""
 
     imported: dict[str, str]
     functions: frozenset[str]
-    fields: frozenset[str]
     methods: frozenset[tuple[str, str]] = frozenset()
     types: dict[str, str]
     static: bool = False

@@ -93,11 +93,8 @@ class CSharpLowering(Expressions):
         for section in body.named_children if body is not None else ():
             if section.type == "switch_section":
                 labels = [child for child in section.named_children if child.type.endswith("_pattern")]
-                label = (
-                    text_of(labels[0])
-                    if labels and not any(child.type == "default" for child in section.children)
-                    else None
-                )
+                default = any(child.type == "default" for child in section.children)
+                label = text_of(labels[0]) if labels and not default else None
                 test = case(section, field_text(node, "value"), label)
                 statements = [child for child in without_comments(section) if child not in labels]
                 cases.append((test, partial(self.run, statements)))

@@ -32,7 +32,7 @@ class Expressions(Lowering):
         """Results of calls of which it is known what they do with what they are given."""
 
     def meant(self, word: str) -> Iterable[str]:
-        return (word, f"this.{word}") if word in self.definition.fields else (word,)
+        return (word, f"this.{word}") if word in self.definition.types else (word,)
 
     # Lvalues.
 
@@ -41,7 +41,7 @@ class Expressions(Lowering):
         kind = node.type
         if kind == "identifier":
             name = text_of(node)
-            return f"this.{name}" if name in self.definition.fields and not self._is_variable(name) else name
+            return f"this.{name}" if name in self.definition.types and not self._is_variable(name) else name
         if kind == "member_access_expression":
             return self._member(node)
         if kind == "element_access_expression":
@@ -192,10 +192,8 @@ class Expressions(Lowering):
         if own or name in self.definition.functions:
             self._changes_others(node, object_too=not known)
         if known and not self.looks_at_result(values, before):
-            call = Invoke(
-                known, values, node.start_byte, node.end_byte, receiver=receiver or "this", spans=spans(given),
-                result=self.temporary(),
-            )  # fmt: skip
+            result, where = self.temporary(), spans(given)
+            call = Invoke(known, values, node.start_byte, node.end_byte, result, receiver or "this", where)
             self.emit(call)
             self.understood.add(call.result)
             return call.result
@@ -226,7 +224,7 @@ class Expressions(Lowering):
             self.emit(Escape("this", node.start_byte, written=True))
         for word in self.interest.names:
             lvalue = word.decode()
-            if lvalue not in self.definition.fields and not self._is_variable(lvalue):
+            if lvalue not in self.definition.types and not self._is_variable(lvalue):
                 self.emit(Escape(lvalue, node.start_byte, written=True))
 
 

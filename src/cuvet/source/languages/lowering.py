@@ -117,9 +117,7 @@ class Lowering(Flow):
         for value in values:
             if isinstance(value, str) and value in self._lent:
                 self.escape(value, node.start_byte)
-        call = Invoke(
-            name, values, node.start_byte, node.end_byte, receiver=receiver, spans=spans(nodes), result=self.temporary()
-        )
+        call = Invoke(name, values, node.start_byte, node.end_byte, self.temporary(), receiver, spans(nodes))
         self.emit(call)
         self._lent[call.result] = values
         return call.result

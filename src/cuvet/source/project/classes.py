@@ -82,15 +82,8 @@ def _of_member(whole: Whole, member: str, handed: set[str], assigned: set[str], 
     ):
         last = _ending_function(whole)
         where = f", though {last.frame.function} ends others" if last is not None else ""
-        yield finding_of(
-            SourceMemberLeak,
-            whole,
-            member,
-            made[0],
-            f"{made[0].kind} {whole.name}::{member} is never {_past(made[0])}{where}",
-            made[0],
-            last,
-        )
+        message = f"{made[0].kind} {whole.name}::{member} is never {_past(made[0])}{where}"
+        yield finding_of(SourceMemberLeak, whole, member, made[0], message, made[0], last)
     else:
         yield from _overwritten(whole, member, made, ended, handed)
 
@@ -218,23 +211,8 @@ def _overwritten(
     """Made anew by a function that can be called again, which neither ends nor asks for what is there."""
     if holds_several(whole.outline.members[member]) or is_fixture(whole.outline.declared):
         return
-    for effect in made:
-        others = [each for each in whole.effects[member] if each.function == effect.function]
-        if (
-            effect.method
-            and not effect.guarded
-            and _REPEATED.search(effect.function)
-            and all(each.verb == "makes" for each in others)
-            and len(others) == 1
-            and ended
-            and not whole.of(member, "tests")
-        ):
-            yield finding_of(
-                SourceMemberOverwritten,
-                whole,
-                member,
-                effect,
-                f"{whole.name}::{effect.function} makes {member} anew each time, and loses the one before",
-                effect,
-                None,
-            )
+    for effect in made if ended and not whole.of(member, "tests") else ():
+        alone = sum(each.function == effect.function for each in whole.effects[member]) == 1
+        if effect.method and not effect.guarded and _REPEATED.search(effect.function) and alone:
+            message = f"{whole.name}::{effect.function} makes {member} anew each time, and loses the one before"
+            yield finding_of(SourceMemberOverwritten, whole, member, effect, message, effect, None)

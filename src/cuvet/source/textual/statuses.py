@@ -28,17 +28,9 @@ def dropped(body: Body) -> Iterator[Finding]:
         severity: Severity = "warning" if _others_are_checked(calls, body) else "note"
         first = min(calls, key=lambda call: (_rank(call), call.start))
         message = f"{_counted(calls)} thrown away"
-        steps = tuple(
-            body.step(call.node, f"the status of {call.name} is thrown away here") for call in calls[:_MOST_STEPS]
-        )
-        yield body.finding(
-            SourceStatusDropped,
-            first.node,
-            message,
-            api=first.name,
-            severity=severity,
-            path=steps if len(calls) > 1 else (),
-        )
+        several = calls[:_MOST_STEPS] if len(calls) > 1 else ()
+        path = tuple(body.step(call.node, f"the status of {call.name} is thrown away here") for call in several)
+        yield body.finding(SourceStatusDropped, first.node, message, api=first.name, severity=severity, path=path)
 
 
 def unread(body: Body) -> Iterator[Finding]:
@@ -55,14 +47,10 @@ def unread(body: Body) -> Iterator[Finding]:
     calls = [call for _, call in sorted(lost.items()) if not _asked_later(call, body)]
     if calls:
         first = min(calls, key=lambda call: (_rank(call), call.start))
-        steps = tuple(body.step(call.node, f"`{call.variable}` is not read after this") for call in calls[:_MOST_STEPS])
-        yield body.finding(
-            SourceStatusUnread,
-            first.node,
-            f"{_counted(calls)} assigned to `{first.variable}` and not read",
-            api=first.name,
-            path=steps if len(calls) > 1 else (),
-        )
+        several = calls[:_MOST_STEPS] if len(calls) > 1 else ()
+        path = tuple(body.step(call.node, f"`{call.variable}` is not read after this") for call in several)
+        message = f"{_counted(calls)} assigned to `{first.variable}` and not read"
+        yield body.finding(SourceStatusUnread, first.node, message, api=first.name, path=path)
 
 
 def launches(bodies: Sequence[Body]) -> Iterator[Finding]:
