@@ -173,3 +173,42 @@ def test_in_a_lost_context_another_failure_is_still_judged(tmp_path: Path) -> No
     records = t.setup() + t.create() + t.destroy() + t.call("cuCtxSynchronize", status=700, flags=FAILED)
     records += t.synchronize(alive=False, status=400)
     assert "stream-use-after-destroy" in rules(report(tmp_path, records))
+
+
+def test_the_calls_of_a_child_wait_until_its_parent_is_followed_to_the_fork(tmp_path: Path) -> None:
+    parent, child = Thread(1), Thread(7, at=9000)
+    records = w.note(3, "") + child.call("cuStreamCreate", 1, 0, status=3, flags=FAILED, context=0)
+    records += child.call("cuDeviceGetCount", 1, at=1 << 40, context=0)
+    w.write(tmp_path, [w.chunk(records)], pid=2000, parent=1000, start=2, end=0)
+    analysis = Analysis(tmp_path)
+    assert analysis.advance(running=True) == []
+    past = parent.setup() + w.fork(2000, ticks=5000)
+    w.write(tmp_path, [w.chunk(past + parent.call("cuCtxSynchronize", at=1 << 40))], pid=1000, start=1, end=0)
+    assert analysis.advance(running=True) == []
+    found = analysis.report(Meta()).findings
+    assert [(each.name, each.site.process) for each in found] == [("device-use-after-fork", 2000)]
+
+
+@pytest.mark.parametrize(
+    ("caller", "status", "named"),
+    [
+        ("/usr/lib/libcuda.so.1", 800, ["stream-call-in-host-function"]),
+        ("/home/me/libother.so", 800, []),
+        ("/usr/lib/libcuda.so.1", 999, []),
+    ],
+)
+def test_a_call_that_is_refused_in_a_host_function(tmp_path: Path, caller: str, status: int, named: list[str]) -> None:
+    """The driver calls the function: it is on the stack."""
+    t = Thread()
+    modules = w.module(0x400000, 0x500000, 0x400000, "/home/me/train") + w.module(0x700000, 0x800000, 0x700000, caller)
+    records = modules + w.stack(1, [0x400100, 0x700100, 0x700200]) + t.setup() + t.create()
+    records += t.synchronize(status=status, stack=1)
+    assert rules(report(tmp_path, records, executable="/home/me/train")) == named
+
+
+def test_another_failure_on_the_emulated_device_is_not_for_want_of_the_call(tmp_path: Path) -> None:
+    t = Thread()
+    failed = t.setup() + t.call("cuCoredumpGetAttribute", 1, 0, 0, status=999, flags=w.FAILED)
+    w.write(tmp_path, [w.chunk(failed)])
+    (failure,) = Analysis(tmp_path).report(Meta(pid=1000, device="emulated")).unexplained
+    assert (failure.status, failure.reason) == (999, "")
