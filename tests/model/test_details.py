@@ -157,3 +157,16 @@ def test_a_context_that_was_not_told_is_not_retained(cu: Drive) -> None:
     assert (primary.retained, cu.model.primaries) == (retained, {0: primary})
     cu.cuDevicePrimaryCtxRetain(0)
     assert primary.retained == retained + 1
+
+
+def test_an_attribute_of_memory_that_was_freed_may_be_refused(cu: Drive) -> None:
+    memory = cu.cuMemAlloc(64)
+
+    def statuses() -> tuple[int, ...]:
+        cu.cuPointerSetAttribute(b"\1\0\0\0", 6, memory)
+        assert cu.prediction is not None
+        return cu.prediction.statuses
+
+    assert statuses() == (0,)
+    cu.cuMemFree(memory)
+    assert statuses() == (0, 1)
