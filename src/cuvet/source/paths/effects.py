@@ -257,14 +257,14 @@ class Effects:
         if summary.makes and result:
             self.statuses.doubtful[result] = here.key
         if summary.returns and here.key not in self.failing:
-            self._made_by(operation, summary.returns, Address(result) if result else None, here)
+            self._made_by(operation, summary.returns, Address(result), here)
         elif result:
             self.handles.hold(result, self.handles.fresh())
 
     def _object(self, operation: Invoke, summary: Summary, here: Here) -> None:
         """What a method does with the members of the object that it is called on. Of an object that others know nothing is told."""
         receiver, handles = operation.receiver, self.handles
-        if "." not in operation.name and receiver in self._objects:  # a method that is not sure to be this one
+        if "." not in operation.name:  # a method that is not sure to be this one
             handles.give(receiver, written=True)
         if not summary.members:
             return
