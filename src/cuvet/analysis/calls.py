@@ -155,7 +155,7 @@ class Calls:
         fault = self._crashes.in_call(record.thread, record.entered)
         if fault is None:
             return death if death in SIGNALS and not self._recording.faults else None
-        if fault.stack and not call.stack:
+        if not call.stack:
             call.stack = fault.stack
             call.site = _make_site(call, self._sites.api(fault.stack))
         return fault.signal
