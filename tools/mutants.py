@@ -20,6 +20,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -228,7 +229,7 @@ def measure(folders: Iterable[str]) -> Map:
         say(f"measuring which lines {len(missing)} test files execute")
         (KEPT / "map").mkdir(parents=True, exist_ok=True)
         job = {"mode": "map", "files": {str(path.relative_to(ROOT)): str(kept[path]) for path in missing}}
-        if run_pytest(job, missing).wait() not in (0, 1, 5):
+        if run_pytest(job, missing).wait() not in (0, 1, 5) or not all(path.exists() for path in kept.values()):
             raise SystemExit("mutants: the tests could not be run")
     found = Map({}, {}, set(), {})
     for file in kept.values():
@@ -294,8 +295,10 @@ def environment_of(job: dict[str, Any]) -> dict[str, str]:
     path = os.pathsep.join((str(ROOT / "tools"), str(ROOT / "tools" / "mutants_site")))
     match job["mode"]:
         case "map":
-            (KEPT / "lines").mkdir(parents=True, exist_ok=True)
-            return {"PYTHONPATH": path, "MUTANTS_LINES": str(KEPT / "lines")}
+            folder = KEPT / "lines" / str(os.getpid())
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            return {"PYTHONPATH": path, "MUTANTS_LINES": str(folder)}
         case "processes":
             (mutant,) = job["mutants"]
             file = KEPT / f"mutant-{mutant['key'][:16]}.json"

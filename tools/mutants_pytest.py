@@ -90,7 +90,7 @@ class Mapping:
     ) -> defaultdict[str, defaultdict[str, dict[int, list[int]]]]:
         """By test file, source and line: numbers of the tests that started a process which executed the line."""
         found: defaultdict[str, defaultdict[str, dict[int, list[int]]]] = defaultdict(lambda: defaultdict(dict))
-        for output in Path(os.environ["MUTANTS_LINES"]).iterdir():
+        for output in Path(os.environ["MUTANTS_LINES"]).glob("*.json"):
             one = json.loads(output.read_text())
             output.unlink()
             file = one["test"].partition("::")[0]

@@ -22,7 +22,9 @@ def write_lines(folder: str, test: str) -> None:
         measured.stop()
         data = measured.get_data()
         lines = {file: data.lines(file) for file in data.measured_files()}
-        Path(folder, f"{os.getpid()}-{os.urandom(4).hex()}.json").write_text(json.dumps({"test": test, "lines": lines}))
+        output = Path(folder, f"{os.getpid()}-{os.urandom(4).hex()}")
+        output.write_text(json.dumps({"test": test, "lines": lines}))
+        output.rename(output.with_suffix(".json"))  # whole, or not at all
 
     atexit.register(finish)
 
