@@ -50,7 +50,7 @@ def _events_without_timing_have_it(patch: pytest.MonkeyPatch) -> None:
 
 
 def _captures_forbid_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Model, "capture_forbidding", lambda model, call: None)
+    patch.setattr(Model, "captures_forbidding", lambda model, call: iter(()))
 
 
 def _destroyed_contexts_live(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ import cuvet.rules
 from cuvet import CuvetError
 from cuvet.catalog import driver, libraries
 from cuvet.fields import TextError, fields
-from cuvet.knowledge.facts import of_recordings
 from cuvet.rules import all_rules, model_rules, rule_called, rule_names
 from cuvet.rules.evidence import evidence_of, succeeding
 from cuvet.rules.examples import invalid, runnable, valid
@@ -89,8 +88,8 @@ def test_errors_have_evidence(rule: type[Rule]) -> None:
 
 @every_rule
 def test_measured_evidence_names_facts(rule: type[Rule]) -> None:
-    for each in evidence_of(rule):
-        if each.kind == "measured" and each.source != of_recordings():
+    for (name, _), each in zip(fields(rule.evidence), evidence_of(rule), strict=True):
+        if name.startswith("measured"):
             named = [word for word in re.split("[,;] ", each.source) if re.fullmatch(r"[a-z0-9_]+", word)]
             assert named
             assert set(named) <= FACTS
