@@ -11,10 +11,10 @@ from cuvet.analysis.folding import Findings
 from cuvet.analysis.hints import hints
 from cuvet.analysis.judge import Judge
 from cuvet.analysis.memory import memory_used
-from cuvet.analysis.meta import Meta
 from cuvet.analysis.unseen import not_seen
 from cuvet.catalog import Kind
 from cuvet.findings import MemoryUse
+from cuvet.meta import Meta
 from cuvet.model import MORE_THAN_ANY_GPU, Model
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode

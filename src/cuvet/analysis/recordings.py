@@ -10,10 +10,10 @@ import msgspec
 from cuvet import CuvetError, __version__
 from cuvet.analysis import cudnn_log, driver_log
 from cuvet.analysis.folding import Findings, folded, folded_failures
-from cuvet.analysis.meta import Meta, read_meta
 from cuvet.analysis.process import ProcessAnalysis
 from cuvet.analysis.unexplained import told
-from cuvet.findings import Finding, Program, Report, Tool
+from cuvet.findings import Finding, Report, Tool
+from cuvet.meta import Meta, read_meta
 from cuvet.model import Model
 from cuvet.recording import Recording, RecordingError
 from cuvet.recording.generated_code import GeneratedCode, Run
@@ -95,14 +95,7 @@ class Analysis:
             not_checked |= process.not_checked
         return Report(
             tool=Tool(version=__version__),
-            program=Program(
-                argv=meta.argv,
-                exit_code=meta.exit_code,
-                signal=meta.signal,
-                device=meta.device,
-                gpus=meta.gpus,
-                driver=meta.driver,
-            ),
+            program=meta.program,
             findings=self._with_logs(),
             unexplained=told(
                 (failed for process in self.processes() for failed in process.judge.unexplained.all()),
@@ -112,7 +105,7 @@ class Analysis:
             memory=tuple(use for process in self.processes() for use in process.memory()) if memory else None,
             not_checked=tuple(not_checked),
             hints=tuple(dict.fromkeys(hint for each in self.processes() for hint in each.hints(meta, leaks=leaks))),
-            stats=dict(stats),
+            stats=dict(+stats),
         )
 
 

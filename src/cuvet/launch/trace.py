@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cuvet import CuvetError
-from cuvet.analysis import Meta
+from cuvet.meta import Meta
 
 
 def make(wanted: Path | None) -> Path:

@@ -74,7 +74,12 @@ def of_run(report: Report, *, verbose: bool, recording: str | None = None, kept:
     bytes that all recordings beside it take."""
 
     def show(out: TextIO, color: str) -> None:
-        from cuvet.reports import terminal  # start: not for JSON
+        from cuvet.reports import summary  # start: not for JSON
+
+        if summary.is_all(report) and summary.is_plain(out, color):
+            summary.write(summary.lines(report, recording, kept), out)
+            return
+        from cuvet.reports import terminal  # start: rich, only for findings and colours
 
         terminal.render(report, terminal.console(out, color), recording=recording, kept=kept, verbose=verbose)
 

@@ -12,7 +12,8 @@ from cuvet.findings import Frame
 from cuvet.printable import printable
 from cuvet.reports import Document
 from cuvet.reports.source import window
-from cuvet.reports.terminal import STYLES, console, headline, labelled, line, severities, show
+from cuvet.reports.summary import severities
+from cuvet.reports.terminal import STYLES, console, headline, labelled, line, show
 from cuvet.sizes import counted
 from cuvet.source import NotChecked
 from cuvet.source.tool.fingerprints import place

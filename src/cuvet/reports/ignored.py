@@ -1,20 +1,27 @@
 """Comments ``// cuvet: ignore[RULE] reason`` in the sources of a program that was run: they are about a line of a finding's stack."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cuvet.findings import Finding, Frame, Report
-from cuvet.reports.source import source_text
-from cuvet.reports.terminal import located
-from cuvet.source.tool.ignores import IgnoreComment, ignore_comments, mistakes
+
+if TYPE_CHECKING:
+    from cuvet.source.tool.ignores import IgnoreComment
 
 
 def without_ignored(report: Report) -> Report:
     """The report without the findings that comments ignore; ``stats["ignored"]`` says how many these are, and a hint each what is wrong
     with a comment at a finding."""
+    if not report.findings:
+        return report
+    from cuvet.source.tool.ignores import mistakes  # start: only for findings
+
     kept = tuple(finding for finding in report.findings if not is_ignored(finding))
     ignored = Counter(ignored=len(report.findings) - len(kept))
     wrong = dict.fromkeys(
@@ -35,6 +42,8 @@ def is_ignored(finding: Finding) -> bool:
 
 def _comments_at(finding: Finding) -> Iterator[tuple[Frame, IgnoreComment]]:
     """The comments at the call or at one of its callers, each with its frame."""
+    from cuvet.reports.terminal import located  # start: only for findings
+
     for frame in located(finding.site):
         for comment in _comments_in(frame):
             if comment.lines[0] <= (frame.line or 0) <= comment.lines[1]:
@@ -42,6 +51,8 @@ def _comments_at(finding: Finding) -> Iterator[tuple[Frame, IgnoreComment]]:
 
 
 def _comments_in(frame: Frame) -> tuple[IgnoreComment, ...]:
+    from cuvet.reports.source import source_text  # start: only for findings
+
     text = source_text(frame.file) if frame.file and frame.line else None
     if text is None or "cuvet:" not in text:
         return ()
@@ -50,4 +61,6 @@ def _comments_in(frame: Frame) -> tuple[IgnoreComment, ...]:
 
 @lru_cache(maxsize=64)
 def _comments(text: str, language: str) -> tuple[IgnoreComment, ...]:
+    from cuvet.source.tool.ignores import ignore_comments  # start: only for such comments
+
     return ignore_comments(text.encode(), language)

@@ -4,9 +4,7 @@ Different labels mark what was seen (sites, result), what was inferred (because)
 advised (help).
 """
 
-import os
 import re
-import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,18 +17,15 @@ from rich.console import Console
 from rich.text import Text
 
 from cuvet.catalog import Kind, api_of, status_name
-from cuvet.findings import SEVERITIES, Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
+from cuvet.findings import Evidence, Finding, Frame, MachineCause, ObjectReport, Program, Report, Site
 from cuvet.printable import printable
-from cuvet.reports import memory, unexplained
+from cuvet.reports import memory, summary, unexplained
 from cuvet.reports.selection import fitting, select
 from cuvet.reports.source import excerpt, sources_elsewhere, window
 from cuvet.signals import signal_name
-from cuvet.sizes import counted, plural
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 """Of the report's JSON form, ``cuvet-report/1``."""
-MANY_BYTES = 1 << 30
-"""Recordings that take less are not worth a line."""
 PLAIN_WIDTH = 110
 """Columns of explanations and sources when the report does not go to a terminal. Other lines are not wrapped there, so that a
 search in a log finds them whole."""
@@ -59,7 +54,6 @@ _MAKES = (
 the context."""
 _CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|clone)(\.\d+)*)+$")
 """What compilers append to the names of the pieces that they split from a function."""
-_COUNTED = ("context", "stream", "event", "thread", "process")
 
 
 class _Console(Console):
@@ -119,8 +113,8 @@ def render(
         console.print()
     if report.memory is not None:
         memory.render(report.memory, console)
-    for each in _summary(report, recording, kept, cut=bool(left_out)):
-        line(console, each)
+    for pieces in summary.lines(report, recording, kept, cut=bool(left_out), elsewhere=sources_elsewhere()):
+        line(console, Text.assemble(*pieces))
 
 
 def render_finding(finding: Finding, program: Program, console: Console, evidence: Sequence[Evidence]) -> None:
@@ -369,64 +363,3 @@ def labelled(label: str, text: str, console: Console, *, width: int = 0, style: 
 def wrapped(text: str, width: int) -> list[str]:
     """The text in lines of so many characters, or as many as its longest word has."""
     return textwrap.wrap(printable(text), max(width, 30), break_long_words=False, break_on_hyphens=False)
-
-
-def _summary(report: Report, recording: str | None, kept: int, cut: bool) -> Iterable[Text | str]:
-    """``cut``: not every finding is shown."""
-    yield totals(report)
-    if report.program.signal is not None:
-        yield f"program: died of {signal_name(report.program.signal)}"
-    elif report.program.exit_code:
-        yield f"program: exit code {report.program.exit_code}"
-    for sentence in report.not_checked:
-        yield Text("not checked: ", style="bold yellow").append(printable(sentence), style="default not bold")
-    for sentence in report.hints:
-        yield Text("hint: ", style=_LABELS["help"]).append(printable(sentence), style="default not bold")
-    if report.stats.get("calls"):
-        yield f"device: {device(report.program)}"
-    if elsewhere := sources_elsewhere():
-        yield elsewhere
-    if recording is not None:
-        yield f"look again: cuvet analyze {'-v ' if cut else ''}{_shell_word(recording)}"
-        if kept >= MANY_BYTES:
-            yield f"recordings in {Path(recording).parent}: {kept / 1e9:,.1f} GB; delete those you no longer need"
-
-
-def _shell_word(path: str) -> str:
-    """The path for a shell; one that cannot be printed in the form ``$'...'``."""
-    if path.isprintable():
-        return shlex.quote(path)
-    return (
-        "$'" + "".join(chr(b) if 32 <= b < 127 and b not in b"'\\" else f"\\x{b:02x}" for b in os.fsencode(path)) + "'"
-    )
-
-
-def totals(report: Report) -> Text:
-    """``1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)``."""
-    parts = severities(report.findings)
-    failed = sum(each.count for each in report.unexplained if each.library is None and not each.reason)
-    parts += [counted(failed, "unexplained failure")] if failed else []
-    calls = report.stats.get("calls", 0)
-    seen = [counted(report.stats[plural(n)], n) for n in _COUNTED if report.stats.get(plural(n))]
-    text = f"{', '.join(parts)} in {counted(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")
-    if calls == 0:
-        text = "the program made no CUDA call that cuvet could see"
-    if ignored := report.stats.get("ignored"):
-        text += f"; not shown: {ignored:,} ignored by comments"
-    return Text(text, style="bold" if parts[0].startswith("0 ") else "bold red")
-
-
-def severities(findings: Iterable[Finding]) -> list[str]:
-    """``2 errors``, ``0 warnings`` and, if there are any, ``1 note``."""
-    count = Counter(finding.severity for finding in findings)
-    return [counted(count[each], each) for each in SEVERITIES if count[each] or each != "note"]
-
-
-def device(program: Program) -> str:
-    """Which device answered the calls."""
-    if program.device == "emulated":
-        return "emulated; kernels were checked and ordered, but not run"
-    if program.device == "unknown":
-        return "not known, since the recording has no meta.json that says it"
-    driver = f", driver for CUDA {program.driver}" if program.driver else ""
-    return (", ".join(program.gpus) or "real GPU") + driver

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from cuvet import CuvetError
-from cuvet.findings import MachineCause
+from cuvet.findings import MachineCause, Program
 from cuvet.regular import read_regular
 
 MOST_META = 16 << 20
@@ -28,6 +28,18 @@ class Meta(msgspec.Struct, kw_only=True):
     signal: int | None = None
     notes: tuple[str, ...] = ()
     machine: tuple[MachineCause, ...] = ()
+
+    @property
+    def program(self) -> Program:
+        """What a report says of the program."""
+        return Program(
+            argv=self.argv,
+            exit_code=self.exit_code,
+            signal=self.signal,
+            device=self.device,
+            gpus=self.gpus,
+            driver=self.driver,
+        )
 
 
 def read_meta(directory: Path) -> Meta:

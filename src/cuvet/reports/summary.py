@@ -1,0 +1,107 @@
+"""The last lines of a program's report: all of it if nothing was found. Written without rich where nobody sees colours."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from cuvet.findings import SEVERITIES, Finding, Program, Report
+from cuvet.printable import printable
+from cuvet.signals import signal_name
+from cuvet.sizes import counted, plural
+
+MANY_BYTES = 1 << 30
+"""Recordings that take less are not worth a line."""
+_COUNTED = ("context", "stream", "event", "thread", "process")
+_STYLED_BY = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""Variables for which rich takes a file for a terminal."""
+
+Pieces = tuple[tuple[str, str], ...]
+"""A line: texts, each with its style."""
+
+
+def is_all(report: Report) -> bool:
+    """Whether the summary is the whole report."""
+    return not (report.findings or report.unexplained or report.machine or report.memory is not None)
+
+
+def is_plain(out: TextIO, color: str) -> bool:
+    """Whether the file gets the mere text. ``color`` is auto, always or never."""
+    if color == "always" or out.isatty():
+        return False
+    return color == "never" or not any(os.environ.get(name) for name in _STYLED_BY)
+
+
+def write(lines: Iterable[Pieces], out: TextIO) -> None:
+    """As ``terminal.render`` writes them to what is no terminal."""
+    for pieces in lines:
+        out.write(printable("".join(text for text, _ in pieces)).rstrip() + "\n")
+
+
+def lines(
+    report: Report, recording: str | None, kept: int, *, cut: bool = False, elsewhere: str = ""
+) -> Iterator[Pieces]:
+    """``cut``: not every finding is shown. ``elsewhere``: what is said of sources that were not read. The others as of
+    ``terminal.render``."""
+    yield totals(report)
+    if report.program.signal is not None:
+        yield ((f"program: died of {signal_name(report.program.signal)}", ""),)
+    elif report.program.exit_code:
+        yield ((f"program: exit code {report.program.exit_code}", ""),)
+    for sentence in report.not_checked:
+        yield ("not checked: ", "bold yellow"), (printable(sentence), "default not bold")
+    for sentence in report.hints:
+        yield ("hint: ", "bold green"), (printable(sentence), "default not bold")
+    if report.stats.get("calls"):
+        yield ((f"device: {device(report.program)}", ""),)
+    if elsewhere:
+        yield ((elsewhere, ""),)
+    if recording is not None:
+        yield ((f"look again: cuvet analyze {'-v ' if cut else ''}{_shell_word(recording)}", ""),)
+        if kept >= MANY_BYTES:
+            text = f"recordings in {Path(recording).parent}: {kept / 1e9:,.1f} GB; delete those you no longer need"
+            yield ((text, ""),)
+
+
+def _shell_word(path: str) -> str:
+    """The path for a shell; one that cannot be printed in the form ``$'...'``."""
+    if path.isprintable():
+        return shlex.quote(path)
+    return (
+        "$'" + "".join(chr(b) if 32 <= b < 127 and b not in b"'\\" else f"\\x{b:02x}" for b in os.fsencode(path)) + "'"
+    )
+
+
+def totals(report: Report) -> Pieces:
+    """``1 error, 0 warnings in 5,120 calls (3 streams, 2 threads, 1 process)``."""
+    parts = severities(report.findings)
+    failed = sum(each.count for each in report.unexplained if each.library is None and not each.reason)
+    parts += [counted(failed, "unexplained failure")] if failed else []
+    calls = report.stats.get("calls", 0)
+    seen = [counted(report.stats[plural(n)], n) for n in _COUNTED if report.stats.get(plural(n))]
+    text = f"{', '.join(parts)} in {counted(calls, 'call')}" + (f" ({', '.join(seen)})" if seen else "")
+    if calls == 0:
+        text = "the program made no CUDA call that cuvet could see"
+    if ignored := report.stats.get("ignored"):
+        text += f"; not shown: {ignored:,} ignored by comments"
+    return ((text, "bold" if parts[0].startswith("0 ") else "bold red"),)
+
+
+def severities(findings: Iterable[Finding]) -> list[str]:
+    """``2 errors``, ``0 warnings`` and, if there are any, ``1 note``."""
+    count = Counter(finding.severity for finding in findings)
+    return [counted(count[each], each) for each in SEVERITIES if count[each] or each != "note"]
+
+
+def device(program: Program) -> str:
+    """Which device answered the calls."""
+    if program.device == "emulated":
+        return "emulated; kernels were checked and ordered, but not run"
+    if program.device == "unknown":
+        return "not known, since the recording has no meta.json that says it"
+    driver = f", driver for CUDA {program.driver}" if program.driver else ""
+    return (", ".join(program.gpus) or "real GPU") + driver
