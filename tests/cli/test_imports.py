@@ -60,6 +60,18 @@ def test_what_a_command_imports(arguments: str, needed: set[str]) -> None:
     assert imported(*arguments.split()) <= needed
 
 
+@pytest.mark.parametrize("form", ["terminal", "json"])
+def test_a_program_without_cuda_calls_is_not_analysed(form: str, tmp_path: Path) -> None:
+    program = f"{PROGRAM}\nprint(*(name for name in sys.modules if name.startswith('cuvet.')), file=sys.stderr)"
+    run = ["run", "--device", "emulated", "--trace", str(tmp_path / "trace"), "--format", form, "--", "true"]
+    done = subprocess.run([sys.executable, "-c", program, *run], capture_output=True, text=True, check=True)
+    *_, packages, modules, _ = done.stderr.split("\n")
+    assert HEAVY & set(packages.split()) <= {"msgspec"}
+    analysing = ("cuvet.analysis", "cuvet.catalog", "cuvet.model", "cuvet.recording", "cuvet.rules", "cuvet.source")
+    assert [name for name in modules.split() if name.startswith(analysing)] == []
+    assert len(modules.split()) < 50
+
+
 def test_the_explanation_of_a_rule_imports_no_other_noun() -> None:
     program = f"{PROGRAM}\nprint(*(name for name in sys.modules if name.startswith('cuvet.rules.')), file=sys.stderr)"
     done = subprocess.run(

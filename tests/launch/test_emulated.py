@@ -66,6 +66,23 @@ def test_what_follows_from_a_mistake_is_told_below_it(
     assert {finding.repeats, *(each.repeats for each in finding.consequences)} == {3}
 
 
+KILLS_THE_DEVICE = """
+import os, select, signal
+launcher = os.getppid()
+children = open(f"/proc/{launcher}/task/{launcher}/children").read().split()
+(device,) = {*map(int, children)} - {os.getpid()}
+ended = os.pidfd_open(device)
+os.kill(device, signal.SIGKILL)
+select.select([ended], [], [])
+"""
+
+
+def test_a_device_that_ended_is_told_of(cuvet) -> None:
+    ran = cuvet.run(EMULATED, [sys.executable, "-c", KILLS_THE_DEVICE])
+    assert ran.code == 0
+    assert ran.report.not_checked == ("the emulated device ended before the program (SIGKILL): CUDA calls failed",)
+
+
 def test_auto_takes_the_emulated_device_where_there_is_no_gpu(cuvet, runtime_program, tmp_path: Path) -> None:
     ran = cuvet.run((), [runtime_program("mistakes"), "free-twice"], LD_LIBRARY_PATH=str(tmp_path))
     assert ran.rules == ["memory-free-twice"]

@@ -26,13 +26,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to make and to answer on")
     parser.add_argument("--devices", type=int, default=1, help="how many GPUs there are, 0 to 64 (default 1)")
     parser.add_argument("--memory", type=int, default=TOTAL_MEMORY, help="bytes of each GPU (default: a real one's)")
+    parser.add_argument(
+        "--inherited",
+        type=int,
+        nargs="*",
+        default=(),
+        help="descriptors of the sockets, if they have been made already",
+    )
     options = parser.parse_args(arguments)
     if not 0 <= options.devices <= MOST_DEVICES:
         parser.error(f"--devices: {options.devices} is not between 0 and {MOST_DEVICES}")
     try:
-        server = Server(
-            options.socket, Machine(options.devices, options.memory), answer, os.environ.get("CUVET_DEVICE_KEY", "")
-        )
+        machine = Machine(options.devices, options.memory)
+        server = Server(options.socket, machine, answer, os.environ.get("CUVET_DEVICE_KEY", ""), options.inherited)
     except OSError as error:
         print(f"cuvet.device: cannot make the socket {options.socket}: {error.strerror or error}", file=sys.stderr)
         return 2

@@ -1,12 +1,16 @@
 """What the emulated device says of itself; the figures and their sources are in ``facts.json``."""
 
+from __future__ import annotations
+
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from cuvet.catalog import Struct, driver
+if TYPE_CHECKING:
+    from cuvet.catalog import Struct
 
 
 class _Facts(msgspec.Struct):
@@ -29,8 +33,16 @@ _PREFIX = "CU_DEVICE_ATTRIBUTE_"
 
 
 @cache
+def _numbers() -> dict[str, int]:
+    """CUdevice_attribute."""
+    from cuvet.catalog import driver  # start: the launcher needs the figures only
+
+    return driver().enumerations["CUdevice_attribute"]
+
+
+@cache
 def _attributes() -> dict[int, int]:
-    numbers = driver().enumerations["CUdevice_attribute"]
+    numbers = _numbers()
     return {number: FACTS.attributes.get(name[len(_PREFIX) :], 0) for name, number in reversed(numbers.items())} | {
         numbers[_PREFIX + name]: value for name, value in FACTS.attributes.items()
     }
@@ -38,14 +50,14 @@ def _attributes() -> dict[int, int]:
 
 def attribute(device: int, number: int) -> int | None:
     """Value of a CUdevice_attribute; None if there is no such attribute."""
-    if number == driver().enumerations["CUdevice_attribute"][_PREFIX + "PCI_BUS_ID"]:
+    if number == _numbers()[_PREFIX + "PCI_BUS_ID"]:
         return device + 1
     return _attributes().get(number)
 
 
 def named(name: str) -> int:
     """Value of CU_DEVICE_ATTRIBUTE_``name``, of the first device. KeyError if there is no such attribute."""
-    return _attributes()[driver().enumerations["CUdevice_attribute"][_PREFIX + name]]
+    return _attributes()[_numbers()[_PREFIX + name]]
 
 
 def uuid(device: int) -> bytes:

@@ -6,11 +6,12 @@ import secrets
 import selectors
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cuvet.device.listening import listening
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import (
     MOST_BYTES,
@@ -55,9 +56,13 @@ class Connection:
 
 class Server:
     """Answers the clients that connect to the Unix socket ``path``. ``key``, NAME:KEY: also those that connect to the abstract
-    socket NAME, from where no path leads to the other, and show the KEY."""
+    socket NAME, from where no path leads to the other, and show the KEY. ``inherited``: descriptors of these sockets, if the process that
+    started this one has made them already."""
 
-    def __init__(self, path: Path, machine: Machine, answer: Answerer, key: str = "") -> None:
+    def __init__(
+        self, path: Path, machine: Machine, answer: Answerer, key: str = "", inherited: Sequence[int] = ()
+    ) -> None:
+        self._inherited = iter(inherited)
         self._machine = machine
         self._answer = answer
         self._selector = selectors.DefaultSelector()
@@ -69,9 +74,8 @@ class Server:
         self._parent = os.getppid()
 
     def _listen(self, address: str) -> socket.socket:
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(address)
-        listener.listen(128)
+        inherited = next(self._inherited, None)
+        listener = listening(address) if inherited is None else socket.socket(fileno=inherited)
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ, None)
         return listener

@@ -1,19 +1,20 @@
 """Starts the emulated device's process and ends it."""
 
+from __future__ import annotations
+
 import secrets
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import cuvet
 from cuvet import CuvetError
+from cuvet.device.listening import listening
 from cuvet.launch.environment import private_directory
+from cuvet.signals import signal_name
 
-_START_S = 30.0
 _SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
 _PROGRAM = (
     "import sys; sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; "
@@ -22,41 +23,69 @@ _PROGRAM = (
 """As ``python -m cuvet.device``, of the package at the path of its first argument; PYTHONPATH cannot hold one with a colon."""
 
 
+class Device:
+    """A device process. ``variables``: those by which the shim finds it."""
+
+    def __init__(self, variables: dict[str, str], process: subprocess.Popen[bytes]) -> None:
+        self.variables = variables
+        self._process = process
+
+    @property
+    def failure(self) -> str | None:
+        """A sentence if the process has ended, as it should not."""
+        code = self._process.poll()
+        if code is None:
+            return None
+        how = signal_name(-code) if code < 0 else f"exit code {code}"
+        return f"the emulated device ended before the program ({how}): CUDA calls failed"
+
+
 @contextmanager
-def emulated_device(
-    devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool
-) -> Iterator[dict[str, str]]:
-    """A device process that answers until the end of the block: the variables by which the shim finds it. ``memory``: bytes of each
-    device. ``crashes``: it raises signals where hardware dies of them."""
+def emulated_device(devices: int, memory: int, environment: Mapping[str, str], *, crashes: bool) -> Iterator[Device]:
+    """A device process until the end of the block. ``memory``: bytes of each device. ``crashes``: it raises signals where hardware dies
+    of them.
+
+    Clients can connect at once; they are answered when the process has loaded the catalogs and the rules, which it does while the program
+    starts.
+    """
     with private_directory() as directory:
         path = directory / "device"
-        options = ["--socket", str(path), "--devices", str(devices), "--memory", str(memory)]
-        key = f"cuvet-{secrets.token_hex(16)}:{secrets.token_hex(16)}"
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, _SOURCE, *options],
-            env={**environment, "CUVET_DEVICE_KEY": key, **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=2,
-            start_new_session=True,
-        )
+        name, key = (secrets.token_hex(16) for _ in range(2))
+        variables = {"CUVET_DEVICE_SOCKET": str(path), "CUVET_DEVICE_KEY": f"cuvet-{name}:{key}"}
+        process = _start(path, f"cuvet-{name}", variables, devices, memory, environment, crashes=crashes)
         try:
-            _wait_for(path, process)
-            yield {"CUVET_DEVICE_SOCKET": str(path), "CUVET_DEVICE_KEY": key}
+            yield Device(variables, process)
         finally:
             process.terminate()
             process.wait()
 
 
-def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + _START_S
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            raise CuvetError(f"the emulated device did not start (exit code {process.returncode})")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-            try:
-                client.connect(str(path))
-                return
-            except (FileNotFoundError, ConnectionRefusedError):
-                time.sleep(0.005)
-    raise CuvetError(f"the emulated device did not start within {_START_S:.0f} s")
+def _start(
+    path: Path,
+    abstract: str,
+    variables: Mapping[str, str],
+    devices: int,
+    memory: int,
+    environment: Mapping[str, str],
+    *,
+    crashes: bool,
+) -> subprocess.Popen[bytes]:
+    try:
+        with listening(str(path)) as listener, listening(f"\0{abstract}") as hidden:
+            descriptors = (listener.fileno(), hidden.fileno())
+            options = ["--socket", str(path), "--devices", str(devices), "--memory", str(memory)]
+            return subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, _SOURCE, *options, "--inherited", *map(str, descriptors)],
+                env={
+                    **environment,
+                    "CUVET_DEVICE_KEY": variables["CUVET_DEVICE_KEY"],
+                    **({"CUVET_EMULATE_CRASHES": "1"} if crashes else {}),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=2,
+                start_new_session=True,
+                pass_fds=descriptors,
+            )
+    except OSError as error:
+        raise CuvetError(f"the emulated device cannot be started: {error.strerror}") from None

@@ -1,16 +1,21 @@
 """Reads the recording while the program runs. Prints errors when it finds them, and notices a driver that was loaded past the shim."""
 
+from __future__ import annotations
+
 import os
+import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from cuvet.analysis import Analysis
-from cuvet.findings import Finding
 from cuvet.launch.environment import SHIM, users_own
-from cuvet.reports import terminal
 from cuvet.reports.ignored import is_ignored
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cuvet.analysis import Analysis
+    from cuvet.findings import Finding
 
 _POLL_S = 0.2
 _FIRST_POLLS_S = (0.02, 0.05, 0.1)
@@ -18,12 +23,20 @@ _NICENESS = 10
 
 
 class Live:
-    """A thread that polls the recording until ``stop``, and tells errors on the console, if there is one."""
+    """A thread that polls the recording until ``stop``. The program is ``pid``, of ``argv``, and began at ``started_ns`` of the Unix epoch.
+    ``color``: errors are told on stderr, with ``--color`` so; None: nobody looks on.
 
-    def __init__(self, analysis: Analysis, pid: int, console: Console | None) -> None:
-        self._analysis = analysis
+    What analyses is imported when a process has made a recording, and by this thread, which leaves the cores to the program.
+    """
+
+    def __init__(self, directory: Path, pid: int, argv: tuple[str, ...], started_ns: int, color: str | None) -> None:
+        self._directory = directory
         self._pid = pid
-        self._console = console
+        self._argv = argv
+        self._started_ns = started_ns
+        self._color = color
+        self._console: Console | None = None
+        self._analysis: Analysis | None = None
         self._stop = threading.Event()
         self.past_shim: dict[int, str] = {}
         """Process to the real driver that it loaded, of those that have no recording."""
@@ -32,29 +45,46 @@ class Live:
         self._thread = threading.Thread(target=self._run, name="cuvet-live", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
+    def stop(self) -> Analysis | None:
+        """Ends. What follows the recordings, None if there are none."""
         self._stop.set()
         self._thread.join()
+        return self._following(self._recordings())
 
     def _run(self) -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
         waits = iter(_FIRST_POLLS_S)
         while not self._stop.wait(next(waits, _POLL_S)):
-            findings = self._analysis.advance(running=True)
-            names = (path.name.partition("-")[0] for path in self._analysis.directory.glob("*.cuvet"))
-            recorded = {int(name) for name in names if name.isdecimal()}
+            recordings = self._recordings()
+            analysis = self._following(recordings)
+            findings = analysis.advance(running=True) if analysis else []
+            recorded = {int(pid) for pid in (name.partition("-")[0] for name in recordings) if pid.isdecimal()}
             for pid in recorded - self.environments.keys():
                 self.environments[pid] = users_own(_environment(pid))
             self._tell(findings)
             self._look_for_drivers(recorded)
 
+    def _recordings(self) -> list[str]:
+        return [path.name for path in self._directory.glob("*.cuvet")]
+
+    def _following(self, recordings: list[str]) -> Analysis | None:
+        if self._analysis is None and recordings:
+            from cuvet.analysis import Analysis  # start: only for programs that call CUDA
+            from cuvet.recording.generated_code import Run  # start: only for programs that call CUDA
+
+            self._analysis = Analysis(self._directory, Run(self._started_ns, self._argv), is_ignored)
+        return self._analysis
+
     def _tell(self, findings: list[Finding]) -> None:
         try:
             for finding in findings:
-                if finding.severity == "error" and self._console is not None and not is_ignored(finding):
+                if finding.severity == "error" and self._color is not None and not is_ignored(finding):
+                    from cuvet.reports import terminal  # start: only for findings
+
+                    self._console = self._console or terminal.console(sys.stderr, self._color)
                     self._console.print(terminal.concise(finding), soft_wrap=True)
         except OSError:  # a full disk, or a pipe that nobody reads
-            self._console = None
+            self._color = None
 
     def _look_for_drivers(self, recorded: set[int]) -> None:
         for pid in _tree(self._pid):

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
 from cuvet.launch.trace import bytes_on_disk
 
 LONG_BYTES = 64 << 20
@@ -15,9 +13,14 @@ LONG_BYTES = 64 << 20
 @contextmanager
 def shown(directories: Sequence[Path]) -> Iterator[None]:
     """A spinner on stderr while the block runs, if stderr is a terminal and the recordings are large."""
-    console = Console(stderr=True)
     size = sum(bytes_on_disk(path) for directory in directories for path in directory.glob("*.cuvet"))
-    if size < LONG_BYTES or not console.is_terminal:
+    if size < LONG_BYTES:
+        yield
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
         yield
         return
     with console.status(f"reading {size / 1e6:,.0f} MB of recordings"):

@@ -1,4 +1,9 @@
-"""Runs ``cuvet run``: starts the program, reads its recording while it runs, and reports."""
+"""Runs ``cuvet run``: starts the program, reads its recording while it runs, and reports.
+
+Nothing is imported before the program starts that is not needed to start it, and what analyses only for a program that calls CUDA.
+"""
+
+from __future__ import annotations
 
 import argparse
 import os
@@ -8,22 +13,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from cuvet import CuvetError, reports
-from cuvet.analysis import Analysis, Meta, cudnn_log, driver_log
+from cuvet import CuvetError, __version__, reports
 from cuvet.doctor import state
 from cuvet.doctor.machine import Machine
+from cuvet.findings import Report, Tool
 from cuvet.launch import environment, host_memory, names, program, progress, trace, unsupported
 from cuvet.launch.child import Child, Ending
-from cuvet.launch.emulated import emulated_device
+from cuvet.launch.emulated import Device, emulated_device
 from cuvet.launch.live import Live
 from cuvet.launch.notices import Notices
+from cuvet.meta import Meta
 from cuvet.printable import printable, valid
-from cuvet.recording.generated_code import Run
-from cuvet.reports import terminal, verdict
-from cuvet.reports.ignored import is_ignored, without_ignored
+from cuvet.reports import verdict
+from cuvet.reports.ignored import without_ignored
+
+if TYPE_CHECKING:
+    from cuvet.analysis import Analysis
 
 MISUSE = 2
 DRIVER_STARTS_S = 120
@@ -84,10 +93,10 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
             directory,
             record=args.record,
             driver=None if emulated else found.path,
-            device=device,
+            device=device.variables if device else None,
             links=stack.enter_context(environment.links(directory)),
             preload=executable.preload,
-            driver_log=directory / driver_log.FILE if args.driver_log else None,
+            driver_log=_driver_log(directory) if args.driver_log else None,
             notices=notices.address,
         )
         meta = Meta(
@@ -99,21 +108,35 @@ def _run(args: argparse.Namespace, argv: list[str], executable: program.Executab
         )
         trace.write_meta(directory, meta)
         started_ns = time.time_ns()
-        analysis = Analysis(directory, Run(started_ns, tuple(argv)), is_ignored)
         child = Child(executable.path, argv, variables)
-        live = Live(analysis, child.pid, terminal.console(sys.stderr, args.color) if _tells_live(args) else None)
+        live = Live(directory, child.pid, tuple(argv), started_ns, args.color if _tells_live(args) else None)
         try:
             ending = child.wait()
         finally:
             with progress.shown([directory]):
-                live.stop()
-                lost = notices.stop()
+                analysis = live.stop()
+                lost = [*notices.stop(), *filter(None, [device.failure if device else None])]
     meta = _ended(meta, child, ending, live, analysis, lost)
-    meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)
+    if analysis is not None:
+        meta = _with_machine(meta, ending, analysis, lambda pid: live.environments.get(pid) or own)
     notes = [trace.write_meta(directory, meta)]
-    notes.append(cudnn_log.keep(directory, own, (each.recording.pid for each in analysis.processes()), started_ns))
+    if analysis is not None:
+        notes.append(_keep_cudnn_log(analysis, own, started_ns))
     meta = msgspec.structs.replace(meta, notes=(*meta.notes, *filter(None, notes)))
     return _report(args, directory, analysis, meta, ending)
+
+
+def _driver_log(directory: Path) -> Path:
+    from cuvet.analysis import driver_log  # start: only with --driver-log
+
+    return directory / driver_log.FILE
+
+
+def _keep_cudnn_log(analysis: Analysis, own: dict[str, str], since_ns: int) -> str | None:
+    from cuvet.analysis import cudnn_log  # start: only for programs that call CUDA
+
+    processes = (each.recording.pid for each in analysis.processes())
+    return cudnn_log.keep(analysis.directory, own, processes, since_ns)
 
 
 def _notes(args: argparse.Namespace, executable: program.Executable, own: dict[str, str]) -> Iterator[str]:
@@ -130,7 +153,7 @@ def _tells_live(args: argparse.Namespace) -> bool:
 
 
 @contextmanager
-def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> Iterator[dict[str, str] | None]:
+def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> Iterator[Device | None]:
     if not emulated:
         yield None
         return
@@ -139,7 +162,9 @@ def _device(emulated: bool, args: argparse.Namespace, own: dict[str, str]) -> It
         yield device
 
 
-def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analysis, lost: Sequence[str]) -> Meta:
+def _ended(
+    meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analysis | None, lost: Sequence[str]
+) -> Meta:
     notes = [
         *meta.notes,
         *lost,
@@ -149,7 +174,7 @@ def _ended(meta: Meta, child: Child, ending: Ending, live: Live, analysis: Analy
         ),
         *(
             f"process {pid} still ran when this report was made: what it did later is not in it"
-            for pid in analysis.still_running()
+            for pid in (analysis.still_running() if analysis else ())
         ),
     ]
     return msgspec.structs.replace(
@@ -171,14 +196,17 @@ def _with_machine(
     return msgspec.structs.replace(meta, machine=causes)
 
 
-def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta: Meta, ending: Ending) -> int:
+def _report(args: argparse.Namespace, directory: Path, analysis: Analysis | None, meta: Meta, ending: Ending) -> int:
     refusal = unsupported.sentence(directory)
     if refusal:
         _tell(f"cuvet: {refusal}")
         return MISUSE
-    with progress.shown([directory]):
-        report = without_ignored(analysis.report(meta, leaks=args.leaks, memory=args.memory))
-    _keep_names(analysis)
+    if analysis is None:
+        report = _without_calls(args, meta)
+    else:
+        with progress.shown([directory]):
+            report = without_ignored(analysis.report(meta, leaks=args.leaks, memory=args.memory))
+        _keep_names(analysis)
     recording = str(directory)
     try:
         kept = trace.size_of_all() if args.trace is None else 0
@@ -189,6 +217,13 @@ def _report(args: argparse.Namespace, directory: Path, analysis: Analysis, meta:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     code = verdict.exit_code(args, report)
     return ending.code if code is None else code
+
+
+def _without_calls(args: argparse.Namespace, meta: Meta) -> Report:
+    """What ``Analysis.report`` says of no recording."""
+    not_checked = tuple(dict.fromkeys(meta.notes))
+    memory = () if args.memory else None
+    return Report(tool=Tool(version=__version__), program=meta.program, memory=memory, not_checked=not_checked)
 
 
 def _keep_names(analysis: Analysis) -> None:

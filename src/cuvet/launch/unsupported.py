@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from cuvet.recording.sites import python_library
 from cuvet.regular import read_regular
 from cuvet.sonames import RUNTIMES
 
@@ -20,6 +19,8 @@ def sentence(directory: Path) -> str:
         what, _, file = os.fsdecode(read_regular(directory / FILE, _MOST_BYTES, follow=False)).partition("\n")
     except OSError:
         return ""
+    from cuvet.recording.sites import python_library  # start: only for a program that cannot work
+
     name = os.path.basename(file)
     package = python_library(file)
     if name in RUNTIMES:
