@@ -79,6 +79,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/generate_docs.py
 	$(BIN)/python tools/generate_causes.py
 	$(BIN)/python tools/conformance_page.py
+	$(BIN)/python tools/cost_page.py
 	$(BIN)/python tools/source_snapshot.py
 	$(BIN)/python -m tests.rules.reports
 
@@ -89,10 +90,9 @@ docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 wheel: $(INSTALLED) ## sdist, the wheel built from it, its manylinux tag: in dist/
 	$(BIN)/python tools/build_wheel.py dist
 
-bench: setup ## what a call costs with and without cuvet (on a GPU), how fast commands answer, what checking CORPUS takes
-	$(BIN)/python bench/start.py
-	@if command -v nvidia-smi >/dev/null; then $(BIN)/python bench/bench.py; else echo "no GPU: the cost of calls was not measured" >&2; fi
-	$(BIN)/python bench/check.py $(CORPUS)
+bench: setup ## what cuvet costs here: all rows, or ONLY=emulated and the like (python bench/bench.py --list); LONG=1: also the long ones
+	@CORPUS=$(CORPUS) $(BIN)/python bench/bench.py --only '$(ONLY)' $(if $(LONG),--long --minutes 60)
+	@$(BIN)/python tools/cost_page.py
 
 hardware: setup ## run every known program and image on this machine's GPUs; writes docs/hardware.md
 	$(BIN)/python tests/hardware/run.py

@@ -1,5 +1,6 @@
 """PyTorch's cost: one line when it is warm; then, for each line on stdin, one line of JSON with the microseconds of an eager `x.add_(1)`
-on 1024 floats and the milliseconds of training steps of a transformer (cuBLAS) and of a convolutional network (cuDNN)."""
+on 1,024 floats, alone and between two timing events, and the milliseconds of training steps of a transformer (cuBLAS) and of a
+convolutional network (cuDNN)."""
 
 import json
 import sys
@@ -14,6 +15,20 @@ def eager(x: torch.Tensor, repeats: int = 1000) -> list[float]:
     start = time.perf_counter()
     for _ in range(repeats):
         x.add_(1)
+    elapsed = time.perf_counter() - start
+    torch.cuda.synchronize()
+    return [elapsed / repeats * 1e6]
+
+
+def timed(x: torch.Tensor, repeats: int = 500) -> list[float]:
+    """Events that PyTorch makes with their first record, and that end with the turn of the loop."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        begun, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begun.record()
+        x.add_(1)
+        ended.record()
     elapsed = time.perf_counter() - start
     torch.cuda.synchronize()
     return [elapsed / repeats * 1e6]
@@ -50,14 +65,16 @@ def main() -> None:
     images = torch.randn(32, 3, 64, 64, device="cuda")
     numbers = torch.zeros(1024, device="cuda")
     eager(numbers)
+    timed(numbers)
     training_steps(model, optimizer, x, 50)
     training_steps(network, descent, images, 20)
     print("warm", flush=True)
     for _ in sys.stdin:
         figures = {
-            "x.add_(1), µs": eager(numbers),
-            "transformer training step, ms": training_steps(model, optimizer, x, 5),
-            "convolutional training step, ms": training_steps(network, descent, images, 1),
+            "PyTorch x.add_(1), 1,024 floats": eager(numbers),
+            "PyTorch two timing events and x.add_(1)": timed(numbers),
+            "PyTorch transformer training step (cuBLAS)": training_steps(model, optimizer, x, 5),
+            "PyTorch convolutional training step (cuDNN)": training_steps(network, descent, images, 1),
         }
         print(json.dumps(figures), flush=True)
 

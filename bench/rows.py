@@ -1,0 +1,180 @@
+"""The rows of the bench: what is measured, in which unit, and the goal. A row's figures come from the same runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import commands
+import on_gpu
+import recorded
+from measuring import Limits, Round
+
+
+class Goal(NamedTuple):
+    """``of``: the key of the figure (`measuring.compared`); it is reached by ``limit`` or less, with ``least`` by that or more."""
+
+    of: str
+    limit: float
+    least: bool = False
+
+
+class Figure(NamedTuple):
+    unit: str
+    goal: Goal | None = None
+
+
+class Row(NamedTuple):
+    """``seconds``: after so many, no further round begins. ``gpus`` are needed. ``long``: only with --long."""
+
+    part: str
+    figures: dict[str, Figure]
+    measure: Callable[[Limits], list[Round]]
+    seconds: float = 15
+    rounds: int = 7
+    gpus: int = 0
+    long: bool = False
+
+
+def with_memory(what: str, seconds: float | None, memory_mb: float | None, of: str = "checked") -> dict[str, Figure]:
+    return {
+        what: Figure("s", Goal(of, seconds) if seconds else None),
+        f"{what}, peak memory": Figure("MB", Goal(of, memory_mb) if memory_mb else None),
+    }
+
+
+def with_processor(what: str, goal: Goal) -> dict[str, Figure]:
+    return {what: Figure("s", goal), f"{what}, processor time": Figure("s")}
+
+
+QUERIES = "cudaStreamQuery cudaEventQuery cudaEventRecord cudaStreamWaitEvent".split()
+OTHER_CALLS = ["kernel launch", "cudaMemsetAsync", "cudaMemcpyAsync", "cudaSetDevice"]
+LIVES = ["cudaMallocAsync + cudaFreeAsync", "cudaEventCreate + cudaEventDestroy"]
+NULL_LIVES = ["cuEventCreate + cuEventDestroy", "cuMemAllocAsync + cuMemFreeAsync"]
+RATE = "calls a second"
+
+ROWS = [
+    Row(
+        "calls",
+        {name: Figure("ns") for name in (*QUERIES, *OTHER_CALLS)}
+        | {name: Figure("ns", Goal("checked added", 600)) for name in LIVES},
+        on_gpu.calls,
+        seconds=30,
+        gpus=1,
+    ),
+    Row(
+        "calls",
+        {"64 threads, cudaEventQuery and cudaStreamQuery": Figure("ns")},
+        partial(on_gpu.calls, threads=64),
+        seconds=10,
+        rounds=3,
+        gpus=1,
+    ),
+    Row(
+        "calls",
+        {f"{name}, a driver that does nothing": Figure("ns", Goal("checked added", 600)) for name in NULL_LIVES},
+        recorded.pairs,
+    ),
+    Row(
+        "programs",
+        {"CuPy a + b, 1,024 floats, MemoryAsyncPool": Figure("µs", Goal("checked ratio", 1.10))},
+        on_gpu.cupy,
+        seconds=20,
+        rounds=6,
+        gpus=1,
+    ),
+    Row(
+        "programs",
+        {
+            "PyTorch x.add_(1), 1,024 floats": Figure("µs", Goal("checked ratio", 1.02)),
+            "PyTorch two timing events and x.add_(1)": Figure("µs", Goal("checked ratio", 1.08)),
+            "PyTorch transformer training step (cuBLAS)": Figure("ms", Goal("checked ratio", 1.02)),
+            "PyTorch convolutional training step (cuDNN)": Figure("ms", Goal("checked ratio", 1.02)),
+        },
+        on_gpu.torch,
+        seconds=60,
+        rounds=6,
+        gpus=1,
+    ),
+    Row(
+        "programs",
+        {"DDP training step, 2 ranks, NCCL": Figure("ms", Goal("checked ratio", 1.02))},
+        on_gpu.two_ranks,
+        seconds=90,
+        rounds=6,
+        gpus=2,
+    ),
+    Row(
+        "programs",
+        with_processor("a small program (vector_add), whole process", Goal("checked added", 0.30)),
+        on_gpu.whole_program,
+        seconds=20,
+        gpus=1,
+    ),
+    Row(
+        "emulated",
+        with_processor("cuvet run --device emulated -- true", Goal("checked", 0.30)),
+        recorded.emulated_start,
+    ),
+    Row(
+        "emulated",
+        {"emulated device: a driver call": Figure("µs", Goal("checked", 30))},
+        recorded.emulated_calls,
+        rounds=3,
+    ),
+    Row(
+        "analysis",
+        {"calls that make or end an object": Figure(RATE, Goal("checked", 400_000, least=True))},
+        recorded.lifecycle,
+        rounds=5,
+    ),
+    Row(
+        "analysis",
+        {"calls that do not, of a full recording": Figure(RATE, Goal("full", 4e6, least=True))},
+        recorded.hot,
+        rounds=5,
+    ),
+    Row("analysis", with_memory("300,000 live objects with --leaks", 2, 200), recorded.live, rounds=3),
+    Row(
+        "analysis",
+        with_memory("a full recording of 2 million calls", None, None, "full"),
+        partial(recorded.whole, millions=2),
+        rounds=3,
+    ),
+    Row(
+        "analysis",
+        with_memory("a full recording of 50 million calls", 45, None, "full"),
+        partial(recorded.whole, millions=50),
+        rounds=1,
+        long=True,
+    ),
+    Row(
+        "check",
+        {f"cuvet check, {count} if/else {arm}": Figure("s") for arm in commands.ARMS for count in (50, 100, 250)},
+        commands.check_branches,
+        seconds=25,
+        rounds=3,
+    ),
+    Row(
+        "check",
+        {
+            f"cuvet check of the corpus, {name}": Figure("s")
+            for name in ("without the cache", "first run", "second run")
+        },
+        commands.check_corpus,
+        rounds=3,
+    ),
+    Row(
+        "commands",
+        {f"cuvet {words}": Figure("s", Goal("checked", 0.3)) for words in commands.QUESTIONS},
+        commands.start,
+        rounds=5,
+    ),
+    Row(
+        "commands",
+        with_memory("cuvet inspect libcublasLt.so", None, None)
+        | with_memory("cuobjdump --list-elf libcublasLt.so", None, None),
+        commands.inspect,
+    ),
+]
