@@ -12,6 +12,7 @@
 #include "libraries.h"
 #include "liveness.h"
 #include "loaded.h"
+#include "unwind.h"
 
 namespace cuvet {
 
@@ -22,8 +23,6 @@ constexpr char FIRST_GLIBC[] = "GLIBC_2.2.5";
 #elif defined(__aarch64__)
 constexpr char FIRST_GLIBC[] = "GLIBC_2.17";
 #endif
-
-extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
 
 std::atomic<uint64_t> unload_count{1};
 
@@ -132,7 +131,9 @@ extern "C" __attribute__((visibility("hidden"), used)) Asked cuvet_dlsym(void* l
 }
 
 extern "C" __attribute__((visibility("default"))) int dlclose(void* library) {
+    cuvet::code_may_be_unmapped();
     const int status = cuvet::real_dlclose(library);
+    cuvet::code_was_unmapped();
     cuvet::unload_count.fetch_add(1, std::memory_order_release);
     cuvet::note_change();
     return status;

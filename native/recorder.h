@@ -10,6 +10,7 @@
 #include <initializer_list>
 
 #include "entry_points.h"
+#include "unwind.h"
 
 namespace cuvet {
 
@@ -88,6 +89,7 @@ struct Thread {
     Thread* next;
     alignas(16) char close_call[1024];  // of the library's call that it is inside: see library_call.cpp
     Memo memos[1 << MEMO_BITS];
+    Walks walks;
 };
 
 // While it lives, the thread is busy. Its signal handlers must see it so.

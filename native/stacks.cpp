@@ -13,6 +13,7 @@
 #include "loader.h"
 #include "python_frames.h"
 #include "table.h"
+#include "unwind.h"
 
 namespace cuvet {
 
@@ -51,6 +52,7 @@ constexpr uint64_t LARGEST_FRAME = 1 << 20;
 std::atomic<Backtrace> backtrace;
 std::atomic<GetAddress> get_address;
 std::atomic<GetRegister> get_register;
+std::atomic<FindDescription> find_description;
 enum Where : uint32_t { IN_FILE = 1, GENERATED };
 Table<Id> walk_ends;                        // by the address that a walk ended at: whether that is in a file (Where)
 std::atomic<GetAddress> get_stack_pointer;  // of the frame whose address get_address tells
@@ -62,17 +64,10 @@ std::atomic<uint32_t> last_code_id;
 std::atomic<bool> python_loaded;     // and perhaps not found yet: dlsym would take the loader's lock each time
 std::atomic<uint64_t> modules_seen;  // dl_iterate_phdr's count of loads when they were last looked at
 
-extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
-extern "C" const char _end __attribute__((visibility("hidden")));
-
-bool is_own(uintptr_t address) {
-    return address >= reinterpret_cast<uintptr_t>(&__ehdr_start) && address < reinterpret_cast<uintptr_t>(&_end);
-}
-
 int add_frame(void* context, void* argument) {
     Frames* frames = static_cast<Frames*>(argument);
     const uintptr_t address = get_address.load(std::memory_order_relaxed)(context);
-    if (frames->native == 0 && is_own(address)) return GO_ON;
+    if (frames->native == 0 && is_own_address(address)) return GO_ON;
     if (!address || frames->native == MOST_FRAMES) return STOP;
     frames->addresses[frames->native++] = address;
     frames->frame_pointer = get_register.load(std::memory_order_relaxed)(context, FRAME_POINTER);
@@ -81,7 +76,7 @@ int add_frame(void* context, void* argument) {
 
 int take_caller(void* context, void* argument) {
     const uintptr_t address = get_address.load(std::memory_order_relaxed)(context);
-    if (is_own(address)) return GO_ON;
+    if (is_own_address(address)) return GO_ON;
     *static_cast<uintptr_t*>(argument) = address;
     return STOP;
 }
@@ -111,6 +106,14 @@ void walk_generated(Thread* thread, Frames* frames) {
         frames->addresses[frames->native++] = words[1];
         below = at;
         at = words[0];
+    }
+}
+
+void take_walk(const Walk& walk, Frames* frames) {
+    for (int i = 0; i < walk.count; i++) {
+        const Step& step = walk.steps[i];
+        if (frames->native == 0 && is_own_address(step.address)) continue;
+        frames->addresses[frames->native++] = step.address;
     }
 }
 
@@ -297,6 +300,7 @@ void find_unwinder() {
     const auto of_register = reinterpret_cast<GetRegister>(real_dlsym(library, "_Unwind_GetGR"));
     const auto found = reinterpret_cast<Backtrace>(real_dlsym(library, "_Unwind_Backtrace"));
     if (!address || !of_register || !found) return;
+    find_description.store(reinterpret_cast<FindDescription>(real_dlsym(library, "_Unwind_Find_FDE")));
     get_stack_pointer.store(reinterpret_cast<GetAddress>(real_dlsym(library, "_Unwind_GetCFA")));
     get_address.store(address, std::memory_order_relaxed);
     get_register.store(of_register, std::memory_order_relaxed);
@@ -308,8 +312,13 @@ uint32_t capture_stack(Thread* thread) {
     if (recording_is_full() || !unwind) return 0;
     Frames frames;
     frames.native = 0;
-    unwind(add_frame, &frames);
-    walk_generated(thread, &frames);
+    const FindDescription find = find_description.load(std::memory_order_relaxed);
+    if (find && walk_stack(&thread->walks, MOST_FRAMES, find)) {
+        take_walk(last_walk(thread->walks), &frames);
+    } else {
+        unwind(add_frame, &frames);
+        walk_generated(thread, &frames);
+    }
     frames.python = python_frames(frames.code, MOST_FRAMES);
     return store_stack(thread, frames);
 }

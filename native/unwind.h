@@ -1,0 +1,53 @@
+// Walks the calling thread's stack as the unwinder of libgcc_s would, with less work: how a frame leads to its caller
+// is found out once for each return address, and a thread knows the frames of its last walk. See
+// docs/decisions/0011-rules-of-return-addresses.md.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvet {
+
+// A frame of a walk: its return address, the registers in it, and where its caller's are.
+struct Step {
+    uint64_t address;
+    uint64_t stack_pointer;  // as the caller of what `address` returns from has it
+    uint64_t frame_pointer;
+    const uint64_t* return_at;  // of the caller's address; null: the stack ends here
+    const uint64_t* frame_at;   // of the caller's frame pointer; null: it is the same
+    bool is_settled;            // the registers alone say where these are
+};
+
+struct Walk {
+    static constexpr int MOST = 80;  // with the shim's own frames
+
+    uint32_t era;  // see code_was_unmapped()
+    int count;
+    Step steps[MOST];
+};
+
+// What a thread keeps between two walks.
+struct Walks {
+    Walk both[2];
+    int last;
+};
+
+// The unwinder's search for the description of the function at an address: null if there is none.
+struct FunctionBases {
+    void* text;
+    void* data;
+    void* function;
+};
+using FindDescription = const void* (*)(void* address, FunctionBases* bases);
+
+// Walks from the caller outward; false if the unwinder must be asked, since some frame has no rule. `most`: of the
+// frames that are not the shim's. `find` is asked once for each address.
+bool walk_stack(Walks* walks, int most, FindDescription find);
+
+inline const Walk& last_walk(const Walks& walks) { return walks.both[walks.last]; }
+
+// Around what may unmap code: meanwhile the unwinder is asked, and afterwards no rule from before is believed if
+// anything was unmapped.
+void code_may_be_unmapped();
+void code_was_unmapped();
+
+}  // namespace cuvet

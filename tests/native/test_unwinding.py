@@ -1,0 +1,310 @@
+"""Stacks of lifecycle calls are those that the process's own unwinder tells, whatever code they lead through, also where
+the shim knows the way from the calls before."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.native.conftest import HERE, Bench, Seen
+from tests.under_test import SHIM
+
+# ``made()`` makes an event and prints what the unwinder says of the frames around it.
+PRELUDE = r"""
+#define _GNU_SOURCE
+#ifdef __cplusplus
+#include <cstdint>
+extern "C" {
+#endif
+#include "client.h"
+#include <unwind.h>
+#ifdef __cplusplus
+}
+#endif
+#define APART __attribute__((noinline, noclone))
+static __thread uintptr_t seen[64];
+static __thread int count;
+static _Unwind_Reason_Code take(struct _Unwind_Context *frame, void *unused) {
+    if (count < 64 && _Unwind_GetIP(frame)) seen[count++] = _Unwind_GetIP(frame);
+    return _URC_NO_REASON;
+}
+APART static void made(void) {
+    char line[2048];
+    int used = 0;
+    handle event;
+    count = 0;
+    _Unwind_Backtrace(take, 0);
+    CHECK(cuEventCreate(&event, 0) == 0);
+    for (int i = 1; i < count; i++) used += sprintf(line + used, "%lx ", (long)seen[i]);
+    line[used++] = '\n';
+    CHECK(write(1, line, used) == used);
+    CHECK(cuEventDestroy_v2(event) == 0);
+}
+APART static void twice(void) { made(); made(); asm volatile(""); }
+"""
+
+
+def compile_program(bench: Bench, source: str, *options: str, language: str = "c") -> Path:
+    program, code = bench.folder / "client", bench.folder / f"client.{language}"
+    code.write_text(PRELUDE + source)
+    compiler = "cc" if language == "c" else "c++"
+    flags = ["-O2", "-g", "-w", "-fno-optimize-sibling-calls", f"-I{HERE}", "-pthread"]
+    subprocess.run([compiler, *flags, *options, "-o", str(program), str(code), str(SHIM), "-ldl"], check=True)
+    return program
+
+
+def stacks(trace: Seen) -> list[tuple[int, ...]]:
+    """Of the calls that made an event, without the innermost frame."""
+    recorded = trace.recording.stacks
+    return [tuple(recorded[call.stack].native[1:]) for call in trace.named("cuEventCreate")]
+
+
+def told(output: str) -> list[tuple[int, ...]]:
+    return [tuple(int(word, 16) for word in line.split()) for line in output.splitlines()]
+
+
+def equal_stacks(bench: Bench, source: str, *options: str, language: str = "c") -> list[tuple[int, ...]]:
+    """Runs the program; fails unless each recorded stack is what the unwinder said. Returns them."""
+    run = bench.run([str(compile_program(bench, source, *options, language=language))])
+    assert run.returncode == 0, run.stderr
+    expected = told(run.stdout)
+    assert expected and stacks(run.trace) == expected
+    return expected
+
+
+def test_functions_without_frame_pointers(bench: Bench) -> None:
+    seen = equal_stacks(
+        bench,
+        """
+        APART static int inner(int n) { char room[40]; asm volatile("" :: "r"(room)); twice(); return n + 1; }
+        APART static int outer(int n) { volatile char room[600]; room[n] = 1; return inner(n) + room[n]; }
+        int main(void) { start(); for (int i = 0; i < 5; i++) if (outer(i) < 0) return 1; return 0; }""",
+        "-fomit-frame-pointer",
+    )
+    assert len(seen) == 10 and len(seen[0]) >= 4
+
+
+def test_two_callers_of_one_function_at_the_same_place(bench: Bench) -> None:
+    """Only what lies further out on the stack tells which of them it was."""
+    seen = equal_stacks(
+        bench,
+        """
+        APART static void shared(void) { twice(); asm volatile(""); }
+        APART static void between(void) { shared(); asm volatile(""); }
+        APART static void first(void) { between(); asm volatile("nop"); }
+        APART static void second(void) { between(); asm volatile("nop; nop"); }
+        int main(void) {
+            start();
+            for (volatile int i = 0; i < 3; i++) { first(); second(); }
+            return 0;
+        }""",
+    )
+    assert len(set(seen)) == 4
+
+
+def test_callers_that_differ_in_the_saved_frame_pointer_only(bench: Bench) -> None:
+    """Code in between does not touch the frame pointer, by which its caller's caller is found."""
+    seen = equal_stacks(
+        bench,
+        """
+        APART __attribute__((optimize("omit-frame-pointer"))) static void between(void) { twice(); asm volatile(""); }
+        APART static void one(int n) { char room[16 * n]; asm volatile("" :: "r"(room)); between(); }
+        APART static void other(int n) { char room[16 * n]; asm volatile("" :: "r"(room)); between(); }
+        int main(void) {
+            start();
+            for (int i = 0; i < 4; i++) { one(10); other(10); one(20 - i); other(9 + i); }
+            return 0;
+        }""",
+    )
+    assert len(seen) == 32
+
+
+def test_deep_recursion(bench: Bench) -> None:
+    seen = equal_stacks(
+        bench,
+        """
+        APART static int down(int n) { if (n % 7 == 0) made(); int found = n ? down(n - 1) : 0; if (n % 5 == 0) made(); return found + 1; }
+        int main(void) { start(); return down(150) + down(40) != 192; }""",
+    )
+    assert max(map(len, seen)) == 63 and len(seen) > 60
+
+
+def test_exceptions_in_flight(bench: Bench) -> None:
+    seen = equal_stacks(
+        bench,
+        """
+        struct Guard { int depth; ~Guard() { made(); } };
+        APART static void throws(int depth) {
+            Guard guard{depth};
+            if (depth == 0) throw depth;
+            throws(depth - 1);
+            asm volatile("");
+        }
+        int main() {
+            start();
+            for (int i = 0; i < 3; i++)
+                try { throws(5); } catch (int) { twice(); }
+            return 0;
+        }""",
+        language="cpp",
+    )
+    assert len(seen) == 24
+
+
+def test_functions_with_frames_of_no_fixed_size_and_aligned_ones(bench: Bench) -> None:
+    seen = equal_stacks(
+        bench,
+        """
+        #include <alloca.h>
+        APART static void dynamic(int n) { char *room = alloca(n * 100 + 1); room[n] = 1; asm volatile("" :: "r"(room)); twice(); }
+        APART static void aligned(int n) {
+            __attribute__((aligned(128))) volatile char room[256];
+            char more[n * 8 + 8];
+            asm volatile("" :: "r"(room), "r"(more));
+            dynamic(n);
+        }
+        __attribute__((force_align_arg_pointer, noinline)) static void realigned(int n) { aligned(n); asm volatile(""); }
+        int main(void) { start(); for (int i = 0; i < 9; i++) { dynamic(i); aligned(9 - i); realigned(i % 4); } return 0; }""",
+    )
+    assert len(seen) == 54
+
+
+def test_signal_handlers(bench: Bench) -> None:
+    seen = equal_stacks(
+        bench,
+        """
+        static void handler(int number) { twice(); }
+        APART static void raises(int number) { raise(number); asm volatile(""); }
+        int main(void) {
+            static char memory[65536];
+            stack_t other = {memory, 0, sizeof memory};
+            struct sigaction action = {.sa_handler = handler}, elsewhere = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+            start();
+            sigaltstack(&other, 0);
+            sigaction(SIGUSR1, &action, 0);
+            sigaction(SIGUSR2, &elsewhere, 0);
+            for (int i = 0; i < 3; i++) { raises(SIGUSR1); twice(); raises(SIGUSR2); }
+            return 0;
+        }""",
+    )
+    assert len(seen) == 18
+
+
+ASSEMBLY = """
+    __attribute__((used)) void (*target)(void) = twice;
+    void described(void), undescribed(void), moved(void);
+    asm(".text\\n"
+        "described: .cfi_startproc\\n push %rbx\\n .cfi_adjust_cfa_offset 8\\n .cfi_offset rbx, -16\\n call *target(%rip)\\n"
+        " pop %rbx\\n .cfi_adjust_cfa_offset -8\\n ret\\n .cfi_endproc\\n"
+        "moved: .cfi_startproc\\n push %r12\\n .cfi_adjust_cfa_offset 8\\n .cfi_offset r12, -16\\n mov %rsp, %r12\\n"
+        " .cfi_def_cfa_register r12\\n sub $64, %rsp\\n call *target(%rip)\\n mov %r12, %rsp\\n .cfi_def_cfa_register rsp\\n pop %r12\\n"
+        " .cfi_adjust_cfa_offset -8\\n ret\\n .cfi_endproc\\n"
+        "undescribed: sub $8, %rsp\\n call *target(%rip)\\n add $8, %rsp\\n ret\\n");
+"""
+
+
+def test_assembly_with_and_without_unwind_information(bench: Bench) -> None:
+    seen = equal_stacks(
+        bench,
+        ASSEMBLY
+        + "int main(void) { start(); for (int i = 0; i < 3; i++) { described(); moved(); undescribed(); } return 0; }",
+        "-no-pie",
+    )
+    assert len(seen) == 18 and len(seen[4]) == 2 < len(seen[2])
+
+
+def test_coroutines(bench: Bench) -> None:
+    seen = equal_stacks(
+        bench,
+        """
+        #include <ucontext.h>
+        static ucontext_t loop, routines[3];
+        static char memory[3][65536];
+        APART static void turn(int me) { twice(); swapcontext(&routines[me], &loop); twice(); }
+        static void routine(int me) { for (int i = 0; i < 4; i++) { turn(me); made(); } }
+        int main(void) {
+            start();
+            for (int i = 0; i < 3; i++) {
+                getcontext(&routines[i]);
+                routines[i].uc_stack.ss_sp = memory[i];
+                routines[i].uc_stack.ss_size = sizeof memory[i];
+                routines[i].uc_link = &loop;
+                makecontext(&routines[i], (void (*)(void))routine, 1, i);
+            }
+            for (int turns = 0; turns < 5; turns++)
+                for (int i = 0; i < 3; i++) { swapcontext(&loop, &routines[i]); made(); }
+            return 0;
+        }""",
+    )
+    assert len(seen) == 3 * (4 * 5 + 5)
+
+
+GENERATED = r"""
+    void __register_frame(void *), __deregister_frame(void *);
+    /* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret */
+    static const unsigned char code[] = {0x55, 0x48, 0x89, 0xE5, 0xFF, 0xD7, 0x5D, 0xC3};
+    static const unsigned char common[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0C, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0};
+    static const unsigned char head[] = {36, 0, 0, 0, 28, 0, 0, 0}, rows[] = {0x41, 0x0E, 16, 0x86, 2, 0x43, 0x0D, 6};
+    static unsigned char frames[128] __attribute__((aligned(8)));
+    static void (*generate(void))(void (*)(void)) {
+        unsigned char *memory = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        uint64_t bounds[2] = {(uint64_t)memory, sizeof code};
+        memcpy(memory, code, sizeof code);
+        memcpy(frames, common, sizeof common);
+        memcpy(frames + 24, head, 8);
+        memcpy(frames + 32, bounds, 16);
+        memcpy(frames + 48, rows, 8);
+        return (void (*)(void (*)(void)))memory;
+    }
+"""
+
+
+def test_generated_code_that_is_registered_and_then_not(bench: Bench) -> None:
+    run = bench.run(
+        [
+            str(
+                compile_program(
+                    bench,
+                    GENERATED
+                    + """
+        int main(void) {
+            void (*generated)(void (*)(void)) = generate();
+            start();
+            generated(twice);
+            __register_frame(frames);
+            for (int i = 0; i < 2; i++) generated(twice);
+            __deregister_frame(frames);
+            generated(twice);
+            return 0;
+        }""",
+                )
+            )
+        ]
+    )
+    assert run.returncode == 0, run.stderr
+    expected, recorded = told(run.stdout), stacks(run.trace)
+    assert recorded[2:6] == expected[2:6] and len(expected[2]) > len(expected[0]) == 2
+    # What is not registered is left by its frame pointers, which the unwinder does not do.
+    assert [stack[:2] for stack in recorded] == [stack[:2] for stack in expected]
+    assert [len(stack) for stack in recorded[:2]] == [3, 3]
+
+
+def test_threads_and_forked_children(bench: Bench) -> None:
+    source = """
+        APART static int down(int n) { made(); return n ? down(n - 1) + 1 : 0; }
+        static void *work(void *unused) { for (int i = 0; i < 20; i++) down(i); return 0; }
+        int main(void) {
+            pthread_t threads[4];
+            start();
+            down(3);
+            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+            pid_t child = fork();
+            down(5);
+            if (child) waitpid(child, 0, 0);
+            return 0;
+        }"""
+    run = bench.run([str(compile_program(bench, source))])
+    assert run.returncode == 0, run.stderr
+    recorded = [stack for trace in run.traces for stack in stacks(trace)]
+    assert sorted(recorded) == sorted(told(run.stdout)) and len(recorded) == 4 + 4 * 210 + 12
