@@ -356,6 +356,10 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "launch_too_many_threads_driver": ("launch-impossible-configuration",),
     "create_bad_flags": ("argument-bad-flags",),
     "exit_shutdown_before_init": ("exit-call-after-shutdown",),
+    "array_from_memory": ("array-never-created",),
+    "mipmapped_from_nowhere": ("mipmapped-array-never-created",),
+    "library_is_module": ("library-never-created",),
+    "function_first_launched_after_unload": ("function-use-after-unload",),
 }
 
 CHANCE: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -376,6 +380,9 @@ NOT_YET = (
     "event_as_stream",
     "stream_as_array",
     "library_from_nowhere",
+    "library_is_module",
+    "array_from_memory",
+    "mipmapped_from_nowhere",
     "library_unload_from_nowhere",
     "kernel_attribute_after_unload",
     "graph_node_",

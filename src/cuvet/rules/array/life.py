@@ -69,7 +69,8 @@ LIFE = Life(
             "CV464",
             """
             why: The number names no array. A pointer from `cuMemAlloc` is not an array either.
-            recorded: cuArray3DGetDescriptor of memory from cuMemAlloc: SIGSEGV in the driver, no error code
+            measured: cuArray3DGetDescriptor of memory from cuMemAlloc: SIGSEGV in the driver, no error code
+              (array_from_memory)
             documented: {invalid_handle}
             """,
             outcomes=(400, 1, CRASH),

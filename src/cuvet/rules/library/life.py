@@ -66,7 +66,8 @@ LIFE = Life(
             "CV624",
             """
             why: The number is no library. Neither is a module (`CUmodule`).
-            recorded: cuLibraryGetKernel of a module: SIGSEGV in the driver, no error code
+            measured: cuLibraryGetKernel of a module: SIGSEGV in the driver in four of five runs, SIGFPE in one
+              (library_is_module)
             measured: a number from nowhere: SIGSEGV in the driver, no error code (library_from_nowhere)
             documented: {invalid_handle}
             """,

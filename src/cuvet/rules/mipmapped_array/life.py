@@ -72,7 +72,8 @@ LIFE = Life(
             "CV474",
             """
             why: The number names no mipmapped array. An ordinary array is not a mipmapped one.
-            recorded: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver, no error code
+            measured: cuMipmappedArrayGetLevel of a number from nowhere: SIGSEGV in the driver, no error code
+              (mipmapped_from_nowhere)
             documented: {invalid_handle}
             """,
             outcomes=(400, 1, CRASH),
