@@ -82,6 +82,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/cost_page.py
 	$(BIN)/python tools/source_snapshot.py
 	$(BIN)/python -m tests.rules.reports
+	$(BIN)/python -m tests.rules.states
 
 docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py

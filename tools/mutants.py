@@ -40,7 +40,7 @@ TESTS = {
         "tests/model",
         *(
             f"tests/rules/test_{name}.py"
-            for name in ("model", "reports", "libraries", "accesses", "after_the_call", "messages")
+            for name in ("model", "states", "reports", "libraries", "accesses", "after_the_call", "messages")
         ),
         "tests/conformance/test_recordings.py",
         "tests/recording",

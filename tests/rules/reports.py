@@ -254,7 +254,7 @@ def _place(place: MemoryPlace) -> str:
 
 
 NOUNS = tuple(dict.fromkeys(rule.__module__.split(".")[2] for rule in model_rules()))
-_OF_THIS_PROCESS = re.compile(r"(?<=/proc/self/maps: ).*|0x[4-7][0-9a-f]{11}\b")
+OF_THIS_PROCESS = re.compile(r"(?<=/proc/self/maps: ).*|0x[4-7][0-9a-f]{11}\b")
 """Its memory map, and addresses in it: no handle or address of the simulated driver is as high."""
 
 
@@ -268,7 +268,7 @@ def section(noun: str) -> str:
         for example in runnable(examples)
         for line in _program(rule, kind, example)
     ]
-    return f"\n# {noun}\n" + _OF_THIS_PROCESS.sub("(changes)", "\n".join(lines)) + "\n"
+    return f"\n# {noun}\n" + OF_THIS_PROCESS.sub("(changes)", "\n".join(lines)) + "\n"
 
 
 if __name__ == "__main__":
