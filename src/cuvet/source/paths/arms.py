@@ -43,6 +43,13 @@ class Arms:
         """Those that leave what follows the decision: by return, throw, break or goto."""
         return frozenset(arm for arm, members in self._inside.items() if not self._falls_through(members))
 
+    @cached_property
+    def ending(self) -> frozenset[Arm]:
+        """Those of them that end the function."""
+        blocks = self._function.blocks
+        ends = {at for at, block in enumerate(blocks) if any(isinstance(each, Return) for each in block.operations)}
+        return frozenset(arm for arm in self.leaving if not ends.isdisjoint(self._inside[arm]))
+
     def changing(self, lvalue: str) -> frozenset[Arm]:
         """Those that may change, end or give away what the lvalue holds, or call a function on the object that the lvalue is in."""
         objects = (lvalue[:at] for at, character in enumerate(lvalue) if character == ".")
@@ -53,10 +60,7 @@ class Arms:
     def switching(self) -> frozenset[Arm]:
         """Those that make another device or context current."""
         return frozenset(
-            arm
-            for block in self._function.blocks
-            if block.guards and any(map(_switches, block.operations))
-            for arm in block.guards
+            arm for block in self._function.blocks if any(map(_switches, block.operations)) for arm in block.guards
         )
 
     @cached_property
@@ -81,7 +85,7 @@ class Arms:
         """By lvalue, the calls that end what it holds: the branches around each, and its offset."""
         found: dict[str, list[tuple[Guards, int]]] = {}
         for block in self._function.blocks:
-            for call in (each for each in block.operations if isinstance(each, Invoke) and not each.launch):
+            for call in (each for each in block.operations if isinstance(each, Invoke)):
                 known = meaning(call.name)
                 for at, _ in known.ended if known is not None else ():
                     if isinstance(lvalue := call.argument(at), str):
@@ -162,13 +166,12 @@ class Arms:
 def lvalues(operation: Operation) -> set[str]:
     """Lvalues that an operation may change, end or give away."""
     if isinstance(operation, Assign):
-        value = operation.value
-        within = value.lvalue.split("[")[0] if isinstance(value, Address | Inside) else value
-        return {operation.lvalue, within if isinstance(within, str) else ""}
+        value = lvalue_of(operation.value)
+        return {operation.lvalue, value.split("[")[0] if isinstance(operation.value, Address | Inside) else value}
     if isinstance(operation, Escape):
         return {operation.lvalue}
     if isinstance(operation, Return):
-        return {operation.value} if isinstance(operation.value, str) else set()
+        return {lvalue_of(operation.value)}
     return set() if operation.launch else _of_call(operation)
 
 
@@ -177,9 +180,9 @@ def _of_call(call: Invoke) -> set[str]:
     ended = {at for at, _ in found.ended} if found is not None else set()
     takes = found is None and takes_over(call.name)
     return {
-        value.lvalue if isinstance(value, Address) else value
+        lvalue_of(value)
         for at, value in enumerate(call.arguments)
-        if isinstance(value, Address) or (isinstance(value, str) and (takes or at in ended))
+        if takes or at in ended or isinstance(value, Address)
     }
 
 

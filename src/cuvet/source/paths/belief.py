@@ -9,35 +9,6 @@ from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.walk import Path, Taken
 
 
-def believable(
-    path: Path, calls: list[SourceCall], until: int, lvalue: str, end: Guards | None = None, on_devices: bool = False
-) -> bool:
-    """``calls`` are those that the finding is about, the first first; ``until`` is the step at which it is seen, ``end`` the branches
-    around that if it is no call. With ``on_devices`` it depends on the current device too."""
-    if any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls):
-        return False
-    chain = _Chain()
-    around = [*(call.guards for call in calls), *(() if end is None else (end,))]
-    if not all(chain.takes(_free(path, guards)) for guards in around):
-        return False
-    changing = path.arms.changing(lvalue)
-    for taken in path.between(calls[0].step, until) if changing else ():
-        if not taken.free or (taken.block, 1 - taken.arm) not in changing:
-            continue
-        if taken.block in path.loops and taken.arm == 1:
-            if taken.passes == 0:
-                return False  # that a loop takes no turn at all
-            continue
-        if taken.passes > 0:
-            return False  # it may be decided otherwise each time
-        if taken.condition is not None and lvalue in taken.condition.names:
-            return False  # it asks about the object itself
-        if not chain.takes(_way_to(path, taken)):
-            return False
-    switches = (taken for taken in path.between(0, until) if _switches(path, taken)) if on_devices else ()
-    return all(chain.takes(_way_to(path, taken)) for taken in switches)
-
-
 class _Chain:
     """Branches that lie within one another."""
 
@@ -49,6 +20,33 @@ class _Chain:
         shorter, longer = sorted((self._longest, guards), key=len)
         self._longest = longer
         return longer[: len(shorter)] == shorter
+
+
+def believable(
+    path: Path, calls: list[SourceCall], until: int, lvalue: str, end: Guards | None = None, on_devices: bool = False
+) -> bool:
+    """``calls`` are those that the finding is about, the first first; ``until`` is the step at which it is seen, ``end`` the branches
+    around that if it is no call. With ``on_devices`` it depends on the current device too."""
+    chain = _Chain()
+    around = [*(call.guards for call in calls), *(() if end is None else (end,))]
+    passed = (taken for taken in path.between(calls[0].step, until) if taken.free and passes_by(path, taken, lvalue))
+    switches = (taken for taken in path.taken if taken.step < until and _switches(path, taken)) if on_devices else ()
+    return (
+        not any(_repeated_in_branch(path, call) or _left_by_chance(path, call) for call in calls)
+        and all(chain.takes(_free(path, guards)) for guards in around)
+        and all(_may_pass_by(path, taken, lvalue, chain, lost=end is not None) for taken in passed)
+        and all(chain.takes(_way_to(path, taken)) for taken in switches)
+    )
+
+
+def _may_pass_by(path: Path, taken: Taken, lvalue: str, chain: _Chain, lost: bool) -> bool:
+    """Not that a loop takes no turn at all, what may be decided otherwise each time, and what asks about the object itself. What is
+    ``lost`` on one way out does not depend on the other ways out."""
+    if taken.block in path.loops and taken.arm == 1:
+        return taken.passes > 0
+    asks = taken.condition is not None and lvalue in taken.condition.names
+    other_way_out = lost and (taken.block, 1 - taken.arm) in path.arms.ending
+    return taken.passes == 0 and not asks and (other_way_out or chain.takes(_way_to(path, taken)))
 
 
 def passes_by(path: Path, taken: Taken, lvalue: str) -> bool:
@@ -75,15 +73,10 @@ def _repeated_in_branch(path: Path, call: SourceCall) -> bool:
 def _left_by_chance(path: Path, call: SourceCall) -> bool:
     """Whether the call stands in a branch within a loop, and the loop's own condition ended it afterwards: the branch may be the
     one after which it goes on."""
-    if path.loops.isdisjoint(block for block, _ in call.guards):
-        return False
-    for taken in path.between(call.step, path.steps + 1):
-        turn = (taken.block, 0)
-        if taken.block in path.loops and taken.arm == 1 and turn in call.guards:
-            inner = call.guards[call.guards.index(turn) + 1 :]
-            if any(block not in path.loops for block, _ in _free(path, inner)):
-                return True
-    return False
+    loops = {block for block, _ in call.guards} & path.loops
+    ended = (taken.block for taken in path.between(call.step) if taken.arm == 1 and taken.block in loops)
+    inner = (_free(path, call.guards[call.guards.index((block, 0)) + 1 :]) for block in ended)
+    return any(block not in path.loops for guards in inner for block, _ in guards)
 
 
 def _free(path: Path, guards: Guards) -> Guards:

@@ -4,7 +4,7 @@ from cuvet.catalog import Kind
 from cuvet.catalog.kinds import OF_CONTEXT
 from cuvet.source.calls import Meaning
 from cuvet.source.paths.judging import ended_after_context
-from cuvet.source.paths.trace import Guards, Here, SourceCall
+from cuvet.source.paths.trace import Guards, SourceCall
 from cuvet.source.paths.world import World
 from cuvet.source.program import Function, Value
 
@@ -17,12 +17,12 @@ class EndedContext:
         self._world = world
         self.by: SourceCall | None = None
 
-    def follow(self, call: SourceCall, found: Meaning, here: Here) -> None:
+    def follow(self, call: SourceCall, found: Meaning) -> None:
         """What is ended after the context, and was not seen made, was made in it."""
         kinds = {role.kind for _, role in found.ended}
         if Kind.CONTEXT in kinds:
             unseen = call.args[found.taken.index(found.ended[0][0])] not in self._world.made_by
-            self.by = call if unseen and here.key[2] == 0 else None
+            self.by = call if unseen else None
         elif not kinds & OF_CONTEXT or call.written.name.startswith("cuda"):
             self.by = None
         elif self.by is not None and self.by.written.start < call.written.start:
@@ -32,10 +32,10 @@ class EndedContext:
         (at, role), *_ = found.ended
         lvalue = call.written.argument(at)
         ended = self._world.model.find(role.kind, call.args[found.taken.index(at)])
-        if ended is None or ended.created_by is not None or not isinstance(lvalue, str):
+        if ended is None or ended.created_by is not None:
             return
         around, before = self._others(call.guards, lvalue), self._others(first.guards, first.written.argument(0))
-        if self._world.judging and around[: len(before)] == before:
+        if around[: len(before)] == before:
             self._world.report(ended_after_context(ended, call, first), call, unless=first)
 
     def _others(self, guards: Guards, lvalue: Value) -> Guards:

@@ -89,7 +89,6 @@ class Effects:
         elif (summary := summary_of(operation, self._summaries)) is not None:
             self._summarised(operation, summary, here)
         else:
-            self._ended_context.by = None
             self._other(operation, here)
 
     # Variables.
@@ -112,11 +111,10 @@ class Effects:
             handles.lvalues[word] = lvalue
 
     def _point_into(self, lvalue: str, start: str) -> None:
-        """A local pointer points into the memory that another lvalue holds the start of: whoever keeps it can find the start."""
-        word = self.handles.words.get(start)
-        if word is not None:
+        """A local pointer points into memory or an array of which another lvalue holds the start: whoever keeps it can find that."""
+        if held := self.handles.held(start):
             self._views.add(lvalue)
-            self._lent[lvalue] = {word}
+            self._lent[lvalue] = held
 
     def _follow_status(self, operation: Assign) -> None:
         """The lvalue may hold a status now, or what a function made of what it was lent."""
@@ -193,7 +191,7 @@ class Effects:
         outputs = {index: made[at] for index, at in enumerate(found.taken) if at in made}
         call = told(found.told, words, operation, here)
         self.world.observe(call, Outcome(FAILED if fails else 0, outputs))
-        self._ended_context.follow(call, found, here)
+        self._ended_context.follow(call, found)
         if found.told.name == "cuGraphLaunch":
             self.world.forget_unseen()
         for at, word in made.items():
@@ -369,7 +367,6 @@ class Effects:
         """free or delete; or munmap, which matters for registered memory alone."""
         word = self.handles.known(operation.arguments[0]) or 0
         memory = self.world.memory_at(word)
-        if memory is None or not self.world.judging:
-            return
-        if operation.name in HEAP or (isinstance(memory, HostMemory) and memory.registered):
+        registered = isinstance(memory, HostMemory) and memory.registered
+        if memory is not None and (registered or operation.name in HEAP):
             self.world.report(given_to_heap(memory), told(driver()["cuMemFree"], (word,), operation, here))

@@ -5,13 +5,13 @@ from functools import lru_cache
 
 from cuvet.source.program import Address, Function, Inside, Value, lvalue_of
 
-FIRST = 1 << 60
+FIRST = 0x1000_0000_0000_0000
 """Words from here on stand for something; smaller ones are the constants that the program writes."""
 NOWHERE, SOME_FUNCTION = FIRST - 2, FIRST - 1
 """Where the driver writes a handle, and the kernel that is launched: nothing is claimed about either."""
 SIZE = 0x5EED5EED
 """Bytes, where a size is not followed."""
-_APART = 1 << 34
+_APART = 0x4_0000_0000
 _INSIDE = 8
 
 
@@ -61,6 +61,10 @@ class Handles:
             return value
         return self.words.get(value) if isinstance(value, str) else None
 
+    def held(self, lvalue: str) -> set[int]:
+        """What the lvalue and its parts hold."""
+        return {self.words[name] for name in self._within(lvalue)}
+
     def set(self, lvalue: str, word: int | None) -> None:
         """The lvalue holds something new (None: what, is not known), and so do its parts. An element may be any of the others."""
         self._forget(self._parts(lvalue))
@@ -75,10 +79,7 @@ class Handles:
 
     def give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on; with ``written``, its lvalue may be changed there."""
-        base = lvalue_of(value).split("[*]")[0]
-        if not base:
-            return
-        names = [*self._parts(base), *([base] if base in self.words else [])]
+        names = self._within(lvalue_of(value).split("[*]")[0])
         self.escaped.update(self.words[name] for name in names)
         if written:
             self._forget(names)
@@ -106,6 +107,9 @@ class Handles:
 
     def _note(self, lvalue: str) -> None:
         self._wholes.update(_wholes_of(lvalue))
+
+    def _within(self, lvalue: str) -> list[str]:
+        return [*self._parts(lvalue), *([lvalue] if lvalue in self.words else [])]
 
     def _parts(self, lvalue: str) -> list[str]:
         if lvalue not in self._wholes:

@@ -12,7 +12,7 @@ from cuvet.rules.source.destroy_after_context import SourceDestroyAfterContext
 from cuvet.rules.source.freed_while_registered import SourceFreedWhileRegistered
 from cuvet.rules.source.heap_free import SourceHeapFree
 
-SOME_DEVICE = 1 << 20
+SOME_DEVICE = 0x10_0000
 """Numbers from here on stand for devices that are not known."""
 _OF_RANGES = frozenset({"host-memory-registered-twice"})
 """They compare ranges of memory: of those whose sizes are not known, only the same beginning tells that they overlap."""

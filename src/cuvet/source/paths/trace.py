@@ -1,6 +1,6 @@
 """What is on record of a path: its calls, the rules that they broke, and the objects that were left behind."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cuvet.model import Call, Object
 from cuvet.rules.rule import Violation
@@ -21,14 +21,14 @@ class Here:
     step: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class SourceCall(Call):
     """A call on a path. ``written`` is what stands in the source."""
 
-    written: Invoke = field(kw_only=True)
-    guards: Guards = field(kw_only=True)
-    step: int = field(kw_only=True)
-    again: bool = field(kw_only=True)
+    written: Invoke
+    guards: Guards
+    step: int
+    again: bool
     """In a repetition of a loop."""
 
 

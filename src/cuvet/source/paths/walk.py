@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 
@@ -194,7 +195,7 @@ class Path:
         elif other is not None:
             self._waiting.clear()
 
-    def between(self, since: int, until: int) -> Iterator[Taken]:
+    def between(self, since: int, until: float = inf) -> Iterator[Taken]:
         """The decisions that are taken at steps from ``since`` to before ``until``."""
         for at in range(bisect_left(self.taken, since, key=_step), len(self.taken)):
             if self.taken[at].step >= until:
@@ -267,11 +268,9 @@ class Path:
         return None
 
     def _judged_status(self, condition: Condition) -> bool | None:
-        """A comparison with what some function made of a status: equal means success, but to a number that is not zero."""
+        """A comparison with what some function made of a status: equal means success, and a number that is not zero either."""
         failed = self.effects.statuses.doubtful[condition.lvalue] in self.effects.failing
-        if isinstance(condition.value, int) and condition.value:
-            return None if failed else not condition.same
-        return condition.same is not failed
+        return None if isinstance(condition.value, int) and condition.value else condition.same is not failed
 
     def _learn(self, condition: Condition, truth: bool, arm: tuple[int, int]) -> None:
         """A condition of which nothing was known holds from here on."""
