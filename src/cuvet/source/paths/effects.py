@@ -136,16 +136,16 @@ class Effects:
     def _lost(self, lvalue: str, old: int, by: Assign | Invoke, here: Here) -> None:
         """The lvalue gets another value: what it held may have been its last."""
         if all(name == lvalue for name in self.handles.holders(old)):
-            self._leave(old, by, here, overwritten=True)
+            self._leave(old, by, here)
 
     def _end(self, operation: Return, here: Here) -> None:
         if operation.how == "exit":
             return
         self._give(operation.value)
         for word in tuple(self.handles.words.values()):
-            self._leave(word, operation, here, overwritten=False)
+            self._leave(word, operation, here)
 
-    def _leave(self, word: int, end: Return | Assign | Invoke, here: Here, overwritten: bool) -> None:
+    def _leave(self, word: int, end: Return | Assign | Invoke, here: Here) -> None:
         key = self.world.made_by.get(word)
         if not self.world.judging or key is None or word in self.handles.escaped:
             return
@@ -155,7 +155,7 @@ class Effects:
             by = made.created_by
             if made.alive and isinstance(by, SourceCall):
                 lvalue = self.handles.lvalues.get(word, "")
-                self.left.append(Left(made, by, lvalue, end, here.guards, here.step, overwritten, bool(self.failing)))
+                self.left.append(Left(made, by, lvalue, end, here.guards, here.step, bool(self.failing)))
 
     # Calls.
 

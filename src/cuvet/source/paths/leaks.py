@@ -20,7 +20,7 @@ def rule_broken(left: Left, function: Function, arms: Arms) -> type[Rule] | None
     """The rule that leaving the object behind breaks; None if it may be in order."""
     if left.lvalue.startswith("%"):
         return None  # what has no name, as `v.at(0)`, is somebody else's too
-    if left.object.kind not in LOST or (isinstance(left.object, HostMemory) and left.object.registered):
+    if left.object.kind not in LOST:
         return None
     if isinstance(left.object, Allocation) and left.object.variant in ("graph", "global"):
         return None
@@ -41,11 +41,10 @@ def message(left: Left, line: int) -> str:
     """What is said of it, in one line. ``line``: where it is lost."""
     noun = "allocated" if isinstance(left.object, Allocation | HostMemory) else "made"
     what = f"{left.object.kind.noun} `{left.lvalue}`"
-    if left.overwritten:
-        return f"{what} {noun} here is lost when `{left.lvalue}` gets another value in line {line}"
-    how = {"throw": "throws", "end": "ends", "return": "returns"}
-    verb = how[left.end.how] if isinstance(left.end, Return) else "goes on"
-    return f"{what} {noun} here is lost when the function {verb} in line {line}"
+    if isinstance(left.end, Return):
+        how = {"throw": "throws", "end": "ends", "return": "returns"}[left.end.how]
+        return f"{what} {noun} here is lost when the function {how} in line {line}"
+    return f"{what} {noun} here is lost when `{left.lvalue}` gets another value in line {line}"
 
 
 def also(first: Finding, second: Finding) -> Finding:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
 from cuvet.catalog import Kind
 from cuvet.findings import Finding, Frame, ObjectReport, Site, Step
@@ -16,7 +17,7 @@ from cuvet.source.paths.leaks import also, message, rule_broken
 from cuvet.source.paths.trace import Broken, Guards, Left, SourceCall
 from cuvet.source.paths.walk import Path, Taken
 from cuvet.source.program import THROWN, Function, Invoke, Return
-from cuvet.source.sites import finding, frame
+from cuvet.source.sites import finding, frame, site
 from cuvet.source.syntax.parsing import Source
 
 _PLACE = re.compile(r" ?by thread \d+ at call #(\d+)")
@@ -40,7 +41,7 @@ class Reporter:
 
     def site(self, call: Invoke, start: int | None = None, end: int | None = None) -> Site:
         at = self.frame(call.start if start is None else start, call.end if end is None else end)
-        return Site(api=call.name, call=self.source.line(call.start), process=0, thread=0, time_ns=0, frames=(at,))
+        return site(call.name, at)
 
     def of(self, broken: Broken, path: Path) -> Finding | None:
         violation, call = broken.violation, broken.call
@@ -150,9 +151,9 @@ class Reporter:
         since = it.created_by.step if isinstance(it.created_by, SourceCall) else 0
         calls = tuple(each.guards for each in (it.created_by, ended, call) if isinstance(each, SourceCall))
         steps += self._decisions(path, name, calls, since, call.step)
+        yield from (step for _, step in sorted(steps, key=itemgetter(0)))
         last = self.frame(call.written.start, call.written.end)
-        steps.append((call.step + 1, Step(frame=last, text=f"{call.written.name} is called with it here")))
-        return (step for _, step in sorted(steps, key=lambda step: step[0]))
+        yield Step(frame=last, text=f"{call.written.name} is called with it here")
 
     def _decision(self, taken: Taken) -> Step:
         condition = taken.condition
@@ -193,7 +194,7 @@ def _argument(call: SourceCall, index: int | None) -> int | None:
     found = meaning(written.name)
     if found is None:
         return index
-    at = found.taken[index] if index < len(found.taken) else -1
+    at = found.taken[index]
     return at if at >= 0 else None
 
 

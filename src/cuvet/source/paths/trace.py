@@ -43,8 +43,8 @@ class Broken:
 
 @dataclass(slots=True)
 class Left:
-    """An object that is still there at ``end``, where the last lvalue that held it ends or, if it is ``overwritten``, holds something
-    else. ``failed``: on a path on which a call of CUDA failed."""
+    """An object that is still there at ``end``, where the last lvalue that held it ends or holds something else. ``failed``: on a path
+    on which a call of CUDA failed."""
 
     object: Object
     by: SourceCall
@@ -52,5 +52,9 @@ class Left:
     end: Return | Assign | Invoke
     guards: Guards
     step: int
-    overwritten: bool
     failed: bool
+
+    @property
+    def overwritten(self) -> bool:
+        """The last lvalue that held it holds something else."""
+        return not isinstance(self.end, Return)
