@@ -125,6 +125,13 @@ def meaning(name: str) -> Meaning | None:
     )
 
 
+def meaning_of(name: str) -> Meaning:
+    """Of an entry point that is known to be one."""
+    found = meaning(name)
+    assert found is not None
+    return found
+
+
 def _makes(role: Role) -> bool:
     """Whether the handle that comes back is a new one: also one of a module's functions, which nobody ends by itself."""
     return role.verb in MAKES or (role.verb is Verb.RETURNS and role.kind in FUNCTIONS)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from cuvet.catalog import driver
 from cuvet.model import HostMemory, Outcome
-from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning
+from cuvet.source.calls import ASKING, LAST_ERROR, Meaning, meaning, meaning_of
 from cuvet.source.methods import THIS, shared_objects
 from cuvet.source.ownership import HEAP, UNMAPS, holds_no_handle, is_view, takes_over, uses_stream, works_on_stream
 from cuvet.source.paths.arms import Arms
@@ -54,8 +54,6 @@ class Effects:
         self._summaries = summaries
         self._ended_context = EndedContext(function, self.world)
         self._shared = shared_objects(function)
-        self._objects: set[str] = set()
-        """Variables of whose objects the members are followed."""
         self._lent: dict[str, set[int]] = {}
         """By result of a function that is not CUDA's: what it was given; and by view: what it refers to."""
         self._views: set[str] = set()
@@ -97,15 +95,14 @@ class Effects:
         lvalue, value, handles = operation.lvalue, operation.value, self.handles
         self._follow_status(operation)
         word = None if value is None else handles.word(value)
-        old = handles.words.get(lvalue)
-        if isinstance(value, Inside) and value.lvalue == lvalue and old is not None:
-            handles.escaped.add(old)  # the start can be found again
-        if isinstance(value, str | Address | Inside) and ("[*]" in lvalue or not handles.is_local(lvalue)):
+        if isinstance(value, Inside) and value.lvalue == lvalue:
+            handles.give(lvalue)  # the start can be found again
+        if "[*]" in lvalue or not handles.is_local(lvalue):
             self._give(value)
-        elif isinstance(value, Inside) or (isinstance(value, Address) and "[" in value.lvalue):
+        elif isinstance(value, Address | Inside):
             self._point_into(lvalue, value.lvalue.split("[")[0])
-        if not operation.declared and old is not None and old != word:
-            self._lost(lvalue, old, operation, here)
+        if not operation.declared and handles.words.get(lvalue) != word:
+            self._lost(lvalue, operation, here)
         handles.set(lvalue, word)
         if word is not None and handles.lvalues.get(word, "")[:1] == "%":
             handles.lvalues[word] = lvalue
@@ -120,7 +117,7 @@ class Effects:
         """The lvalue may hold a status now, or what a function made of what it was lent."""
         lvalue, value = operation.lvalue, operation.value
         name = value if isinstance(value, str) else ""
-        if name in self._views and self.handles.is_local(lvalue):
+        if name in self._views:
             self._views.add(lvalue)
             self._lent[lvalue] = self._lent[name]
         elif name in self._lent and not holds_no_handle(operation.kind or self.function.locals.get(lvalue, "")):
@@ -130,12 +127,13 @@ class Effects:
     def _give(self, value: Value, written: bool = False) -> None:
         """The value is known elsewhere from now on, and what it is a view of."""
         self.handles.give(value, written)
-        if isinstance(value, str) and value in self._views:
-            self.handles.escaped |= self._lent[value]
+        if (lvalue := lvalue_of(value)) in self._views:
+            self.handles.escaped |= self._lent[lvalue]
 
-    def _lost(self, lvalue: str, old: int, by: Assign | Invoke, here: Here) -> None:
+    def _lost(self, lvalue: str, by: Assign | Invoke, here: Here) -> None:
         """The lvalue gets another value: what it held may have been its last."""
-        if all(name == lvalue for name in self.handles.holders(old)):
+        old = self.handles.words.get(lvalue)
+        if old is not None and all(name == lvalue for name in self.handles.holders(old)):
             self._leave(old, by, here)
 
     def _end(self, operation: Return, here: Here) -> None:
@@ -163,7 +161,7 @@ class Effects:
         launch = driver()["cuLaunchKernel"]
         given = {"f": SOME_FUNCTION, "hStream": self.handles.word(operation.stream)}
         words = tuple(given.get(parameter.name, 0) for parameter in launch.parameters)
-        pointers = tuple(self.handles.word(value) for value in operation.arguments if isinstance(value, str | Inside))
+        pointers = tuple(map(self.handles.word, operation.arguments))
         self.world.observe(told(launch, words, operation, here, pointers), Outcome(0))
 
     def _cuda(self, operation: Invoke, found: Meaning, here: Here) -> None:
@@ -219,15 +217,11 @@ class Effects:
         self.world.made_by[word] = here.key
         lvalue = pointed_at(target)
         if not lvalue or "[*]" in lvalue:
-            handles.escaped.add(word)
             if lvalue:
                 handles.set(lvalue, None)
             return
-        old = handles.words.get(lvalue)
-        if old is not None:
-            self._lost(lvalue, old, operation, here)
+        self._lost(lvalue, operation, here)
         handles.set(lvalue, word)
-        handles.lvalues[word] = lvalue
         if not handles.is_local(lvalue) and (
             handles.of_caller(lvalue) or not self.arms.always_ends(lvalue, operation.start)
         ):
@@ -266,15 +260,12 @@ class Effects:
             handles.give(receiver, written=True)
         if not summary.members:
             return
-        if receiver != THIS and (receiver in self._shared or not (receiver and handles.is_local(receiver))):
+        if receiver != THIS and (receiver in self._shared or not handles.is_local(receiver)):
             handles.give(receiver, written=True)
             return
-        self._objects.add(receiver)
         whole = replace(operation, spans=())
         for deed in summary.members:
             lvalue = f"{receiver}.{deed.member}" if deed.member else receiver
-            found = meaning(deed.api)
-            word = handles.words.get(lvalue)
             if deed.verb == "changes" or "[*]" in lvalue:
                 handles.give(lvalue, written=True)
             elif deed.verb == "clears":
@@ -282,8 +273,8 @@ class Effects:
             elif deed.verb == "makes":
                 self._made_by(whole, deed.api, Address(lvalue), here)
                 handles.escaped.add(handles.word(lvalue))  # the object ends it, sometime
-            elif found is not None and (deed.verb == "ends" or (word is not None and self.world.is_dead(word))):
-                self._end_or_use(whole, found, deed.at, handles.word(lvalue), here)
+            elif deed.verb == "ends" or self._is_dead(lvalue):
+                self._end_or_use(whole, meaning_of(deed.api), deed.at, handles.word(lvalue), here)
 
     def _end_or_use(self, operation: Invoke, found: Meaning, at: int, word: int, here: Here) -> None:
         for ended, role in found.ended:
@@ -294,28 +285,23 @@ class Effects:
     def _used_by(self, operation: Invoke, position: int, use: tuple[str, int], here: Here) -> None:
         """A function uses an argument, which matters if that has ended. The argument is marked where the entry point has its own."""
         api, at = use
-        found = meaning(api)
-        word = self.handles.known(operation.arguments[position])
-        if found is not None and not operation.receiver and word is not None and self.world.is_dead(word):
+        found, value = meaning_of(api), operation.arguments[position]
+        if not operation.receiver and self._is_dead(value):
             marked = operation.spans[position : position + 1] * len(found.taken)
-            self._end_or_use(replace(operation, spans=marked), found, at, word, here)
+            self._end_or_use(replace(operation, spans=marked), found, at, self.handles.word(value), here)
 
     def _ended_by(self, operation: Invoke, ending: Ending, value: Value, here: Here, sets: bool) -> None:
         """``sets``: the function may put something else there."""
-        found = meaning(ending.api)
+        found = meaning_of(ending.api)
         if ending.through:
-            value, sets = pointed_at(value), True
-        if not isinstance(value, str) or found is None:
-            return
+            value, sets = pointed_at(value) or None, True
         if ending.always:
             self._end_or_use(operation, found, found.ended[0][0], self.handles.word(value), here)
         if sets or not ending.always:
             self.handles.give(value, written=True)
 
     def _made_by(self, operation: Invoke, api: str, target: Value, here: Here) -> None:
-        found = meaning(api)
-        if found is None:
-            return
+        found = meaning_of(api)
         (at, _), *_ = found.made
         word = self.handles.fresh()
         outputs = {index: word for index, taken in enumerate(found.taken) if taken == at}
@@ -358,9 +344,9 @@ class Effects:
         if word is not None and word < FIRST and lvalue not in self.statuses:
             self.handles.set(lvalue, None)
 
-    def _is_dead(self, lvalue: str) -> bool:
-        """Whether what the lvalue holds has ended: who passes it on then wants it to be made anew."""
-        word = self.handles.words.get(lvalue)
+    def _is_dead(self, value: Value) -> bool:
+        """Whether what is passed on has ended: who does so wants it to be made anew, or uses it."""
+        word = self.handles.known(value)
         return word is not None and self.world.is_dead(word)
 
     def _heap(self, operation: Invoke, here: Here) -> None:

@@ -95,7 +95,7 @@ class Handles:
 
     def is_local(self, lvalue: str) -> bool:
         """Whether the lvalue ends with the function."""
-        if lvalue[0] == "%":
+        if lvalue[:1] == "%":
             return lvalue[1:].isdigit()
         kind = self.function.locals.get(root(lvalue))
         return kind is not None and "->" not in lvalue and ("[" not in lvalue or "[]" in kind)
