@@ -72,6 +72,17 @@ def test_a_program_without_cuda_calls_is_not_analysed(form: str, tmp_path: Path)
     assert len(modules.split()) < 50
 
 
+@pytest.mark.parametrize("arguments", ["rules", "explain 400", "explain CV201"])
+def test_what_a_start_makes_is_not_searched_for_cycles(arguments: str) -> None:
+    program = f"{PROGRAM}\nimport gc\nprint(sum(each['collections'] for each in gc.get_stats()), file=sys.stderr)"
+    before = "import sys\nfrom cuvet.cli import main\nimport gc\n"
+    before += "print(sum(each['collections'] for each in gc.get_stats()), file=sys.stderr)"
+    command = [sys.executable, "-c", program, *arguments.split()]
+    total = int(subprocess.run(command, capture_output=True, text=True, check=True).stderr.split("\n")[-2])
+    started = int(subprocess.run([sys.executable, "-c", before], capture_output=True, text=True, check=True).stderr)
+    assert total - started <= 2
+
+
 def test_the_explanation_of_a_rule_imports_no_other_noun() -> None:
     program = f"{PROGRAM}\nprint(*(name for name in sys.modules if name.startswith('cuvet.rules.')), file=sys.stderr)"
     done = subprocess.run(

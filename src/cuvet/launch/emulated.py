@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import subprocess
 import sys
@@ -17,10 +18,11 @@ from cuvet.signals import signal_name
 
 _SOURCE = str(Path(cuvet.__file__).resolve().parent.parent)
 _PROGRAM = (
-    "import sys; sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; "
+    "import gc, sys; gc.set_threshold(int(sys.argv.pop(1))); sys.path = [sys.argv.pop(1), *filter(None, sys.path)]; "
     "from cuvet.device.__main__ import main; sys.exit(main())"
 )
-"""As ``python -m cuvet.device``, of the package at the path of its first argument; PYTHONPATH cannot hold one with a colon."""
+"""As ``python -m cuvet.device``, with the threshold of garbage collection and of the package at the path that are its first arguments;
+PYTHONPATH cannot hold a path with a colon."""
 
 
 class Device:
@@ -74,8 +76,9 @@ def _start(
         with listening(str(path)) as listener, listening(f"\0{abstract}") as hidden:
             descriptors = (listener.fileno(), hidden.fileno())
             options = ["--socket", str(path), "--devices", str(devices), "--memory", str(memory)]
+            options += ["--inherited", *map(str, descriptors)]
             return subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, _SOURCE, *options, "--inherited", *map(str, descriptors)],
+                [sys.executable, "-c", _PROGRAM, str(gc.get_threshold()[0]), _SOURCE, *options],
                 env={
                     **environment,
                     "CUVET_DEVICE_KEY": variables["CUVET_DEVICE_KEY"],
