@@ -61,6 +61,10 @@ def test_a_libcuda_that_does_not_answer_is_given_up(libraries: Path, monkeypatch
     assert read(libraries).cuda.error == "libcuda.so.1 did not answer within 0.001 s"
 
 
+def test_a_libcuda_that_does_not_let_its_process_end_has_answered(libraries: Path) -> None:
+    assert read(libraries, LINGER="1").cuda.version == 13000
+
+
 def test_what_a_library_prints_is_not_its_answer(libraries: Path) -> None:
     assert read(libraries, LOUD="1").cuda.version == 13000
 

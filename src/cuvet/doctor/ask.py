@@ -238,4 +238,7 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     result = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is no answer
-    os.write(result, json.dumps(nvml_answer() if sys.argv[1] == "nvml" else cuda_answer()).encode())
+    answer = json.dumps(nvml_answer() if sys.argv[1] == "nvml" else cuda_answer())
+    with open(result, "w", encoding="utf-8") as out:
+        out.write(f"{answer}\n")
+    os._exit(0)  # a driver takes its time to shut down

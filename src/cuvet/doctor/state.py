@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import select
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -13,6 +17,7 @@ import msgspec
 from cuvet.sonames import DRIVER
 
 _TIMEOUT_S = 20
+_CHUNK = 1 << 16
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,14 +126,29 @@ def _ask(name: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
 
 
 def _answer(process: subprocess.Popen[bytes], library: str, timeout_s: float, kind: type[Answer]) -> Answer:
-    """What the process wrote, or why it wrote nothing."""
+    """What the process wrote, or why it wrote nothing. The kernel may take its time to end it: that is not waited for."""
+    until = time.monotonic() + timeout_s
+    out = _line(process, until)
+    if out.endswith(b"\n"):
+        threading.Thread(target=process.communicate, name="cuvet-asked", daemon=True).start()
+        return msgspec.json.decode(out, type=kind)
     try:
-        out, _ = process.communicate(timeout=timeout_s)
+        process.communicate(timeout=max(until - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         return kind(error=f"{library} did not answer within {timeout_s:g} s")
-    if process.returncode:
-        ending = f"signal {-process.returncode}" if process.returncode < 0 else f"exit code {process.returncode}"
-        return kind(error=f"{library} ended the process that asked it ({ending})")
-    return msgspec.json.decode(out, type=kind)
+    ending = f"signal {-process.returncode}" if process.returncode < 0 else f"exit code {process.returncode}"
+    return kind(error=f"{library} ended the process that asked it ({ending})")
+
+
+def _line(process: subprocess.Popen[bytes], until: float) -> bytes:
+    """What it writes until it closes its stdout or a line ends. Less, if that is not until then, of ``time.monotonic``."""
+    assert process.stdout is not None
+    out = b""
+    while not out.endswith(b"\n") and select.select([process.stdout], [], [], max(until - time.monotonic(), 0))[0]:
+        part = os.read(process.stdout.fileno(), _CHUNK)
+        if not part:
+            break
+        out += part
+    return out
