@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -119,7 +120,6 @@ def gpus() -> list[tuple[str, str]]:
 @cache
 def where() -> dict[str, str]:
     """The machine, the day and the commit, as every figure keeps them."""
-    git = subprocess.run(["git", "rev-parse", "--short=9", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     cores = len(os.sched_getaffinity(0))
     found = gpus()
     return {
@@ -127,8 +127,17 @@ def where() -> dict[str, str]:
         "gpu": f"{len(found)} × {found[0][0]}" if found else "none",
         "driver": found[0][1] if found else "none",
         "date": datetime.now(timezone.utc).date().isoformat(),
-        "commit": git.stdout.strip() or "unknown",
+        "commit": os.environ.get("COMMIT") or commit(),
     }
+
+
+def commit() -> str:
+    with suppress(OSError):
+        command = ["git", "rev-parse", "--short=9", "HEAD"]
+        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        if found:
+            return found
+    return "unknown"
 
 
 def processor() -> str:

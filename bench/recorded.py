@@ -98,12 +98,13 @@ def lifecycle(limits: Limits) -> list[Round]:
         return rounds({"checked": measure}, limits)
 
 
-def hot(limits: Limits) -> list[Round]:
-    with recording("hot", limits.count(250_000), "full") as trace:
+def full(limits: Limits, what: str, name: str, turns: int) -> list[Round]:
+    """The rate of a full recording; each turn is four calls."""
+    with recording(what, limits.count(turns), "full") as trace:
 
         def measure() -> Sample:
             calls, wall_s, _, _ = analysed(trace)
-            return {"calls that do not, of a full recording": calls / wall_s}
+            return {name: calls / wall_s}
 
         return rounds({"full": measure}, limits)
 

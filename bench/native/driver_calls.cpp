@@ -3,9 +3,9 @@
 //     driver_calls LIBRARY WHAT COUNT
 //
 // LIBRARY is a driver, or cuvet's shim over one. WHAT is `events` or `memory` (a turn makes and ends one), `hot` (a
-// turn is two launches, a copy and a record of an event, on live objects) or `live` (a turn makes an event that nothing
-// ends). Over a driver that does nothing this needs no GPU; with CUVET_TRACE set the shim writes the recordings that
-// the analysis is measured with.
+// turn is two launches, a copy and a question, on live objects), `work` (a launch, a copy, a record of an event and a
+// wait for it) or `live` (a turn makes an event that nothing ends). Over a driver that does nothing this needs no GPU;
+// with CUVET_TRACE set the shim writes the recordings that the analysis is measured with.
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -42,6 +42,8 @@ struct Calls {
     uint32_t (*copy)(uint64_t, uint64_t, uint64_t,
                      uint64_t) = function<uint32_t (*)(uint64_t, uint64_t, uint64_t, uint64_t)>("cuMemcpyAsync");
     uint32_t (*record)(uint64_t, uint64_t) = function<uint32_t (*)(uint64_t, uint64_t)>("cuEventRecord");
+    uint32_t (*wait)(uint64_t) = function<uint32_t (*)(uint64_t)>("cuEventSynchronize");
+    uint32_t (*current)(uint64_t*) = function<uint32_t (*)(uint64_t*)>("cuCtxGetCurrent");
     Launch launch = function<Launch>("cuLaunchKernel");
     uint64_t context = 0, stream = 0, event = 0, module = 0, kernel = 0, memory = 0;
 };
@@ -68,9 +70,15 @@ void turn(const Calls& calls, const char* what) {
     } else if (!strcmp(what, "live")) {
         calls.create_event(&made, 2);
     } else {
-        for (int i = 0; i < 2; i++) calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, nullptr, nullptr);
+        calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, nullptr, nullptr);
         calls.copy(calls.memory, calls.memory + 2048, 64, calls.stream);
-        calls.record(calls.event, calls.stream);
+        if (!strcmp(what, "hot")) {
+            calls.launch(calls.kernel, 1, 1, 1, 1, 1, 1, 0, calls.stream, nullptr, nullptr);
+            calls.current(&made);
+        } else {
+            calls.record(calls.event, calls.stream);
+            calls.wait(calls.event);
+        }
     }
 }
 
@@ -95,7 +103,7 @@ __attribute__((noinline)) double measure(const Calls& calls, const char* what, l
 
 int main(int count, char** arguments) {
     if (count != 4 || !(driver = dlopen(arguments[1], RTLD_NOW))) {
-        fprintf(stderr, "usage: driver_calls LIBRARY events|memory|hot|live COUNT\n");
+        fprintf(stderr, "usage: driver_calls LIBRARY events|memory|hot|work|live COUNT\n");
         return 2;
     }
     Calls calls;

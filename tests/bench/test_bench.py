@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tools")]
 
-from measuring import Limits, compared, quartiles, rounds  # noqa: E402
+import on_gpu  # noqa: E402
+from measuring import Limits, NotHere, compared, quartiles, rounds  # noqa: E402
 from rows import ROWS, Figure, Goal  # noqa: E402
 
 import cost_page  # noqa: E402
@@ -41,7 +42,8 @@ def test_kept_figures_belong_to_rows_and_say_where_they_were_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "only", ["a driver that does nothing", "calls that make or end", "full recording of 2", "device: a"]
+    "only",
+    ["a driver that does nothing", "calls that make or end", "launches and copies", "full recording of 2", "device: a"],
 )
 def test_a_row_is_measured_without_a_gpu(only: str, tmp_path: Path) -> None:
     kept = tmp_path / "figures.json"
@@ -92,6 +94,23 @@ def test_every_mode_runs_once_a_round_and_a_row_at_least_once() -> None:
     assert len(rounds(modes, Limits(rounds=4, seconds=1000))) == 4
     assert sorted(runs) == ["bare"] * 4 + ["checked"] * 4
     assert len(rounds(modes, Limits(rounds=4, seconds=0))) == 1
+
+
+TURNS = """
+import json, os, sys
+print("warm", flush=True)
+for line in sys.stdin:
+    print(json.dumps({"turns with cuvet": [2.0 if "CUVET_TRACE" in os.environ else 1.0]}), flush=True)
+"""
+
+
+def test_processes_with_and_without_cuvet_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(tmp_path, "script.py").write_text(TURNS)
+    monkeypatch.setattr(on_gpu, "HERE", tmp_path)
+    found = on_gpu.in_turns("script.py", ("json",), Limits(rounds=3, seconds=1000, scale=0.1), pairs=2)
+    assert found == [{"bare": {"turns with cuvet": 1}, "checked": {"turns with cuvet": 2}}] * 4
+    with pytest.raises(NotHere, match="this Python has no module_that_nobody_has"):
+        on_gpu.in_turns("script.py", ("module_that_nobody_has",), Limits(rounds=1, seconds=0))
 
 
 @pytest.mark.parametrize(
