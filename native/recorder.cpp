@@ -497,7 +497,8 @@ void publish(Thread* thread, void* record, uint32_t bytes, RecordType type, uint
     __atomic_store_n(&start->size, bytes, __ATOMIC_RELEASE);
 }
 
-void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initializer_list<Part> rest) {
+void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initializer_list<Part> rest,
+                  uint16_t flags) {
     uint32_t bytes = sizeof(RecordHeader) + fixed.bytes;
     for (const Part& part : rest) bytes += part.bytes;
     bytes = padded(bytes);
@@ -510,7 +511,7 @@ void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initi
         if (part.bytes) memcpy(at, part.data, part.bytes);
         at += part.bytes;
     }
-    publish(thread, record, bytes, type, 0);
+    publish(thread, record, bytes, type, flags);
     return fields;
 }
 

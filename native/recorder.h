@@ -188,10 +188,12 @@ struct Part {
     uint32_t bytes;
 };
 // Stores what stands in `fixed`, and behind it `rest`; where it stands, null if the size limit is reached.
-void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initializer_list<Part> rest);
+void* write_parts(Thread* thread, RecordType type, const Part& fixed, std::initializer_list<Part> rest,
+                  uint16_t flags = 0);
 template <class Fields>
-Fields* write_record(Thread* thread, RecordType type, const Fields& fields, std::initializer_list<Part> rest = {}) {
-    return static_cast<Fields*>(write_parts(thread, type, {&fields, sizeof fields}, rest));
+Fields* write_record(Thread* thread, RecordType type, const Fields& fields, std::initializer_list<Part> rest = {},
+                     uint16_t flags = 0) {
+    return static_cast<Fields*>(write_parts(thread, type, {&fields, sizeof fields}, rest, flags));
 }
 
 inline uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }

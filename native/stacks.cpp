@@ -27,6 +27,18 @@ struct Id {
     std::atomic<uint32_t> number;
 };
 
+// Of a stack that is stored: `state` is its number, and the era in which it was seen last << 32.
+struct StackId {
+    std::atomic<uint64_t> state;
+    std::atomic<uint32_t> stored;  // the era in which it was
+};
+
+// Of a file that is stored: in which look at all files it was seen last, and in which era it was stored last.
+struct ModuleId {
+    std::atomic<uint32_t> look;
+    std::atomic<uint32_t> stored;
+};
+
 struct Frames {
     int native;
     int python;
@@ -56,9 +68,10 @@ std::atomic<FindDescription> find_description;
 enum Where : uint32_t { IN_FILE = 1, GENERATED };
 Table<Id> walk_ends;                        // by the address that a walk ended at: whether that is in a file (Where)
 std::atomic<GetAddress> get_stack_pointer;  // of the frame whose address get_address tells
-Table<Id> stack_ids;
+Table<StackId> stack_ids;
 Table<Id> code_ids;
-Table<Id> modules;
+Table<ModuleId> modules;
+std::atomic<uint32_t> looks;  // at all files
 std::atomic<uint32_t> last_stack_id;
 std::atomic<uint32_t> last_code_id;
 std::atomic<bool> python_loaded;     // and perhaps not found yet: dlsym would take the loader's lock each time
@@ -204,25 +217,44 @@ Module describe(const dl_phdr_info* info) {
     return module;
 }
 
-void write_module(Thread* thread, const Module& module) {
+// As FORMAT.md counts them.
+uint16_t recorded_era(uint32_t era) {
+    constexpr uint32_t MOST = UINT16_MAX;
+    return static_cast<uint16_t>(era < MOST ? era : MOST);
+}
+
+ModuleId* find_module(const Module& module) {
+    uint64_t key = mix(mix(0, module.start), module.end);
+    for (uint32_t i = 0; i < module.build_id_bytes; i++) key = mix(key, module.build_id[i]);
+    return modules.insert(key ? key : 1);
+}
+
+void write_module(Thread* thread, const Module& module, uint32_t era) {
     const uint32_t path_bytes = static_cast<uint32_t>(strnlen(module.path, PATH_MAX));
     const ModuleFields fields = {module.start, module.end, module.bias, module.build_id_bytes, path_bytes};
     const Part build_id = {module.build_id, module.build_id_bytes}, path = {module.path, path_bytes};
-    write_record(thread, RecordType::MODULE, fields, {build_id, path});
+    write_record(thread, RecordType::MODULE, fields, {build_id, path}, recorded_era(era));
 }
 
+struct Look {
+    Thread* thread;
+    uint32_t number;
+    uint32_t era;
+};
+
+// A file that was not there at the look before may be back in a place where another was meanwhile.
 int record_module(dl_phdr_info* info, size_t, void* argument) {
-    Thread* thread = static_cast<Thread*>(argument);
+    const Look* look = static_cast<const Look*>(argument);
     Module module = describe(info);
-    if (module.end <= module.start) return 0;
-    uint64_t key = mix(mix(0, module.start), module.end);
-    for (uint32_t i = 0; i < module.build_id_bytes; i++) key = mix(key, module.build_id[i]);
-    Id* known = modules.insert(key ? key : 1);
-    if (!known || known->number.exchange(1)) return 0;
+    ModuleId* known = module.end > module.start ? find_module(module) : nullptr;
+    if (!known) return 0;
+    const uint32_t before = known->look.exchange(look->number);
+    if (before && before + 1 >= look->number) return 0;
+    known->stored.store(look->era, std::memory_order_relaxed);
     if (!module.path || !*module.path) module.path = executable();
     if (strncmp(base_name(module.path), "libpython", 9) == 0) python_loaded.store(true, std::memory_order_relaxed);
-    write_module(thread, module);
-    if (is_foreign_driver(info)) write_note(thread, NoteCode::BYPASSED, info->dlpi_name);
+    write_module(look->thread, module, look->era);
+    if (is_foreign_driver(info)) write_note(look->thread, NoteCode::BYPASSED, info->dlpi_name);
     return 0;
 }
 
@@ -246,24 +278,54 @@ __attribute__((noinline)) uint32_t code_id(Thread* thread, const char* code) {
     return number;
 }
 
-bool write_stack(Thread* thread, uint32_t number, const Frames& frames) {
+bool write_stack(Thread* thread, uint32_t number, const Frames& frames, uint32_t era) {
     PythonFrameFields python[MOST_FRAMES];
     for (int i = 0; i < frames.python; i++)
         python[i] = {code_id(thread, frames.code[i].code), python_line(frames.code[i])};
     const StackFields fields = {number, static_cast<uint16_t>(frames.native), static_cast<uint16_t>(frames.python)};
     const Part addresses = {frames.addresses, static_cast<uint32_t>(frames.native) * 8};
     const Part lines = {python, static_cast<uint32_t>(frames.python) * uint32_t{sizeof *python}};
-    return write_record(thread, RecordType::STACK, fields, {addresses, lines}) != nullptr;
+    return write_record(thread, RecordType::STACK, fields, {addresses, lines}, recorded_era(era)) != nullptr;
+}
+
+struct Newest {
+    const Frames* frames;
+    uint32_t era;
+};
+
+int find_newest(dl_phdr_info* info, size_t, void* argument) {
+    Newest* newest = static_cast<Newest*>(argument);
+    const Module module = describe(info);
+    const ModuleId* known = module.end > module.start ? find_module(module) : nullptr;
+    const uint32_t stored = known ? known->stored.load(std::memory_order_relaxed) : 0;
+    if (stored <= newest->era) return 0;
+    for (int i = 0; i < newest->frames->native; i++)
+        if (newest->frames->addresses[i] - module.start <= module.end - module.start) newest->era = stored;
+    return 0;
+}
+
+// Whether a stack that was stored in that era leads through the same files now: others may be in their places.
+bool has_same_files(const Frames& frames, uint32_t stored) {
+    Newest newest = {&frames, stored};
+    dl_iterate_phdr(find_newest, &newest);
+    return newest.era == stored;
 }
 
 uint32_t store_stack(Thread* thread, const Frames& frames) {
-    Id* id = stack_ids.insert(hash_of(frames));
+    StackId* id = stack_ids.insert(hash_of(frames));
     if (!id) return 0;
-    if (const uint32_t known = id->number.load(std::memory_order_acquire)) return known;
+    uint32_t era = code_era();
+    const uint64_t state = id->state.load(std::memory_order_acquire);
+    uint32_t number = static_cast<uint32_t>(state);
+    if (number && state >> 32 == era) return number;
     record_new_modules(thread);
-    const uint32_t number = last_stack_id.fetch_add(1) + 1;
-    if (!write_stack(thread, number, frames)) return 0;
-    id->number.store(number, std::memory_order_release);
+    era = code_era();  // of the files that are stored now, or later
+    if (!number || !has_same_files(frames, id->stored.load(std::memory_order_relaxed))) {
+        number = last_stack_id.fetch_add(1) + 1;
+        if (!write_stack(thread, number, frames, era)) return 0;
+        id->stored.store(era, std::memory_order_relaxed);
+    }
+    id->state.store(uint64_t{era} << 32 | number, std::memory_order_release);
     return number;
 }
 
@@ -287,7 +349,8 @@ void record_new_modules(Thread* thread) {
     uint64_t loads = 0;
     dl_iterate_phdr(count_loads, &loads);
     if (modules_seen.load(std::memory_order_relaxed) == loads) return;
-    dl_iterate_phdr(record_module, thread);
+    Look look = {thread, looks.fetch_add(1) + 1, code_era()};
+    dl_iterate_phdr(record_module, &look);
     if (python_loaded.exchange(false, std::memory_order_relaxed)) find_python();
     modules_seen.store(loads, std::memory_order_relaxed);
 }

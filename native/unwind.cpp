@@ -19,7 +19,7 @@ struct KnownRule {
 Table<KnownRule> rules;  // by return address
 
 // Rules belong to the era in which they were found. A new one begins when code was unmapped.
-std::atomic<uint32_t> era{1};
+std::atomic<uint32_t> era;
 std::atomic<uint32_t> unmapping;           // threads that may be unmapping code
 std::atomic<uint64_t> files_unmapped;      // the loader's count when the era began
 constexpr uint32_t ERAS = (1u << 27) - 1;  // as many as a packed rule can tell apart
@@ -164,9 +164,8 @@ bool walk_once(Walks* walks, int most, FindDescription find, bool* found_new) {
     uint64_t address, stack_pointer, frame_pointer;
     asm volatile("leaq 0f(%%rip), %%rax\n0:\n\tmovq %%rsp, %%rcx\n\tmovq %%rbp, %%rdx"
                  : "=a"(address), "=c"(stack_pointer), "=d"(frame_pointer));
-    const uint32_t now = era.load(std::memory_order_acquire) & ERAS;
     Walk* walk = &walks->both[!walks->last];
-    Walker walker(last_walk(*walks), walk, find, now);
+    Walker walker(last_walk(*walks), walk, find, code_era());
     const bool whole = walker.go(address, stack_pointer, frame_pointer, most);
     *found_new = walker.found_new();
     if (whole) walks->last = !walks->last;
@@ -185,9 +184,9 @@ __attribute__((noinline)) bool walk_stack(Walks* walks, int most, FindDescriptio
     const bool whole = walk_once(walks, most, find, &found_new);
     if (!found_new) return whole;
     // Something is new. If that is since code was unmapped unseen, the rules that were known may be of other code.
-    const uint32_t before = era.load(std::memory_order_acquire);
+    const uint32_t before = code_era();
     look_for_unmapped();
-    return before == era.load(std::memory_order_acquire) ? whole : walk_once(walks, most, find, &found_new);
+    return before == code_era() ? whole : walk_once(walks, most, find, &found_new);
 }
 
 #else
@@ -197,6 +196,8 @@ bool walk_stack(Walks*, int, FindDescription) { return false; }
 #endif
 
 void code_may_be_unmapped() { unmapping.fetch_add(1, std::memory_order_acq_rel); }
+
+uint32_t code_era() { return era.load(std::memory_order_acquire) & ERAS; }
 
 void code_was_unmapped() {
     look_for_unmapped();

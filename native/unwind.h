@@ -20,7 +20,7 @@ struct Step {
 struct Walk {
     static constexpr int MOST = 80;  // with the shim's own frames
 
-    uint32_t era;  // see code_was_unmapped()
+    uint32_t era;  // code_era() at that time
     int count;
     Step steps[MOST];
 };
@@ -49,5 +49,7 @@ inline const Walk& last_walk(const Walks& walks) { return walks.both[walks.last]
 // anything was unmapped.
 void code_may_be_unmapped();
 void code_was_unmapped();
+// How often that has happened, as far as is known.
+uint32_t code_era();
 
 }  // namespace cuvet

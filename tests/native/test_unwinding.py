@@ -9,6 +9,8 @@ from pathlib import Path
 from tests.native.conftest import HERE, Bench, Seen
 from tests.under_test import SHIM
 
+from cuvet.recording.sites import Sites
+
 # ``made()`` makes an event and prints what the unwinder says of the frames around it.
 PRELUDE = r"""
 #define _GNU_SOURCE
@@ -308,3 +310,39 @@ def test_threads_and_forked_children(bench: Bench) -> None:
     assert run.returncode == 0, run.stderr
     recorded = [stack for trace in run.traces for stack in stacks(trace)]
     assert sorted(recorded) == sorted(told(run.stdout)) and len(recorded) == 4 + 4 * 210 + 12
+
+
+PLUGIN = """
+    asm(".text\\n .globl through\\n .type through, @function\\n"
+        "through: .cfi_startproc\\n sub $0x%x, %%rsp\\n .cfi_adjust_cfa_offset 0x%x\\n call *%%rdi\\n add $0x%x, %%rsp\\n"
+        " .cfi_adjust_cfa_offset -0x%x\\n ret\\n .cfi_endproc\\n .size through, .-through\\n");
+"""
+
+
+def test_libraries_that_follow_one_another_in_one_place(bench: Bench) -> None:
+    """The two differ in the size of one frame only: their return addresses are the same, and lead to other places."""
+    for name, size in (("one", 0x808), ("other", 0x1008)):
+        (bench.folder / f"{name}.c").write_text(PLUGIN % (size, size, size, size))
+        library = str(bench.folder / f"lib{name}.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, str(bench.folder / f"{name}.c")], check=True)
+    program = compile_program(
+        bench,
+        """
+        int main(int count, char **arguments) {
+            start();
+            for (int i = 0; i < 500; i++) {
+                void *library = dlopen(arguments[1 + i % 2], RTLD_NOW);
+                CHECK(library);
+                ((void (*)(void (*)(void)))dlsym(library, "through"))(twice);
+                CHECK(dlclose(library) == 0);
+            }
+            return 0;
+        }""",
+    )
+    run = bench.run([str(program), *(str(bench.folder / f"lib{name}.so") for name in ("one", "other"))])
+    assert run.returncode == 0, run.stderr
+    assert stacks(run.trace) == told(run.stdout)
+    assert len({stack[1] for stack in stacks(run.trace)}) == 1, "the libraries were not in one place"
+    sites, calls = Sites(run.trace.recording), run.trace.named("cuEventCreate")
+    modules = [[frame.module for frame in sites.of_stack(call.stack)[1]][2] for call in calls[:20]]
+    assert [Path(module or "").name for module in modules] == 5 * (2 * ["libone.so"] + 2 * ["libother.so"])

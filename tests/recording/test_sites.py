@@ -259,6 +259,14 @@ def test_what_is_mapped_at_an_address_was_mapped_there_last() -> None:
     assert symbols.path(79) == "/new"
 
 
+def test_an_address_is_in_the_last_file_up_to_the_era_of_its_stack() -> None:
+    eras = [(4, "/again"), (0, "/first"), (2, "/other"), (0, "/elsewhere")]
+    modules = [Module(*((50, 60) if path == "/elsewhere" else (10, 20)), 0, "", path, era) for era, path in eras]
+    found = [Symbols(modules, era=era).path(15) for era in range(6)]
+    assert found == ["/first", "/first", "/other", "/other", "/again", "/again"]
+    assert Symbols(modules, era=3).path(55) == "/elsewhere"
+
+
 def test_many_modules_are_looked_at_a_few_times_each() -> None:
     modules = Counted(Module(index << 20, (index << 20) + 4096, 0, "", f"/{index}") for index in range(1000))
     symbols = Symbols(modules)

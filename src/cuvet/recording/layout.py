@@ -15,6 +15,8 @@ CHUNK_HEADER_BYTES = 64
 CHUNK_MAGIC = 0x4B4E4843
 PENDING = 0xFFFFFFFF
 """Status of a call that has not returned."""
+LAST_ERA = 0xFFFF
+"""Of a stack or file: this one or a later one."""
 NOT_ASKED = 0xFFFFFFFFFFFFFFFF
 """Current context of a call for which the shim did not ask the driver."""
 

@@ -15,10 +15,11 @@ _PER_THREAD = layout.CallFlag.PER_THREAD.value
 
 
 class Stack(NamedTuple):
-    """Innermost first. ``python`` holds (code id, line)."""
+    """Innermost first. ``python`` holds (code id, line). ``era``: how often files had been unmapped."""
 
     native: tuple[int, ...]
     python: tuple[tuple[int, int], ...]
+    era: int = 0
 
 
 class PythonCode(NamedTuple):
@@ -27,13 +28,15 @@ class PythonCode(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A file mapped into the process at [start, end); an address minus ``bias`` is an address of the file's symbols."""
+    """A file mapped into the process at [start, end); an address minus ``bias`` is an address of the file's symbols. ``era``: how often
+    files had been unmapped when it was found there."""
 
     start: int
     end: int
     bias: int
     build_id: str
     path: str
+    era: int = 0
 
 
 class Image(NamedTuple):
@@ -243,14 +246,16 @@ class SideTables:
 
     def _take_stack(self, rest: _Rest, number: int, native: int, python: int) -> None:
         addresses, frames = np.frombuffer(rest.take(8 * native), "<u8"), rest.take(8 * python)
-        self.stacks[number] = Stack(tuple(addresses.tolist()), tuple(layout.PYTHON_FRAME.iter_unpack(frames)))
+        self.stacks[number] = Stack(
+            tuple(addresses.tolist()), tuple(layout.PYTHON_FRAME.iter_unpack(frames)), rest.flags
+        )
 
     def _take_python_code(self, rest: _Rest, number: int, file_bytes: int, name_bytes: int) -> None:
         self.codes[number] = PythonCode(rest.text(file_bytes), rest.text(name_bytes))
 
     def _take_module(self, rest: _Rest, start: int, end: int, bias: int, id_bytes: int, path_bytes: int) -> None:
         build_id = rest.take(id_bytes).hex()
-        self.modules.append(Module(start, end, bias, build_id, rest.text(path_bytes, "surrogateescape")))
+        self.modules.append(Module(start, end, bias, build_id, rest.text(path_bytes, "surrogateescape"), rest.flags))
 
     def _take_thread(self, rest: _Rest, thread: int, length: int) -> None:
         self.threads[thread] = rest.text(length)

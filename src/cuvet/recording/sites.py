@@ -12,6 +12,7 @@ from cuvet import catalog
 from cuvet.catalog import EntryPoint
 from cuvet.findings import Frame
 from cuvet.printable import valid
+from cuvet.recording import layout
 from cuvet.recording.generated_code import GeneratedCode
 from cuvet.recording.records import Fault, SideTables, Stack
 from cuvet.recording.symbols import STUB, NativeFrame, Symbols, demangle
@@ -38,7 +39,7 @@ class Sites:
         """``executable``: path of the program's own file; "" if it is not known."""
         self._tables = tables
         self._executable = executable
-        self._symbols = Symbols(tables.modules, generated)
+        self._symbols: dict[int, Symbols] = {}
         self._generated = generated
         self._called: dict[int, EntryPoint] = {}
         self.nameless = False
@@ -49,6 +50,12 @@ class Sites:
         self._first: dict[int, int] = {}
         self._by_frames: dict[Stack, int] = {}
 
+    def _symbols_of(self, stack: Stack) -> Symbols:
+        """Of the files that were there when the stack was stored."""
+        if stack.era not in self._symbols:
+            self._symbols[stack.era] = Symbols(self._tables.modules, self._generated, stack.era)
+        return self._symbols[stack.era]
+
     def first(self, stack: int) -> int:
         """The first stack that differs from this one at most inside the interpreter, which calls from another place as it specialises
         the same Python code."""
@@ -56,7 +63,8 @@ class Sites:
             found = self._tables.stacks.get(stack)
             if found is None or not found.python:
                 return stack
-            outside = Stack(tuple(a for a in found.native if not self._of_interpreter(a)), found.python)
+            native = tuple(a for a in found.native if not self._of_interpreter(a, found))
+            outside = found._replace(native=native)
             self._first[stack] = self._by_frames.setdefault(outside, stack)
         return self._first[stack]
 
@@ -73,9 +81,10 @@ class Sites:
         """Names and lines, from the innermost frame outward that is of such code, to the first that is not."""
         if self._generated is None:
             return
-        native = (address - 1 for address in self._tables.stacks[stack].native)
-        outside = dropwhile(self._symbols.path, native)
-        addresses = list(takewhile(lambda address: not self._symbols.path(address), outside))
+        found = self._tables.stacks[stack]
+        path = self._symbols_of(found).path
+        outside = dropwhile(path, (address - 1 for address in found.native))
+        addresses = list(takewhile(lambda address: not path(address), outside))
         if addresses:
             api = self.api(stack)
             called = catalog.runtime()[api] if api else self._called.get(stack)
@@ -86,8 +95,7 @@ class Sites:
         if stack not in self._tables.stacks:
             return None
         if stack not in self._apis:
-            native = self._tables.stacks[stack].native
-            self._apis[stack] = _split(self._symbols.function(address - 1) for address in native)[0]
+            self._apis[stack] = _split(self._functions(self._tables.stacks[stack]))[0]
         return self._apis[stack]
 
     def library(self, stack: int) -> str | None:
@@ -121,14 +129,18 @@ class Sites:
 
     def _outside(self, stack: Stack) -> Iterator[NativeFrame]:
         """Native frames outside of CUDA, without the interpreter's own if Python called."""
-        native = (a for a in stack.native if not (stack.python and self._of_interpreter(a)))
-        return _split(self._symbols.function(address - 1) for address in native)[1]
+        native = (a for a in stack.native if not (stack.python and self._of_interpreter(a, stack)))
+        return _split(self._functions(stack, native))[1]
+
+    def _functions(self, stack: Stack, addresses: Iterable[int] | None = None) -> Iterator[NativeFrame]:
+        """At return addresses of a stack; by default all of its."""
+        function = self._symbols_of(stack).function
+        return (function(address - 1) for address in (stack.native if addresses is None else addresses))
 
     def is_called_by_driver(self, stack: int) -> bool:
         """Whether what called CUDA on that stack was called by the driver: a host function."""
         found = self._tables.stacks.get(stack)
-        native = found.native if found is not None else ()
-        _, outside = _split(self._symbols.function(address - 1) for address in native)
+        _, outside = _split(self._functions(found) if found is not None else iter(()))
         return any(os.path.basename(frame.module).startswith("libcuda.so") for frame in outside)
 
     def of_stack(self, stack: int) -> tuple[str | None, tuple[Frame, ...]]:
@@ -142,23 +154,23 @@ class Sites:
 
     def of_fault(self, fault: Fault) -> tuple[Frame, ...]:
         """Frames from the instruction that faulted outward; its stack begins in the signal handler."""
-        stack = self._tables.stacks.get(fault.stack, Stack((), ()))
+        stack = self._tables.stacks.get(fault.stack, Stack((), (), layout.LAST_ERA))
         outside = stack.native[stack.native.index(fault.instruction) + 1 :] if fault.instruction in stack.native else ()
-        native = chain(self._symbols.frames(fault.instruction), self._callers(outside, bool(stack.python)))
+        native = chain(self._symbols_of(stack).frames(fault.instruction), self._callers(outside, stack))
         return self._frames(native, stack)
 
     def _resolve(self, stack: Stack) -> tuple[str | None, tuple[Frame, ...]]:
-        api, outside = _split(self._callers(stack.native, bool(stack.python)))
+        api, outside = _split(self._callers(stack.native, stack))
         return api, self._frames(outside, stack)
 
-    def _callers(self, addresses: Iterable[int], python: bool) -> Iterator[NativeFrame]:
-        """Native frames of return addresses; of Python's callers, without the interpreter's own."""
+    def _callers(self, addresses: Iterable[int], stack: Stack) -> Iterator[NativeFrame]:
+        """Native frames of return addresses of a stack; of Python's callers, without the interpreter's own."""
         for address in addresses:
-            if not (python and self._of_interpreter(address)):
-                yield from self._symbols.frames(address - 1)
+            if not (stack.python and self._of_interpreter(address, stack)):
+                yield from self._symbols_of(stack).frames(address - 1)
 
-    def _of_interpreter(self, address: int) -> bool:
-        return bool(_INTERPRETER.match(os.path.basename(self._symbols.path(address))))
+    def _of_interpreter(self, address: int, stack: Stack) -> bool:
+        return bool(_INTERPRETER.match(os.path.basename(self._symbols_of(stack).path(address))))
 
     def _frames(self, native: Iterable[NativeFrame], stack: Stack) -> tuple[Frame, ...]:
         python = [self._python_frame(code, line) for code, line in stack.python]

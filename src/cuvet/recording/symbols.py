@@ -62,10 +62,12 @@ class NativeFrame(NamedTuple):
 
 
 class Symbols:
-    """Looks up the addresses of one process, given the files that were mapped into it and the names of what is in none."""
+    """Looks up the addresses of one process, given the files that were mapped into it and the names of what is in none. Of files that
+    followed one another in one place, it is the last up to ``era``."""
 
-    def __init__(self, modules: list[Module], generated: GeneratedCode | None = None) -> None:
+    def __init__(self, modules: list[Module], generated: GeneratedCode | None = None, era: int = 0) -> None:
         self._modules = modules
+        self._era = era
         self._generated = generated
         self._laid_out = 0
         self._bounds: list[int] = []
@@ -106,7 +108,8 @@ class Symbols:
         """The file mapped there, and the address in it."""
         if self._laid_out != len(self._modules):
             self._laid_out = len(self._modules)
-            self._bounds, self._mapped = _lay_out(self._modules)
+            known = (module for module in self._modules if module.era <= self._era)
+            self._bounds, self._mapped = _lay_out(sorted(known, key=lambda module: module.era))
         index = bisect_right(self._bounds, address) - 1
         module = self._mapped[index] if index >= 0 else None
         return (_open(module.path, module.build_id), (address - module.bias) % (1 << 64)) if module else None
