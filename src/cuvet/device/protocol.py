@@ -15,6 +15,9 @@ MOST_BYTES = 64 << 20
 MOST_OPERANDS = 32
 """Of a command."""
 
+_COMMANDS = tuple(struct.Struct(f"<IBBHI{count}Q") for count in range(MOST_OPERANDS + 1))
+"""Length and header of a command, and its operands, by their number."""
+
 Result = TypeVar("Result")
 
 
@@ -95,12 +98,9 @@ class Command:
     data: bytes = b""
 
     def encode(self) -> bytes:
-        words = struct.pack(f"<{len(self.operands)}Q", *(word & 0xFFFFFFFFFFFFFFFF for word in self.operands))
-        return (
-            struct.pack("<IBBHI", 8 + len(words) + len(self.data), self.op, len(self.operands), 0, 0)
-            + words
-            + self.data
-        )
+        count = len(self.operands)
+        words = [word & 0xFFFFFFFFFFFFFFFF for word in self.operands]
+        return _COMMANDS[count].pack(8 + 8 * count + len(self.data), self.op, count, 0, 0, *words) + self.data
 
 
 @dataclass(frozen=True, slots=True)

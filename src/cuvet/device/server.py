@@ -3,9 +3,10 @@
 import errno
 import os
 import secrets
-import selectors
+import select
 import socket
 import sys
+from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ MOST_BROUGHT = 16
 MOST_LOCKED = 64
 _LONGEST_KEY = 64
 _PARENT_CHECK_S = 2.0
+_RECEIVED_AT_ONCE = 64 << 10
+_CONTROL_BYTES = socket.CMSG_SPACE(4)
+"""Of a message with one descriptor."""
 _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept: the limit of descriptors is reached."""
 
@@ -51,6 +55,8 @@ class Connection:
     brought: list[int] = field(default_factory=list)
     """Descriptors that came with bytes of ``incoming``."""
     outgoing: bytearray = field(default_factory=bytearray)
+    waits_to_send: bool = False
+    """The socket did not take all of ``outgoing``."""
     calls: list[Steps[int]] = field(default_factory=list)
 
 
@@ -65,10 +71,13 @@ class Server:
         self._inherited = iter(inherited)
         self._machine = machine
         self._answer = answer
-        self._selector = selectors.DefaultSelector()
-        self._listener = self._listen(str(path))
+        self._epoll = select.epoll()
+        self._connections: dict[int, Connection] = {}
+        self._received = memoryview(bytearray(_RECEIVED_AT_ONCE))
         name, _, self._key = key.partition(":")
-        self._abstract = self._listen(f"\0{name}") if self._key else None
+        listeners = [self._listen(str(path))] + ([self._listen(f"\0{name}")] if self._key else [])
+        self._listeners = {listener.fileno(): listener for listener in listeners}
+        self._open = listeners[0].fileno()
         self._locked = 0
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._parent = os.getppid()
@@ -77,20 +86,18 @@ class Server:
         inherited = next(self._inherited, None)
         listener = listening(address) if inherited is None else socket.socket(fileno=inherited)
         listener.setblocking(False)
-        self._selector.register(listener, selectors.EVENT_READ, None)
+        self._epoll.register(listener, select.EPOLLIN)
         return listener
 
     def serve(self) -> None:
         """Returns when the process that started this one is gone, and so are the clients."""
-        listeners = len(self._selector.get_map())
-        while os.getppid() == self._parent or len(self._selector.get_map()) > listeners:
-            for key, events in self._selector.select(_PARENT_CHECK_S):
-                if key.fileobj is self._abstract:
-                    self._accept(self._abstract, locked=True)
-                elif key.data is None:
-                    self._accept(self._listener, locked=False)
-                else:
-                    self._serve(key.data, events)
+        while os.getppid() == self._parent or self._connections:
+            for descriptor, events in self._epoll.poll(_PARENT_CHECK_S):
+                connection = self._connections.get(descriptor)
+                if connection is not None:
+                    self._serve(connection, events)
+                elif descriptor in self._listeners:
+                    self._accept(self._listeners[descriptor], locked=descriptor != self._open)
 
     def _accept(self, listener: socket.socket, *, locked: bool) -> None:
         try:
@@ -120,7 +127,8 @@ class Server:
 
     def _add(self, client: socket.socket, *, locked: bool = False) -> None:
         client.setblocking(False)
-        self._selector.register(client, selectors.EVENT_READ, Connection(client, locked))
+        self._connections[client.fileno()] = Connection(client, locked)
+        self._epoll.register(client, select.EPOLLIN)
 
     def _unlock(self, connection: Connection, message: object) -> None:
         if not isinstance(message, Key) or not secrets.compare_digest(message.key, self._key.encode()):
@@ -143,9 +151,9 @@ class Server:
 
     def _serve(self, connection: Connection, events: int) -> None:
         try:
-            if events & selectors.EVENT_READ:
+            if events & ~select.EPOLLOUT:
                 self._receive(connection)
-            if events & selectors.EVENT_WRITE:
+            if events & select.EPOLLOUT:
                 self._send(connection)
         except ProtocolError as error:
             if not connection.locked:  # of those anybody can make
@@ -155,14 +163,15 @@ class Server:
             self._close(connection)
 
     def _receive(self, connection: Connection) -> None:
-        received, brought, _, _ = socket.recv_fds(connection.socket, 1 << 20, 1, socket.MSG_CMSG_CLOEXEC)
-        connection.brought += brought
-        if len(connection.brought) > MOST_BROUGHT:
-            raise ProtocolError("more sockets come than are announced")
+        received, control, _, _ = connection.socket.recvmsg_into(
+            [self._received], _CONTROL_BYTES, socket.MSG_CMSG_CLOEXEC
+        )
+        if control:
+            self._keep_brought(connection, control)
         if not received:
             raise EOFError
         incoming = connection.incoming
-        incoming += received
+        incoming += self._received[:received]
         while len(incoming) >= 4:
             length = int.from_bytes(incoming[:4], "little")
             if length > (_LONGEST_KEY if connection.locked else MOST_BYTES + 64):
@@ -172,6 +181,14 @@ class Server:
             message = bytes(incoming[4 : 4 + length])
             del incoming[: 4 + length]
             self._take(connection, decode(message))
+
+    @staticmethod
+    def _keep_brought(connection: Connection, control: list[tuple[int, int, bytes]]) -> None:
+        for level, kind, data in control:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                connection.brought += array("i", data[: len(data) // 4 * 4])
+        if len(connection.brought) > MOST_BROUGHT:
+            raise ProtocolError("more sockets come than are announced")
 
     def _take(self, connection: Connection, message: Hello | Request | Answer | Key | Bring | Goodbye) -> None:
         if connection.locked:
@@ -209,17 +226,20 @@ class Server:
         self._send(connection)
 
     def _send(self, connection: Connection) -> None:
+        waited = connection.waits_to_send
         try:
             sent = connection.socket.send(connection.outgoing)
         except BlockingIOError:
             sent = 0
         del connection.outgoing[:sent]
-        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.outgoing else 0)
-        if self._selector.get_key(connection.socket).events != wanted:
-            self._selector.modify(connection.socket, wanted, connection)
+        connection.waits_to_send = bool(connection.outgoing)
+        if connection.waits_to_send != waited:
+            wanted = select.EPOLLIN | (select.EPOLLOUT if connection.waits_to_send else 0)
+            self._epoll.modify(connection.socket, wanted)
 
     def _close(self, connection: Connection) -> None:
-        self._selector.unregister(connection.socket)
+        self._epoll.unregister(connection.socket)
+        del self._connections[connection.socket.fileno()]
         connection.socket.close()
         self._locked -= connection.locked
         for descriptor in connection.brought:
