@@ -22,10 +22,11 @@ struct Blob {
 
 // Answers one call; returns its status. `words` has entry_point.parameter_count words (pointers as addresses,
 // integers sign-extended, floats by their bits, 0 for structs by value); `structs` the structs by value, ended by a
-// null `data`. `per_thread`: a _ptds or _ptsz symbol was called; stream words are already 2 instead of 0 then. Called
-// on the thread that made the call, from any number of threads; may call wrappers (cuvet_driver_wrapper) while it runs.
+// null `data`. `per_thread`: a _ptds or _ptsz symbol was called; stream words are already 2 instead of 0 then.
+// `own_question`: the shim asks, no wrapper. Called on the thread that made the call, from any number of threads; may
+// call wrappers (cuvet_driver_wrapper) while it runs.
 extern "C" uint64_t cuvet_emulate(const cuvet::EntryPoint& entry_point, const uint64_t* words,
-                                  const cuvet::Blob* structs, bool per_thread);
+                                  const cuvet::Blob* structs, bool per_thread, bool own_question);
 
 // Address of the shim's wrapper with the newest signature of driver entry point `id`; null if there is none.
 extern "C" void* cuvet_driver_wrapper(uint32_t id);

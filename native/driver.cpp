@@ -103,7 +103,7 @@ uint32_t ask_driver(uint32_t symbol, uint64_t a, uint64_t b, uint64_t c, uint64_
     if (mode.load(std::memory_order_relaxed) == Mode::EMULATED) {
         const uint64_t words[] = {a, b, c, d};
         const Blob none = {0, 0, nullptr};
-        return static_cast<uint32_t>(cuvet_emulate(*symbols[symbol].entry_point, words, &none, false));
+        return static_cast<uint32_t>(cuvet_emulate(*symbols[symbol].entry_point, words, &none, false, true));
     }
     const auto function =
         reinterpret_cast<uint32_t (*)(uint64_t, uint64_t, uint64_t, uint64_t)>(real_functions[symbol].load());

@@ -250,7 +250,7 @@ uint32_t emulate(const Frame* frame) {
     Description description;
     describe(frame, &description);
     const EntryPoint& entry_point = description.entry_point;
-    return static_cast<uint32_t>(cuvet_emulate(entry_point, description.words, description.structs, false));
+    return static_cast<uint32_t>(cuvet_emulate(entry_point, description.words, description.structs, false, false));
 }
 
 __attribute__((noinline, cold)) uint32_t leave_closely(const Frame* frame, uint32_t status) {

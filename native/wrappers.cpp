@@ -48,7 +48,7 @@ uint64_t per_thread_stream(uint64_t stream) { return stream ? stream : PER_THREA
 
 uint32_t ask_emulated(uint32_t symbol, const uint64_t* words, const Blob* structs) {
     return static_cast<uint32_t>(
-        cuvet_emulate(*symbols[symbol].entry_point, words, structs, symbols[symbol].per_thread));
+        cuvet_emulate(*symbols[symbol].entry_point, words, structs, symbols[symbol].per_thread, false));
 }
 
 template <class... Arguments>

@@ -77,6 +77,11 @@ struct Session {
     Connection connection;
     pid_t process = 0;  // that the connection is of; 0 none yet
     uint8_t* scratch = nullptr;
+    uint32_t depth = 0;         // calls in progress
+    uint32_t calls = 0;         // of this connection
+    uint64_t connections = 0;   // how often it was connected
+    uint64_t driver_calls = 0;  // that wrappers asked the device process for
+    bool failed = false;        // a command that was not answered, of the calls in progress
 
     ~Session() {
         connection.close();
@@ -118,6 +123,9 @@ bool connect_session(Session* session) {
     const bool again = session->process == process;
     session->connection.close();
     session->process = process;
+    session->depth = 0;
+    session->calls = 0;
+    session->connections++;
     const pid_t parent = caller_process.exchange(process);
     const char* path = getenv("CUVET_DEVICE_SOCKET");
     const uint8_t flags = static_cast<uint8_t>((runs_host_functions() ? 1 : 0) | (again ? 2 : 0));
@@ -281,6 +289,24 @@ void say_goodbye() {
     session->connection.send(&message);
 }
 
+// Obeys the device process until it returns from the connection's call of that number.
+uint64_t obey_until_return(Session* session, uint32_t call) {
+    const uint64_t connection = session->connections;
+    for (;;) {
+        Command command;
+        if (!session->connection.receive(call, &command)) return lose_session(session);
+        if (command.op == Op::RETURN) return command.operand[session->failed ? 1 : 0];
+        if (command.op > Op::MESSAGE) return lose_session(session);  // no command
+        const uint64_t driver_calls = session->driver_calls;
+        Answer answer;
+        obey(command, &answer);
+        if (session->connections != connection) return lose_session(session);  // a call inside of this one lost it
+        if (command.unanswered) session->failed |= answer.error != 0;
+        const bool known = command.op == Op::CALL_DRIVER && session->driver_calls != driver_calls;
+        if (!command.unanswered && !known && !send_answer(session, answer)) return lose_session(session);
+    }
+}
+
 uint64_t ask(MessageKind kind, uint32_t id, const uint64_t* words, uint32_t count, const Blob* structs,
              uint16_t flags) {
     Session* session = current_session();
@@ -297,15 +323,11 @@ uint64_t ask(MessageKind kind, uint32_t id, const uint64_t* words, uint32_t coun
         request.append(blob->data, blob->bytes);
     }
     if (!session->connection.send(&request)) return lose_session(session);
-    for (;;) {
-        Command command;
-        if (!session->connection.receive(&command)) return lose_session(session);
-        if (command.op == Op::RETURN) return command.operand[0];
-        if (command.op > Op::MESSAGE) return lose_session(session);  // no command
-        Answer answer;
-        obey(command, &answer);
-        if (!send_answer(session, answer)) return lose_session(session);
-    }
+    const uint32_t depth = session->depth++;
+    if (depth == 0) session->failed = false;
+    const uint64_t status = obey_until_return(session, session->calls++);
+    session->depth = depth;
+    return status;
 }
 
 }  // namespace
@@ -314,10 +336,14 @@ uint64_t ask(MessageKind kind, uint32_t id, const uint64_t* words, uint32_t coun
 
 extern "C" __attribute__((visibility("default"))) uint64_t cuvet_emulate(const cuvet::EntryPoint& entry_point,
                                                                          const uint64_t* words,
-                                                                         const cuvet::Blob* structs, bool per_thread) {
+                                                                         const cuvet::Blob* structs, bool per_thread,
+                                                                         bool own_question) {
     using namespace cuvet::emulated;
-    const MessageKind kind = entry_point.flags & cuvet::LIBRARY ? MessageKind::LIBRARY_CALL : MessageKind::DRIVER_CALL;
-    return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, per_thread ? 1 : 0);
+    const bool library = entry_point.flags & cuvet::LIBRARY;
+    if (!library && !own_question) current_session()->driver_calls++;
+    const MessageKind kind = library ? MessageKind::LIBRARY_CALL : MessageKind::DRIVER_CALL;
+    const int flags = (per_thread ? PER_THREAD_SYMBOL : 0) | (own_question ? OWN_QUESTION : 0);
+    return ask(kind, entry_point.id, words, entry_point.parameter_count, structs, static_cast<uint16_t>(flags));
 }
 
 // The emulated libcudart's way to the device process. Ids are those of the runtime catalog; flags are the request's.

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
@@ -14,7 +15,9 @@ namespace cuvet::emulated {
 
 namespace {
 
+constexpr size_t LENGTH_BYTES = sizeof(uint32_t);
 constexpr size_t HEADER_BYTES = 8;
+constexpr size_t RECEIVED_AT_ONCE = 4096;
 
 // The process's first connection: brings the others to the device process. A forked child goes on with its parent's.
 Descriptor broker;
@@ -101,7 +104,38 @@ bool bring(int end) {
     return sent > 0;
 }
 
+template <class Number>
+Number number_at(const uint8_t* bytes) {
+    Number number;
+    memcpy(&number, bytes, sizeof number);
+    return number;
+}
+
+// Length, header and data of a message, as docs/architecture.md has them. False if it is no command.
+bool read_command(const uint8_t* message, Command* command) {
+    const size_t length = number_at<uint32_t>(message);
+    const uint8_t* header = message + LENGTH_BYTES;
+    command->op = static_cast<Op>(header[0]);
+    command->operands = header[1];
+    command->unanswered = number_at<uint16_t>(header + 2) & UNANSWERED;
+    const size_t operand_bytes = command->operands * sizeof(uint64_t);
+    if (command->operands > MOST_OPERANDS || HEADER_BYTES + operand_bytes > length) return false;
+    memset(command->operand, 0, sizeof command->operand);
+    memcpy(command->operand, header + HEADER_BYTES, operand_bytes);
+    command->data = header + HEADER_BYTES + operand_bytes;
+    command->bytes = length - HEADER_BYTES - operand_bytes;
+    return true;
+}
+
+uint32_t call_of(const uint8_t* message) { return number_at<uint32_t>(message + LENGTH_BYTES + 4); }
+
 }  // namespace
+
+void Connection::close() {
+    close_ours(&socket_);
+    incoming_ = {};
+    put_off_ = {};
+}
 
 bool Connection::open(const char* path) {
     int ends[2];
@@ -122,19 +156,53 @@ bool Connection::send(Message* message) {
     return send_all(bytes.data(), bytes.size());
 }
 
-bool Connection::receive(Command* command) {
-    uint32_t length = 0;
-    if (!receive_all(&length, sizeof length) || length < HEADER_BYTES || length > MOST_MESSAGE_BYTES) return false;
-    incoming_.resize(length);
-    if (!receive_all(incoming_.data(), length)) return false;
-    command->op = static_cast<Op>(incoming_[0]);
-    command->operands = incoming_[1];
-    const size_t operand_bytes = command->operands * sizeof(uint64_t);
-    if (command->operands > MOST_OPERANDS || HEADER_BYTES + operand_bytes > length) return false;
-    memset(command->operand, 0, sizeof command->operand);
-    memcpy(command->operand, incoming_.data() + HEADER_BYTES, operand_bytes);
-    command->data = incoming_.data() + HEADER_BYTES + operand_bytes;
-    command->bytes = length - HEADER_BYTES - operand_bytes;
+bool Connection::receive(uint32_t call, Command* command) {
+    if (put_off_.size() > 0 && call_of(put_off_.bytes.data() + put_off_.first) == call) {
+        const uint8_t* message = put_off_.bytes.data() + put_off_.first;
+        put_off_.first += LENGTH_BYTES + number_at<uint32_t>(message);
+        return read_command(message, command);
+    }
+    for (;;) {
+        if (!receive_command()) return false;
+        const uint8_t* message = incoming_.bytes.data() + incoming_.first;
+        const size_t bytes = LENGTH_BYTES + number_at<uint32_t>(message);
+        incoming_.first += bytes;
+        if (call_of(message) == call) return read_command(message, command);
+        if (static_cast<int32_t>(call_of(message) - call) > 0) return false;
+        put_off(bytes);
+    }
+}
+
+// Sees to it that a whole command has come.
+bool Connection::receive_command() {
+    if (!receive_bytes(LENGTH_BYTES)) return false;
+    const uint32_t length = number_at<uint32_t>(incoming_.bytes.data() + incoming_.first);
+    if (length < HEADER_BYTES || length > MOST_MESSAGE_BYTES) return false;
+    return receive_bytes(LENGTH_BYTES + length);
+}
+
+// The command received last is for a call outside of this one.
+void Connection::put_off(size_t bytes) {
+    const uint8_t* message = incoming_.bytes.data() + incoming_.first - bytes;
+    if (put_off_.size() == 0) put_off_ = {};
+    put_off_.bytes.insert(put_off_.bytes.end(), message, message + bytes);
+    put_off_.end = put_off_.bytes.size();
+}
+
+bool Connection::receive_bytes(size_t wanted) {
+    Received& all = incoming_;
+    if (all.size() >= wanted) return true;
+    memmove(all.bytes.data(), all.bytes.data() + all.first, all.size());
+    all.end -= all.first;
+    all.first = 0;
+    if (all.bytes.size() < std::max(wanted, RECEIVED_AT_ONCE)) all.bytes.resize(std::max(wanted, RECEIVED_AT_ONCE));
+    while (all.end < wanted) {
+        if (!is_open()) return false;
+        const ssize_t received = recv(socket_.number, all.bytes.data() + all.end, all.bytes.size() - all.end, 0);
+        if (received < 0 && errno == EINTR) continue;
+        if (received <= 0) return false;
+        all.end += static_cast<size_t>(received);
+    }
     return true;
 }
 
@@ -147,19 +215,6 @@ bool Connection::send_all(const void* data, size_t size) {
         if (sent <= 0) return false;
         next += sent;
         size -= static_cast<size_t>(sent);
-    }
-    return true;
-}
-
-bool Connection::receive_all(void* data, size_t size) {
-    uint8_t* next = static_cast<uint8_t*>(data);
-    while (size > 0) {
-        if (!is_open()) return false;
-        const ssize_t received = recv(socket_.number, next, size, 0);
-        if (received < 0 && errno == EINTR) continue;
-        if (received <= 0) return false;
-        next += received;
-        size -= static_cast<size_t>(received);
     }
     return true;
 }

@@ -15,6 +15,7 @@ namespace cuvet::emulated {
 
 struct Command {
     Op op;
+    bool unanswered;
     uint32_t operands;
     uint64_t operand[MOST_OPERANDS];
     const uint8_t* data;
@@ -57,17 +58,32 @@ class Connection {
     // Through the process's first connection, which was made by path. The path may lead elsewhere by now: chroot,
     // setuid.
     bool open(const char* path);
-    void close() { close_ours(&socket_); }
+    void close();
     bool is_open() const { return is_ours(socket_); }
     bool send(Message* message);
-    bool receive(Command* command);
+    // The next command for the connection's call of that number. Those for a call that it is inside of, which the
+    // device process may send before, wait until they are asked for. The command's data stays until the next one is
+    // received.
+    bool receive(uint32_t call, Command* command);
 
   private:
+    // Commands that have come, from `first` on.
+    struct Received {
+        std::vector<uint8_t> bytes;
+        size_t first = 0;
+        size_t end = 0;
+
+        size_t size() const { return end - first; }
+    };
+
     bool send_all(const void* data, size_t size);
-    bool receive_all(void* data, size_t size);
+    bool receive_bytes(size_t wanted);
+    bool receive_command();
+    void put_off(size_t bytes);
 
     Descriptor socket_;
-    std::vector<uint8_t> incoming_;
+    Received incoming_;
+    Received put_off_;
 };
 
 }  // namespace cuvet::emulated

@@ -33,6 +33,34 @@ assert cuda.cuMemFree_v2(memory) == 1
 ok(cuda.cuStreamDestroy_v2(stream))
 """
 
+UNMAPPED = """
+import ctypes, mmap
+cuda, libc = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(None)
+libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_size_t] * 6
+word, size = ctypes.c_uint64, 4096
+def page(): return libc.mmap(0, size, 3, 0x22, -1 & 0xFFFFFFFF, 0)
+def ok(status): assert status == 0, status
+context, memory = word(), word()
+ok(cuda.cuInit(0))
+ok(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+ok(cuda.cuCtxSetCurrent(context))
+ok(cuda.cuMemAlloc_v2(ctypes.byref(memory), word(size)))
+count, sent, registered = page(), page(), page()
+for again in range(3):
+    ok(cuda.cuDeviceGetCount(word(count)))
+    ok(cuda.cuMemcpyHtoD_v2(memory, word(sent), word(size)))
+assert ctypes.c_int.from_address(count).value == 1
+ok(cuda.cuMemHostRegister_v2(word(registered), word(size), 0))
+ok(cuda.cuMemcpyHtoD_v2(memory, word(registered), word(size)))
+for start in (count, sent, registered): libc.munmap(word(start), word(size))
+assert cuda.cuDeviceGetCount(word(count)) == 1
+assert cuda.cuMemcpyHtoD_v2(memory, word(sent), word(size)) == 1
+ok(cuda.cuMemcpyHtoD_v2(memory, word(registered), word(size)))
+found = ctypes.c_int()
+ok(cuda.cuDeviceGetCount(ctypes.byref(found)))
+assert found.value == 1
+"""
+
 BINDINGS = """
 from cuda.bindings import driver
 def ok(result):
@@ -130,6 +158,7 @@ assert runtime.cudaGetErrorName(runtime.cudaFree(memory) or runtime.cudaFree(mem
     "client",
     [
         pytest.param(CTYPES, id="ctypes"),
+        pytest.param(UNMAPPED, id="unmapped pages"),
         pytest.param(BINDINGS, id="cuda.bindings"),
         pytest.param(CORE, id="cuda.core"),
         pytest.param(NUMBA, id="numba"),

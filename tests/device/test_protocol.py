@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuvet.catalog import driver
+from cuvet.catalog import driver, runtime
 from cuvet.device.process import Machine
 from cuvet.device.protocol import (
+    OWN_QUESTION,
+    UNANSWERED,
     Answer,
     Bring,
     Command,
@@ -32,7 +34,7 @@ from cuvet.device.protocol import (
 from .support import Device, running_device
 
 
-def hello(thread: int = 4242, version: int = 1) -> bytes:
+def hello(thread: int = 4242, version: int = 2) -> bytes:
     return struct.pack("<BBHIIIQ", 255, 0, version, 0, 4242, thread, 99)
 
 
@@ -43,9 +45,9 @@ def framed(message: bytes) -> bytes:
     return struct.pack("<I", len(message)) + message
 
 
-def request(name: str, *words: int, kind: int = 0) -> bytes:
+def request(name: str, *words: int, kind: int = 0, flags: int = 0) -> bytes:
     entry_point = driver()[name].id
-    return struct.pack(f"<BBHI{len(words)}Q", kind, len(words), 0, entry_point, *words)
+    return struct.pack(f"<BBHI{len(words)}Q", kind, len(words), flags, entry_point, *words)
 
 
 def connect(device: Device) -> socket.socket:
@@ -99,9 +101,55 @@ def test_a_call_is_answered_over_the_socket(device: Device) -> None:
         client.sendall(framed(HELLO) + framed(request("cuInit", 0)))
         assert receive(client) == struct.pack("<BBHIQ", Op.RETURN, 1, 0, 0, 0)
         client.sendall(framed(request("cuDeviceGetCount", 0x5000)))
-        assert receive(client) == struct.pack("<BBHIQ", Op.WRITE, 1, 0, 0, 0x5000) + struct.pack("<I", 1)
+        assert receive(client) == command(Op.WRITE, 0x5000, data=struct.pack("<I", 1), call=1)
         client.sendall(framed(struct.pack("<BBHI", 254, 0, 0, 14)))
-        assert receive(client) == struct.pack("<BBHIQ", Op.RETURN, 1, 0, 0, 1)
+        assert receive(client) == command(Op.RETURN, 1, call=1)
+
+
+def command(op: Op, *operands: int, data: bytes = b"", call: int = 0, flags: int = 0) -> bytes:
+    return struct.pack(f"<BBHI{len(operands)}Q", op, len(operands), flags, call, *operands) + data
+
+
+def answer(*words: int, error: int = 0) -> bytes:
+    return struct.pack(f"<BBHI{len(words)}Q", 254, 0, 0, error, *words)
+
+
+def test_what_could_be_written_before_is_not_waited_for(device: Device) -> None:
+    with connect(device) as client:
+        client.sendall(framed(HELLO) + framed(request("cuInit", 0)) + framed(request("cuDeviceGetCount", 0x5000)))
+        assert receive(client) == command(Op.RETURN, 0)
+        one = struct.pack("<I", 1)
+        assert receive(client) == command(Op.WRITE, 0x5000, data=one, call=1)
+        client.sendall(framed(answer()))
+        assert receive(client) == command(Op.RETURN, 0, call=1)
+        client.sendall(framed(request("cuDeviceGetCount", 0x5FF8)))
+        assert receive(client) == command(Op.WRITE, 0x5FF8, data=one, call=2, flags=UNANSWERED)
+        assert receive(client) == command(Op.RETURN, 0, 1, call=2), "and what it returns if that fails"
+        client.sendall(framed(request("cuDeviceGetCount", 0x5FFE)))
+        assert receive(client) == command(Op.WRITE, 0x5FFE, data=one, call=3), "the next page was not written yet"
+
+
+def runtime_request(name: str, *words: int) -> bytes:
+    flags = 13 << 8 | (len(runtime()[name].signatures) - 1) << 1
+    return struct.pack(f"<BBHI{len(words)}Q", 1, len(words), flags, runtime()[name].id, *words)
+
+
+def test_the_shim_need_not_tell_what_a_driver_call_returned(device: Device) -> None:
+    scratch, context = 0x7000, driver()["cuCtxGetCurrent"].id
+    with connect(device) as client:
+        client.sendall(framed(HELLO) + framed(runtime_request("cudaDeviceSynchronize")))
+        assert receive(client) == command(Op.CALL_DRIVER, driver()["cuInit"].id, 0)
+        client.sendall(framed(request("cuInit", 0)))
+        assert receive(client) == command(Op.RETURN, 0, call=1)
+        assert receive(client) == command(Op.SCRATCH, 4096)
+        client.sendall(framed(answer(scratch)))
+        assert receive(client) == command(Op.CALL_DRIVER, context, scratch)
+        client.sendall(framed(request("cuDriverGetVersion", 0x9000, flags=OWN_QUESTION)))
+        assert receive(client)[0] == Op.WRITE
+        client.sendall(framed(answer()))
+        assert receive(client)[0] == Op.RETURN, "a question of the shim's own is not the driver call"
+        client.sendall(framed(answer(3)))
+        assert receive(client) == command(Op.RETURN, 3), "a wrapper that did not ask tells its status"
 
 
 def test_a_call_that_waits_for_its_client_does_not_stop_others(device: Device) -> None:

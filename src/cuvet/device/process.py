@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cuvet.device.arena import Arena
 from cuvet.device.facts import TOTAL_MEMORY
+from cuvet.device.foreknown import Scratch, TouchedPages
 from cuvet.device.handles import Handles
 from cuvet.device.protocol import Hello
 from cuvet.device.work import Timeline
@@ -160,6 +161,9 @@ class ClientProcess:
     """Launches that fail, and that nobody has waited for yet."""
     uses: dict[Allocation, Fault] = field(default_factory=dict)
     """How a launch fails that waits for other work if this stream-ordered memory is freed before."""
+    touched: TouchedPages = field(default_factory=TouchedPages)
+    calls_host: bool = False
+    """Host functions were queued."""
     calls: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def hold(self, key: int, size: int, heap: int) -> None:
@@ -188,6 +192,7 @@ class Thread:
     error: int = 0
     device: int = 0
     host_functions: bool = False
+    scratch: Scratch = field(default_factory=Scratch)
 
 
 class Machine:

@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 64 << 20
 """Longest message of either side, in bytes."""
 MOST_OPERANDS = 32
 """Of a command."""
+UNANSWERED = 1
+"""Flag of a command."""
+PER_THREAD_SYMBOL, OWN_QUESTION = 1, 2
+"""Flags of a driver call."""
 
 _COMMANDS = tuple(struct.Struct(f"<IBBHI{count}Q") for count in range(MOST_OPERANDS + 1))
 """Length and header of a command, and its operands, by their number."""
@@ -97,10 +101,15 @@ class Command:
     operands: tuple[int, ...] = ()
     data: bytes = b""
 
-    def encode(self) -> bytes:
+    def encode(self, call: int = 0, *, unanswered: bool = False) -> bytes:
+        """The message. ``call``: which of the connection's calls it belongs to, from 0. ``unanswered``: the shim does not answer, and
+        goes on to the next command."""
         count = len(self.operands)
         words = [word & 0xFFFFFFFFFFFFFFFF for word in self.operands]
-        return _COMMANDS[count].pack(8 + 8 * count + len(self.data), self.op, count, 0, 0, *words) + self.data
+        return (
+            _COMMANDS[count].pack(8 + 8 * count + len(self.data), self.op, count, unanswered, call & 0xFFFFFFFF, *words)
+            + self.data
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +161,7 @@ class Request:
 
     ``per_thread``: made through a ``_ptsz`` or ``_ptds`` symbol. Runtime calls also say which signature of the entry point
     was called and by which major version of the runtime library. ``library``: it is a call of cuDNN, cuBLAS or another library, by its id
-    in recordings.
+    in recordings. ``own_question``: the shim asks the driver for itself.
     """
 
     runtime: bool
@@ -163,6 +172,7 @@ class Request:
     major: int = 0
     structs: dict[int, bytes] = field(default_factory=dict)
     library: bool = False
+    own_question: bool = False
 
 
 Steps = Generator[Command, Answer, Result]
@@ -216,5 +226,14 @@ def _decode_request(message: bytes, kind: int, words: int, flags: int, number: i
             raise ProtocolError("a struct is longer than its call")
         structs[parameter] = message[position : position + length]
         position += length
+    if kind == MessageKind.DRIVER_CALL:
+        return Request(
+            False,
+            number,
+            values,
+            bool(flags & PER_THREAD_SYMBOL),
+            structs=structs,
+            own_question=bool(flags & OWN_QUESTION),
+        )
     runtime, library = kind == MessageKind.RUNTIME_CALL, kind == MessageKind.LIBRARY_CALL
     return Request(runtime, number, values, bool(flags & 1), flags >> 1 & 0x7F, flags >> 8, structs, library)

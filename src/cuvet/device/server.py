@@ -1,5 +1,7 @@
 """The device process's event loop: one thread, one connection per client thread, no call ever waits for another."""
 
+from __future__ import annotations
+
 import errno
 import os
 import secrets
@@ -12,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cuvet.catalog.results import INVALID_VALUE
+from cuvet.device import foreknown
 from cuvet.device.listening import listening
 from cuvet.device.process import Machine, Thread
 from cuvet.device.protocol import (
@@ -43,6 +47,18 @@ Answerer = Callable[[Thread, Request], Steps[int]]
 
 
 @dataclass(slots=True, eq=False)
+class CallInProgress:
+    """``number``: of this connection, from 0. ``command``: the one that it waits for. ``trusts``: one that is not answered was sent for
+    it, or for a call inside of it."""
+
+    steps: Steps[int]
+    request: Request
+    number: int
+    command: Command | None = None
+    trusts: bool = False
+
+
+@dataclass(slots=True, eq=False)
 class Connection:
     """A client thread's connection, or one that brings them. ``calls`` are those not answered yet: a runtime call, and the driver
     call it is making."""
@@ -57,7 +73,9 @@ class Connection:
     outgoing: bytearray = field(default_factory=bytearray)
     waits_to_send: bool = False
     """The socket did not take all of ``outgoing``."""
-    calls: list[Steps[int]] = field(default_factory=list)
+    calls: list[CallInProgress] = field(default_factory=list)
+    number: int = 0
+    """Of the next call."""
 
 
 class Server:
@@ -202,7 +220,9 @@ class Server:
         elif isinstance(message, Request):
             if connection.thread is None:
                 raise ProtocolError("a call before HELLO")
-            connection.calls.append(self._answer(connection.thread, message))
+            steps = self._answer(connection.thread, message)
+            connection.calls.append(CallInProgress(steps, message, connection.number))
+            connection.number += 1
             self._advance(connection, None)
         elif isinstance(message, Goodbye):
             if connection.thread is None:
@@ -211,18 +231,37 @@ class Server:
         elif isinstance(message, Bring):
             self._add_brought(connection)
         else:
-            if not connection.calls:
+            command = connection.calls[-1].command if connection.calls else None
+            if command is None or connection.thread is None:
                 raise ProtocolError("an answer that nobody waits for")
+            if not message.error:
+                foreknown.follow(connection.thread, command)
             self._advance(connection, message)
 
     def _advance(self, connection: Connection, answer: Answer | None) -> None:
-        steps = connection.calls[-1]
-        try:
-            command = next(steps) if answer is None else steps.send(answer)
-        except StopIteration as finished:
-            connection.calls.pop()
-            command = Command(Op.RETURN, (finished.value,))
-        connection.outgoing += command.encode()
+        """Take the calls in progress as far as they go without an answer of the shim, and send what it shall do."""
+        thread = connection.thread
+        while connection.calls and thread is not None:
+            call = connection.calls[-1]
+            call.command = None
+            try:
+                command = call.steps.send(answer) if answer is not None else next(call.steps)
+            except StopIteration as finished:
+                answer = _return(connection, finished.value)
+                if answer is None:
+                    break
+                continue
+            answer = foreknown.answer_to(thread, command)
+            if answer is not None:
+                continue
+            if not foreknown.is_certain(thread, command):
+                connection.outgoing += command.encode(call.number)
+                call.command = command
+                break
+            connection.outgoing += command.encode(call.number, unanswered=True)
+            connection.calls[0].trusts = True
+            foreknown.follow(thread, command)
+            answer = foreknown.DONE
         self._send(connection)
 
     def _send(self, connection: Connection) -> None:
@@ -244,7 +283,20 @@ class Server:
         self._locked -= connection.locked
         for descriptor in connection.brought:
             os.close(descriptor)
-        for steps in connection.calls:
-            steps.close()
+        for call in connection.calls:
+            call.steps.close()
         if connection.thread is not None:
             self._machine.ended(connection.thread)
+
+
+def _return(connection: Connection, status: int) -> Answer | None:
+    """End the newest call. The answer for the call that it is inside of, if that one's CALL_DRIVER made it: the status is known."""
+    done = connection.calls[-1]
+    otherwise = status if done.request.library else INVALID_VALUE
+    operands = (status, otherwise) if connection.calls[0].trusts else (status,)
+    connection.calls.pop()
+    connection.outgoing += Command(Op.RETURN, operands).encode(done.number)
+    outer = connection.calls[-1].command if connection.calls else None
+    if outer is None or outer.op is not Op.CALL_DRIVER or done.request.own_question:
+        return None
+    return Answer(0, (status & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little"))

@@ -43,7 +43,6 @@ class RuntimeCall:
     structs: dict[str, bytes]
     thread: Thread
     major: int
-    scratch_base: int = 0
     scratch_used: int = 0
 
     @classmethod
@@ -96,9 +95,10 @@ class RuntimeCall:
 
     def scratch(self, size: int = 8) -> Steps[int]:
         """Address of ``size`` bytes of the program's memory for the length of this call."""
-        if not self.scratch_base:
-            self.scratch_base = (yield Command(Op.SCRATCH, (_SCRATCH_BYTES,))).word
-        address = self.scratch_base + self.scratch_used
+        memory = self.thread.scratch
+        if not memory.address:
+            memory.begin((yield Command(Op.SCRATCH, (_SCRATCH_BYTES,))).word, _SCRATCH_BYTES)
+        address = memory.address + self.scratch_used
         self.scratch_used += -(-size // 16) * 16
         if self.scratch_used > _SCRATCH_BYTES:
             raise ValueError(f"a runtime call needs more than {_SCRATCH_BYTES} bytes of scratch memory")

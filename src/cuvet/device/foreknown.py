@@ -1,0 +1,136 @@
+"""What the device process knows without asking the shim: commands that need no answer, and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cuvet.device.protocol import Answer, Command, Op
+
+if TYPE_CHECKING:
+    from cuvet.device.process import Thread
+
+_PAGE_BITS = 12
+_MOST_PAGES = 1 << 16
+_LONGEST = 64 << 10
+"""Bytes of a command whose pages are remembered."""
+_WRITTEN, _FILLED, _COPIED = range(3)
+DONE = Answer(0)
+_NONE_OUTSTANDING = Answer(0, bytes(8))
+
+
+def answer_to(thread: Thread, command: Command) -> Answer | None:
+    """What the shim would answer, if that is known; then the command need not be sent. If not, it is sent."""
+    if command.op is Op.CALL_HOST:
+        thread.process.calls_host = True
+    if command.op is Op.DRAIN and not thread.process.calls_host:
+        return _NONE_OUTSTANDING
+    if command.op is Op.READ:
+        data = thread.scratch.read(*command.operands)
+        return None if data is None else Answer(0, data)
+    return None
+
+
+def is_certain(thread: Thread, command: Command) -> bool:
+    """Whether the shim will carry the command out, so that nothing has to wait for its answer."""
+    if command.op is Op.COPY and any(_is_registered(thread, address) for address in command.operands[:2]):
+        return False
+    return command.op in (Op.WRITE, Op.COPY, Op.SET) and thread.process.touched.hold(command)
+
+
+def _is_registered(thread: Thread, address: int) -> bool:
+    """Whether it is the program's memory, which the device keeps if the program unmaps it: whether it did so is to be seen."""
+    memory = thread.process.model.host_memory_at(address)
+    return memory is not None and memory.registered and memory.alive
+
+
+def follow(thread: Thread, command: Command) -> None:
+    """The command was carried out, or certainly will be."""
+    if command.op is Op.WRITE:
+        thread.scratch.write(command.operands[0], command.data)
+    if command.op in (Op.WRITE, Op.COPY, Op.SET):
+        thread.process.touched.learn(command)
+    elif command.op is Op.RELEASE:
+        thread.process.touched.forget(*command.operands)
+
+
+@dataclass(slots=True)
+class TouchedPages:
+    """Pages of a process that a command could use before, so that another of the same sort will not fail. The program may take a page
+    away in the meantime: then the command fails after all, and the call with it (the second operand of RETURN)."""
+
+    _pages: set[int] = field(default_factory=set)
+
+    def hold(self, command: Command) -> bool:
+        """Whether the command uses these pages only."""
+        pages = _pages_of(command)
+        return pages is not None and self._pages.issuperset(pages)
+
+    def learn(self, command: Command) -> None:
+        """The command was carried out."""
+        pages = _pages_of(command)
+        if pages is not None:
+            if len(self._pages) > _MOST_PAGES:
+                self._pages.clear()
+            self._pages.update(pages)
+
+    def forget(self, start: int, size: int) -> None:
+        """The memory there was released."""
+        released = range(start >> _PAGE_BITS << 2, start + size >> _PAGE_BITS << 2)
+        if len(released) > len(self._pages):
+            self._pages = {page for page in self._pages if page not in released}
+        else:
+            self._pages.difference_update(released)
+
+
+def _pages_of(command: Command) -> list[int] | None:
+    """What stands for the pages that the command uses, each with the way in which; None if it is too long, or another sort of command."""
+    operands = command.operands
+    if command.op is Op.WRITE:
+        return _pages(_WRITTEN, operands[0], len(command.data))
+    if command.op is Op.SET:
+        _, _, _, row_bytes, rows, pitch = operands
+        return _pages(_FILLED, operands[0], _span(row_bytes, rows, pitch))
+    if command.op is Op.COPY:
+        to, source, row_bytes, rows, to_pitch, source_pitch = operands
+        filled = _pages(_FILLED, to, _span(row_bytes, rows, to_pitch))
+        copied = _pages(_COPIED, source, _span(row_bytes, rows, source_pitch))
+        return None if filled is None or copied is None else filled + copied
+    return None
+
+
+def _span(row_bytes: int, rows: int, pitch: int) -> int:
+    return (rows - 1) * pitch + row_bytes if rows else 0
+
+
+def _pages(way: int, address: int, size: int) -> list[int] | None:
+    if not 0 < size <= _LONGEST:
+        return None
+    first, last = address >> _PAGE_BITS, (address + size - 1) >> _PAGE_BITS
+    return [page << 2 | way for page in range(first, last + 1)]
+
+
+@dataclass(slots=True)
+class Scratch:
+    """A thread's scratch memory, and what commands wrote there."""
+
+    address: int = 0
+    _bytes: bytearray = field(default_factory=bytearray)
+    _written: bytearray = field(default_factory=bytearray)
+
+    def begin(self, address: int, size: int) -> None:
+        self.address, self._bytes, self._written = address, bytearray(size), bytearray(size)
+
+    def write(self, address: int, data: bytes) -> None:
+        """``data`` is written at that address, which may be anywhere."""
+        start = address - self.address
+        if start >= 0 and start + len(data) <= len(self._bytes):
+            self._bytes[start : start + len(data)] = data
+            self._written[start : start + len(data)] = b"\1" * len(data)
+
+    def read(self, address: int, size: int) -> bytes | None:
+        """What is there; None if that is not known."""
+        start = address - self.address
+        if not (start >= 0 and start + size <= len(self._bytes)) or self._written.find(0, start, start + size) >= 0:
+            return None
+        return bytes(self._bytes[start : start + size])
