@@ -11,6 +11,7 @@ from cuvet.analysis.folding import Findings
 from cuvet.analysis.hints import hints
 from cuvet.analysis.judge import Judge
 from cuvet.analysis.memory import memory_used
+from cuvet.analysis.steady import Steady
 from cuvet.analysis.unseen import not_seen
 from cuvet.catalog import Kind
 from cuvet.findings import MemoryUse
@@ -22,12 +23,15 @@ from cuvet.recording.layout import PENDING, NoteCode
 from cuvet.recording.ordering import Ordering
 from cuvet.recording.reader import Array
 from cuvet.recording.records import CallRecord, Fault, Fork
+from cuvet.recording.repeats import Boundary, Skipped
 from cuvet.recording.sites import Sites
 from cuvet.rules.afterwards import at_exit, explain_fault
 from cuvet.rules.rule import Ended, Violation
 from cuvet.signals import signal_name
 from cuvet.sizes import plural
 
+LEAVE_OUT_REPEATS = True
+"""A test compares both."""
 MOST_SENTENCES = 100
 MOST_FORKS = 256
 MOST_GPUS = 1024
@@ -52,7 +56,10 @@ class ProcessAnalysis:
         self.model: Model | None = None
         self._findings = findings
         self._inherit = inherit
-        self._ordering = Ordering(recording)
+        self._ordering = Ordering(recording, repeats=LEAVE_OUT_REPEATS)
+        self._steady = Steady()
+        self._told = 0
+        """Of how many calls something was said."""
         self._sites = Sites(recording, recording.executable, generated)
         self._crashes = Crashes(recording)
         self._calls = Calls(recording, self._sites, self._crashes)
@@ -69,11 +76,18 @@ class ProcessAnalysis:
         except RecordingError as error:
             self._say(f"the recording could not be read to its end: {error}")
 
-    def _take(self, item: CallRecord | Fork, running: bool, death: int | None) -> None:
+    def _take(self, item: CallRecord | Fork | Boundary | Skipped, running: bool, death: int | None) -> None:
         if self.model is None:
             self.model = self._first_model(running)
-        if self.model is None:
-            self._held.append(item)
+        if isinstance(item, Boundary):
+            self._ordering.steady = self.model is not None and self._steady.after(
+                item, self.model, self._told + self.judge.contradicted
+            )
+        elif self.model is None:
+            if not isinstance(item, Skipped):
+                self._held.append(item)
+        elif isinstance(item, Skipped):
+            self._steady.skip(item, self.model)
         elif isinstance(item, Fork):
             self._forks = [*self._forks[1 - MOST_FORKS :], (item, self.model.forked())]
         else:
@@ -107,9 +121,11 @@ class ProcessAnalysis:
         try:
             explained = self.judge.judge(model, call, record)
         except Exception as error:
+            self._told += 1
             self.stats["internal_errors"] += 1
             self._say(f"{call.name} (call {call.number} of thread {call.thread}) could not be judged: {error!r}")
             return
+        self._told += explained or call.outcome.status != 0
         if call.outcome.signal and not explained:
             site = site_of(call)
             self._say_died(f"{site.api}{at(site)}", call.outcome.signal, call.thread)

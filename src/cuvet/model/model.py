@@ -187,6 +187,11 @@ class Model(ModelView):
         child.initialised_before_fork = self.initialised_by or self.initialised_before_fork
         return child
 
+    def extent(self) -> object:
+        """How much there is in the model: equal where calls that are repeated leave nothing behind."""
+        held = tuple((heap, each.bytes, each.count, each.peak_bytes) for heap, each in self.ledger.totals.items())
+        return (self.table.alive(), held, self.order.extent(), len(self.threads), len(self.endangered))
+
     # For transitions.
 
     def create(

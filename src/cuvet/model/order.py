@@ -202,6 +202,11 @@ class Order:
         if len(self._left_behind) > MOST_LEFT_BEHIND:
             self._forget(next(iter(self._left_behind)))
 
+    def extent(self) -> object:
+        """How many streams have work, and how many were left behind; what is forgotten of these is no repetition."""
+        left = len(self._left_behind)
+        return len(self._given), left, left < MOST_LEFT_BEHIND or object()
+
     def _timeline(self, stream: Stream) -> Timeline:
         if stream.timeline is not None:
             return stream.timeline

@@ -52,6 +52,18 @@ class ObjectTable:
         """How many objects of that kind there have been."""
         return self._count[kind]
 
+    def counts(self) -> tuple[int, ...]:
+        """How many objects there have been, by kind."""
+        return tuple(self._count)
+
+    def alive(self) -> tuple[int, ...]:
+        """How many objects live, by kind."""
+        return tuple(map(len, self._live))
+
+    def skip(self, counts: tuple[int, ...]) -> None:
+        """So many more objects of each kind have been made and ended as others before them."""
+        self._count = [made + more for made, more in zip(self._count, counts, strict=True)]
+
     def find(self, kind: Kind, handle: int, generation: int = 0, scope: int = 0) -> Object | None:
         """The object of that handle and generation; the newest if ``generation`` is 0."""
         key = handle | scope << _HANDLE_BITS

@@ -15,19 +15,19 @@ and not decoded. Of calls of libraries without flags that are alike, in entry po
 the first after each call that ended something: what they were given may have ended with it.
 """
 
-import heapq
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
 from cuvet import catalog
-from cuvet.catalog import EntryPoint, Verb
+from cuvet.catalog import EntryPoint, Kind, Verb
 from cuvet.catalog.results import NOT_READY
 from cuvet.catalog.roles import ENDS, MAKES
 from cuvet.recording import layout
 from cuvet.recording.layout import CHUNK_BYTES, HEADER_BYTES, PENDING, CallFlag
 from cuvet.recording.reader import Array, Batch, Recording
 from cuvet.recording.records import CallRecord, Fork, decode
+from cuvet.recording.repeats import ROW, Boundary, Repeats, Skipped, likeness
 
 SLACK_NS = 50_000_000
 
@@ -39,6 +39,27 @@ _MAKES = MAKES | {Verb.RETURNS, Verb.REGISTERS, Verb.RETAINS}
 _NOTABLE = (CallFlag.LIFECYCLE | CallFlag.SUSPECT | CallFlag.FAILED | CallFlag.ORDER | CallFlag.STREAM_ORDERED).value
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _PENDING_BYTES = PENDING.to_bytes(4, "little")
+_EVER = (1 << 64) - 1
+_SUSPECT = (CallFlag.SUSPECT | CallFlag.FAILED).value
+_FORK = -1
+"""In place of the number of a batch."""
+_NAMED = frozenset({Kind.CONTEXT, Kind.STREAM, Kind.EVENT, Kind.MEMORY, Kind.HOST_MEMORY, Kind.NONE})
+_REPEATED = {
+    Verb.CREATES: frozenset({Kind.STREAM, Kind.EVENT}),
+    Verb.ALLOCATES: frozenset({Kind.MEMORY, Kind.HOST_MEMORY}),
+    Verb.DESTROYS: frozenset({Kind.STREAM, Kind.EVENT}),
+    Verb.FREES: frozenset({Kind.MEMORY, Kind.HOST_MEMORY}),
+    Verb.LAUNCHES: frozenset({Kind.FUNCTION, Kind.KERNEL}),
+    Verb.USES: frozenset({Kind.STREAM, Kind.EVENT, Kind.MEMORY, Kind.HOST_MEMORY, Kind.MEMORY_POOL}),
+    Verb.ON: _NAMED,
+    Verb.READS: _NAMED,
+    Verb.WRITES: _NAMED,
+    Verb.RECORDS: _NAMED,
+    Verb.WAITS: _NAMED,
+    Verb.BLOCKS: _NAMED,
+    Verb.QUERIES: _NAMED,
+}
+"""What calls do that may be left out when they are repeated: with these objects nothing is counted but the objects themselves."""
 
 
 class EntryPoints:
@@ -60,10 +81,15 @@ class EntryPoints:
         self.stream = np.full(len(self.makes), -1)
         self.ends = np.zeros(len(self.makes), bool)
         self.library = np.zeros(len(self.makes), bool)
+        self.repeatable = np.zeros(len(self.makes), bool)
+        self.written = np.zeros(len(self.makes), np.uint64)
+        """A bit for each parameter through which the driver writes."""
         for number, entry_point in self._by_id.items():
             self.library[number] = entry_point.api != "driver"
             self.ends[number] = entry_point.api == "driver" and any(role.verb in _ENDS for role in entry_point.roles)
             self.makes[number] = any(role.verb in _MAKES for role in entry_point.roles)
+            self.repeatable[number] = entry_point.api == "driver" and _is_repeatable(entry_point)
+            self.written[number] = sum(1 << at for at, each in enumerate(entry_point.parameters[:64]) if each.out)
             on = [role.parameter for role in entry_point.roles if role.verb is Verb.ON and not role.field]
             if on and not self.library[number]:
                 self.stream[number] = entry_point.index[on[0]]
@@ -75,31 +101,53 @@ class EntryPoints:
         return self._names.get(number, f"entry point {number}")
 
 
-class Ordering:
-    """``poll`` gives what is new. ``counted`` is how many calls were read, decoded or not."""
+def _is_repeatable(entry_point: EntryPoint) -> bool:
+    return bool(entry_point.roles) and all(
+        role.kind in _REPEATED.get(role.verb, ()) and not (role.field or role.count) for role in entry_point.roles
+    )
 
-    def __init__(self, recording: Recording) -> None:
+
+class Ordering:
+    """``poll`` gives what is new. ``counted`` is how many calls were read, decoded or not. With ``repeats`` not all repetitions of the
+    same calls are given (``repeats.py``); whoever judges them sets ``steady`` after each ``Boundary``."""
+
+    def __init__(self, recording: Recording, *, repeats: bool = False) -> None:
         self.recording = recording
         self.entry_points = EntryPoints(recording)
         self.counted = 0
+        self._repeats = Repeats() if repeats else None
         self._ended = 0
         self._alike: set[int] = set()
-        self._waiting: list[tuple[int, int, int, bytes | Fork]] = []
+        self._waiting: Array = np.zeros(0, ROW)
+        self._batches: dict[int, Batch] = {}
+        self._batches_taken = 0
         self._forks_taken = 0
         self._slack = round(SLACK_NS / recording.clock.ns_per_tick)
 
-    def poll(self, *, running: bool = False) -> Iterator[CallRecord | Fork]:
+    @property
+    def steady(self) -> bool:
+        """Whether the last repetitions left the state as it was."""
+        return self._repeats is not None and self._repeats.steady
+
+    @steady.setter
+    def steady(self, steady: bool) -> None:
+        if self._repeats is not None:
+            self._repeats.steady = steady
+
+    def poll(self, *, running: bool = False) -> Iterator[CallRecord | Fork | Boundary | Skipped]:
         """Calls and forks in order. While the process is running, those that others may still precede are held back."""
         newest = 0
         for batch in self.recording.poll(running=running):
             self._take(batch)
             newest = max(newest, int(batch.calls["entered"].max()))
             yield from self._release(_begun(batch) - self._slack, running)
+            self._forget()
         self._take_forks()
-        if running and newest:
-            yield from self._release(newest - self._slack, running)
-        else:
-            yield from self._release(1 << 64, running)
+        until = newest - self._slack if running and newest else _EVER
+        yield from self._release(until, running)
+        if self._repeats is not None:
+            yield from self._decoded(self._repeats.flush())
+        self._forget()
 
     def _take(self, batch: Batch) -> None:
         if len(self.recording.entry_points) != self.entry_points.known:
@@ -119,9 +167,42 @@ class Ordering:
         if not notable.all():
             stream = np.where(known & ~notable, self.entry_points.stream[number], -1)
             notable[_last_work(batch, notable & ~library, stream)] = True
-        for index in np.flatnonzero(notable).tolist():
-            item = (int(instants[index]), int(calls["number"][index]), int(batch.offsets[index]), batch.record(index))
-            heapq.heappush(self._waiting, item)
+        self._wait(batch, np.flatnonzero(notable), instants, number)
+
+    def _wait(self, batch: Batch, indices: Array, instants: Array, number: Array) -> None:
+        """Calls of a batch wait for their turn."""
+        calls = batch.calls[indices]
+        rows = np.zeros(len(indices), ROW)
+        rows["instant"], rows["number"], rows["offset"] = instants[indices], calls["number"], batch.offsets[indices]
+        rows["source"], rows["row"] = self._batches_taken, indices
+        rows["special"] = calls["status"] == PENDING
+        if self._repeats is not None:
+            able = self.entry_points.repeatable[number[indices]] & (calls["status"] == 0)
+            able &= (calls["flags"] & _SUSPECT == 0) & (calls["entry_point"] == number[indices])
+            written = self.entry_points.written[number[indices]]
+            rows["like"], rows["generations"] = likeness(batch, indices, able, written)
+        self._batches[self._batches_taken] = batch
+        self._batches_taken += 1
+        self._add(rows)
+
+    def _add(self, rows: Array) -> None:
+        rows = np.concatenate([self._waiting, rows])
+        instants = rows["instant"]
+        if not (instants[1:] > instants[:-1]).all():
+            rows = rows[np.lexsort((rows["offset"], rows["number"], instants))]
+        self._waiting = rows
+
+    def _forget(self) -> None:
+        """Batches of which nothing waits any more. Calls that have not returned may wait for long: they keep no batch."""
+        for at in np.flatnonzero(self._waiting["special"] & (self._waiting["source"] != _FORK)).tolist():
+            source, row = int(self._waiting["source"][at]), int(self._waiting["row"][at])
+            if len(self._batches[source].calls) > 1:
+                self._batches[self._batches_taken] = self._batches[source].only(row)
+                self._waiting["source"][at], self._waiting["row"][at] = self._batches_taken, 0
+                self._batches_taken += 1
+        used = set(np.unique(self._waiting["source"]).tolist())
+        used |= self._repeats.sources() if self._repeats is not None else set()
+        self._batches = {number: batch for number, batch in self._batches.items() if number in used}
 
     def _first_alike(self, batch: Batch, indices: Array, ended: Array) -> Array:
         """Of some calls, those that are the first of their like; ``ended``: when others of the batch ended something."""
@@ -140,24 +221,64 @@ class Ordering:
         return indices[fresh]
 
     def _take_forks(self) -> None:
-        for fork in self.recording.forks[self._forks_taken :]:
-            heapq.heappush(self._waiting, (fork.ticks, 0, -1 - self._forks_taken, fork))
-            self._forks_taken += 1
+        forks = self.recording.forks[self._forks_taken :]
+        if not forks:
+            return
+        rows = np.zeros(len(forks), ROW)
+        rows["instant"], rows["source"], rows["special"] = [fork.ticks for fork in forks], _FORK, True
+        rows["row"] = np.arange(self._forks_taken, self._forks_taken + len(forks))
+        rows["offset"] = -1 - rows["row"]
+        self._forks_taken += len(forks)
+        self._add(rows)
 
-    def _release(self, until: int, running: bool) -> Iterator[CallRecord | Fork]:
-        while self._waiting and self._waiting[0][0] <= until:
-            instant, number, offset, item = heapq.heappop(self._waiting)
-            if isinstance(item, Fork):
+    def _release(self, until: int, running: bool) -> Iterator[CallRecord | Fork | Boundary | Skipped]:
+        """Those whose instants are not later than ``until``."""
+        while until >= 0:
+            count = int(np.searchsorted(self._waiting["instant"], np.uint64(until), side="right"))
+            special = np.flatnonzero(self._waiting["special"][:count])
+            count = int(special[0]) if len(special) else count
+            ready, self._waiting = self._waiting[:count], self._waiting[count:]
+            yield from self._decoded(self._without_repeats(ready))
+            if not len(special) or not (yield from self._release_special(running)):
+                return
+
+    def _release_special(self, running: bool) -> Generator[CallRecord | Fork | Boundary | Skipped, None, bool]:
+        """The first that waits, a fork or a call that had not returned; whether what follows can be released."""
+        first, rest = self._waiting[0], self._waiting[1:]
+        if first["source"] == _FORK:
+            self._waiting = rest
+            yield from self._interrupted()
+            yield self.recording.forks[int(first["row"])]
+            return True
+        record = self._batches[int(first["source"])].record(int(first["row"]))
+        call = self._present(int(first["offset"]), record)
+        if call.status is None and running:
+            return False
+        self._waiting = rest
+        if call.returned > int(first["instant"]) and self._makes(call):
+            moved = first.copy()
+            moved["instant"] = call.returned
+            self._add(moved.reshape(1))
+            return True
+        yield from self._interrupted()
+        yield call
+        return True
+
+    def _interrupted(self) -> Iterator[CallRecord | Boundary | Skipped]:
+        return self._decoded(self._repeats.interrupt()) if self._repeats is not None else iter(())
+
+    def _without_repeats(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
+        if self._repeats is None:
+            return iter([rows])
+        return self._repeats.take(rows) if len(rows) else iter(())
+
+    def _decoded(self, items: Iterator[Array | Boundary | Skipped]) -> Iterator[CallRecord | Boundary | Skipped]:
+        for item in items:
+            if isinstance(item, (Boundary, Skipped)):
                 yield item
                 continue
-            call = self._present(offset, item)
-            if call.status is None and running:
-                heapq.heappush(self._waiting, (instant, number, offset, item))
-                return
-            if call.returned > instant and self._makes(call):
-                heapq.heappush(self._waiting, (call.returned, number, offset, item))
-            else:
-                yield call
+            for source, row in zip(item["source"].tolist(), item["row"].tolist(), strict=True):
+                yield decode(self._batches[source].record(row))
 
     def _present(self, offset: int, record: bytes) -> CallRecord:
         """The call as it is now, if it had not returned when it was read."""

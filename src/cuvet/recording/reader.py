@@ -67,6 +67,13 @@ class Batch:
         start = int(self._at[index])
         return bytes(self._data[start : start + int(self.calls["size"][index])])
 
+    def only(self, index: int) -> "Batch":
+        """One call, without the memory of the others."""
+        alone = slice(index, index + 1)
+        return Batch(
+            self.calls[alone].copy(), self.offsets[alone].copy(), bytearray(self.record(index)), np.zeros(1, np.int64)
+        )
+
     def words(self, indices: Array, offset: Array) -> Array:
         """One word of each of some calls, ``offset`` bytes from its start."""
         words: Array = np.frombuffer(self._data, "<u8")[(self._at[indices] + offset) // 8]

@@ -1,0 +1,240 @@
+"""Finds where a process repeats the same calls over and over, so that not each of them need be judged.
+
+Two calls are alike if their records are the same but for times, numbers of calls and generations of handles. Where the last ``period``
+calls are like those before them, call by call, and so on, the model comes to the same state after each period, once it has seen a few
+(``Boundary`` asks whoever judges the calls). What follows then is left out (``Skipped``), but for the last few periods: the state after
+them is the same as if all had been judged, but for how many objects there have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cuvet.recording import layout
+from cuvet.recording.reader import Array, Batch
+
+KEPT = 8
+"""Periods at the end of a repetition that are not left out: more than there are generations of a handle that are remembered."""
+MOST_CALLS = 1 << 13
+"""In a period."""
+_FEWEST = 64
+"""Calls in which it is worth to look for a repetition."""
+_LONGEST = 512
+"""Bytes of a record that can be like another."""
+_PAST = 1 << 15
+"""Calls that are remembered: more than three of the longest periods."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+_LOW = np.uint64(0xFFFFFFFF)
+_FIXED = layout.CALL.itemsize // 8
+_COMPARED = (0, 1, 4, 6, 7)
+"""Words of the fixed part that are compared: not the times, and not the number of the call."""
+
+
+class Boundary(NamedTuple):
+    """A period ends here. ``first``: the repetition begins."""
+
+    first: bool
+
+
+class Skipped(NamedTuple):
+    """So many periods are left out."""
+
+    periods: int
+
+
+ROW = np.dtype(
+    [
+        ("instant", "<u8"),
+        ("number", "<u8"),
+        ("offset", "<i8"),
+        ("source", "<i4"),
+        ("row", "<i4"),
+        ("special", "?"),
+        ("like", "<u8"),
+        ("generations", "<u8"),
+    ]
+)
+"""A call that waits for its turn. ``like``: equal for calls that are alike. ``generations``: a sum of the generations in the record.
+``special``: it cannot be like another."""
+
+
+def likeness(batch: Batch, rows: Array, repeatable: Array, written: Array) -> tuple[Array, Array]:
+    """Two columns of some calls: their likeness, and a sum of the generations in them. ``repeatable`` says which of them can be like
+    another; ``written`` has a bit for each parameter through which the driver writes: where that points to is not compared."""
+    calls = batch.calls[rows]
+    like = (batch.offsets[rows].astype(np.uint64) ^ _MIX) * _MIX
+    generations = np.zeros(len(rows), np.uint64)
+    able = np.flatnonzero(repeatable & (calls["size"] <= _LONGEST))
+    calls, written = calls[able], written[able]
+    found, sums = np.zeros(len(able), np.uint64), np.zeros(len(able), np.uint64)
+    arguments, objects, outputs = (calls[name].astype(np.int64) for name in ("arguments", "objects", "outputs"))
+    told = np.ones(len(able), bool)
+    longest = int(calls["size"].max(initial=0)) // 8
+    for position in range(longest):
+        if position < _FIXED and position not in _COMPARED:
+            continue
+        having = np.flatnonzero(calls["size"] > 8 * position) if position >= _FIXED else np.arange(len(able))
+        words = batch.words(rows[able[having]], np.int64(8 * position))
+        if position >= _FIXED:
+            place = position - _FIXED
+            argument = place < arguments[having]
+            words[argument & ((written[having] >> np.uint64(min(place, 63))) & np.uint64(1) == 1)] = 0
+            behind = place - arguments[having]
+            in_objects = (behind >= 0) & (behind < 3 * objects[having])
+            first_of_object = in_objects & (behind % 3 == 0)
+            behind -= 3 * objects[having]
+            first_of_output = (behind >= 0) & (behind < 2 * outputs[having]) & (behind % 2 == 0)
+            with_generation = first_of_object | first_of_output
+            generation = np.where(with_generation, words >> np.uint64(32), np.uint64(0))
+            sums[having] += generation * np.uint64((2 * position + 1) * int(_MIX) % (1 << 64))
+            told[having] &= ~(first_of_output & (words & np.uint64(0xFF00) != 0) & (generation == 0))
+            words = np.where(with_generation, words & _LOW, words)
+        mixed = (found[having] ^ words) * _MIX
+        found[having] = mixed ^ (mixed >> _SHIFT)
+    like[able[told]], generations[able[told]] = found[told], sums[told]
+    return like, generations
+
+
+@dataclass(slots=True)
+class _Run:
+    """Calls ``begin`` to ``end`` that are like those ``period`` calls before them."""
+
+    begin: int
+    end: int
+    period: int
+
+
+class Repeats:
+    """``take`` is given calls in their order, and says which of them are to be judged. ``steady`` is asked after each period whether the
+    state was the same after the last few of them, but for how many objects there have been."""
+
+    def __init__(self) -> None:
+        self._like = np.zeros(0, np.uint64)
+        self._generations = np.zeros(0, np.uint64)
+        self._period = 0
+        self._phase = 0
+        self._held: list[Array] = []
+        self._held_calls = 0
+        self.steady = False
+        """Set by who judges the calls, after a ``Boundary``."""
+
+    def take(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
+        past = len(self._like)
+        like = np.concatenate([self._like, rows["like"]])
+        generations = np.concatenate([self._generations, rows["generations"]])
+        self._like, self._generations = like[-_PAST:], generations[-_PAST:]
+        at = 0
+        if self._period:
+            at = _agreeing(like, generations, past, self._period)
+            yield from self._feed(rows[:at])
+        if at == len(rows):
+            return
+        yield from self.end()
+        for run in _runs(like, generations, past + at):
+            begin, end = run.begin - past, run.end - past
+            yield rows[at:begin]
+            self._period, self._phase, self.steady = run.period, 0, False
+            yield Boundary(True)
+            yield from self._feed(rows[begin:end])
+            at = end
+            if at < len(rows):
+                yield from self.end()
+        if at < len(rows):
+            yield rows[at:]
+
+    def _feed(self, rows: Array) -> Iterator[Array | Boundary | Skipped]:
+        """Calls that continue the repetition."""
+        at, period = 0, self._period
+        while at < len(rows) and not self.steady:
+            step = min(period - self._phase, len(rows) - at)
+            yield rows[at : at + step]
+            at += step
+            self._phase = (self._phase + step) % period
+            if not self._phase:
+                yield Boundary(False)
+        if at == len(rows):
+            return
+        self._held.append(rows[at:])
+        self._held_calls += len(rows) - at
+        left_out = self._held_calls // period - KEPT
+        if left_out > 0:
+            held = np.concatenate(self._held)[left_out * period :]
+            self._held, self._held_calls = [held], len(held)
+            yield Skipped(left_out)
+
+    def flush(self) -> Iterator[Array]:
+        """What was held back; the repetition may go on."""
+        held, self._held, self._held_calls = self._held, [], 0
+        yield from held
+
+    def end(self) -> Iterator[Array]:
+        """The repetition ends here, if there was one."""
+        self._period = 0
+        yield from self.flush()
+
+    def interrupt(self) -> Iterator[Array]:
+        """Something else happened between the calls."""
+        self._like = self._generations = np.zeros(0, np.uint64)
+        yield from self.end()
+
+    def sources(self) -> set[int]:
+        """Of the calls that are held back."""
+        return {source for held in self._held for source in np.unique(held["source"]).tolist()}
+
+
+def _agreeing(like: Array, generations: Array, begin: int, period: int) -> int:
+    """How many calls from ``begin`` on continue the repetition."""
+    if begin < 2 * period:
+        return 0
+    other = (like[begin:] != like[begin - period : -period]) | _uneven(generations, begin, len(like), period)
+    return int(np.argmax(other)) if other.any() else len(other)
+
+
+def _uneven(generations: Array, begin: int, end: int, period: int) -> Array:
+    """Whether generations do not grow from period to period as they did before."""
+    now, before, earlier = (generations[begin - back : end - back] for back in (0, period, 2 * period))
+    uneven: Array = now - before != before - earlier
+    return uneven
+
+
+def _runs(like: Array, generations: Array, begin: int) -> Iterator[_Run]:
+    """Repetitions from ``begin`` on, in their order, that are long enough to be worth it."""
+    if len(like) - begin < _FEWEST:
+        return
+    distance = _distances(like)[begin:]
+    changes = np.flatnonzero(distance[1:] != distance[:-1]) + 1
+    starts, ends = np.append(0, changes), np.append(changes, len(distance))
+    periods = distance[starts]
+    long_enough = (ends - starts >= 3 * periods) & (ends - starts >= 8)
+    worth = (periods > 0) & (periods <= MOST_CALLS) & (long_enough | (ends == len(distance)))
+    for start, end, period in zip(starts[worth].tolist(), ends[worth].tolist(), periods[worth].tolist(), strict=True):
+        first, last = max(begin + start, 2 * period), begin + end
+        if first >= last:
+            continue
+        breaks = np.flatnonzero(_uneven(generations, first, last, period)) + first
+        bounds = np.concatenate([[first - 1], breaks, [last]])
+        longest = int(np.argmax(np.diff(bounds)))
+        first, last = int(bounds[longest]) + 1, int(bounds[longest + 1])
+        if last - first >= 3 * period or last == len(like) > first:
+            yield _Run(first, last, period)
+
+
+def _distances(like: Array) -> Array:
+    """How far back the same 16 calls were last; 0 if they are new."""
+    grams = like.copy()
+    for length in (1, 2, 4, 8):
+        mixed = grams * _MIX
+        mixed ^= mixed >> _SHIFT
+        mixed[length:] += grams[:-length]
+        grams = mixed
+    order = np.argsort(grams, kind="stable")
+    same = grams[order[1:]] == grams[order[:-1]]
+    distance = np.zeros(len(like), np.int64)
+    distance[order[1:][same]] = (order[1:] - order[:-1])[same]
+    distance[:16] = 0
+    return distance

@@ -1,0 +1,280 @@
+"""What a process repeats is not judged again and again, and the report is the same as if it were."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuvet.analysis import Analysis, Meta, process
+from cuvet.catalog import Kind
+from cuvet.recording import reader
+from cuvet.recording.ordering import Ordering
+from cuvet.recording.reader import Recording
+from cuvet.recording.records import CallRecord
+
+sys.path.insert(0, str(Path(__file__).parent))
+import writing as w
+
+CONTEXT, KNOWN, ALIVE = 0xC000, 2, 1
+CHUNK = 200
+"""Calls."""
+MAKES = {
+    "event": ("cuEventCreate", "cuEventDestroy", Kind.EVENT),
+    "stream": ("cuStreamCreate", "cuStreamDestroy", Kind.STREAM),
+    "memory": ("cuMemAlloc", "cuMemFree", Kind.MEMORY),
+    "pinned": ("cuMemAllocHost", "cuMemFreeHost", Kind.HOST_MEMORY),
+    "pooled": ("cuMemAllocAsync", "cuMemFreeAsync", Kind.MEMORY),
+}
+
+
+class Program:
+    """Makes the calls of a process. Handles are issued again, those that were ended last first."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[int, bytes]] = []
+        self.now = 1000
+        self.numbers: Counter[int] = Counter()
+        self.generations: Counter[tuple[Kind, int]] = Counter()
+        self.ended: dict[Kind, list[int]] = defaultdict(list)
+        self.slots: dict[tuple[str, int], int] = {}
+        self.fresh = 0x10_0000
+        self.call(1, "cuInit", 0, context=0)
+        self.call(1, "cuDevicePrimaryCtxRetain", 1, 0, context=0, outputs=[(0, Kind.CONTEXT, 1, CONTEXT)])
+        for thread in (1, 2):
+            set_current = [(0, Kind.CONTEXT, 3, 1, CONTEXT, 0)]
+            self.call(thread, "cuCtxSetCurrent", CONTEXT, context=0, objects=set_current)
+        for slot in range(2):
+            self.make("stream", slot)
+
+    def call(self, thread: int, name: str, *args: int, **fields: object) -> None:
+        self.now += 100
+        self.numbers[thread] += 1
+        fields = {"context": CONTEXT, "stack": len(args) + thread * 10, **fields}
+        of = {"thread": thread, "number": self.numbers[thread], "entered": self.now}
+        self.records.append((thread, w.call(name, args, **of, **fields)))  # type: ignore[arg-type]
+
+    def seen(self, parameter: int, what: str, handle: int) -> tuple[int, Kind, int, int, int, int]:
+        kind = MAKES[what][2]
+        alive = ALIVE if handle in self.slots.values() else 0
+        return parameter, kind, KNOWN | alive, self.generations[kind, handle], handle, CONTEXT
+
+    def make(self, what: str, slot: int, thread: int = 1) -> None:
+        if (what, slot) in self.slots:
+            return
+        name, _, kind = MAKES[what]
+        if self.ended[kind]:
+            handle = self.ended[kind].pop()
+        else:
+            self.fresh += 0x1000
+            handle = self.fresh
+        self.generations[kind, handle] += 1
+        self.slots[what, slot] = handle
+        fields = {"outputs": [(0, kind, self.generations[kind, handle], handle)]}
+        if what == "pooled":
+            stream = self.slots["stream", slot % 2]
+            fields["objects"] = [self.seen(2, "stream", stream)]
+            self.call(thread, name, 0x7FFF, 512, stream, **fields)
+        else:
+            self.call(thread, name, 0x7FFF, 512 if kind in (Kind.MEMORY, Kind.HOST_MEMORY) else 1, **fields)
+
+    def end(self, what: str, slot: int, thread: int = 1) -> None:
+        handle = self.slots.get((what, slot))
+        if handle is None or (what == "stream" and slot < 2):
+            return
+        _, name, kind = MAKES[what]
+        seen = [self.seen(0, what, handle)]
+        if what == "pooled":
+            stream = self.slots["stream", slot % 2]
+            self.call(thread, name, handle, stream, objects=[*seen, self.seen(1, "stream", stream)])
+        else:
+            self.call(thread, name, handle, objects=seen)
+        del self.slots[what, slot]
+        self.ended[kind].append(handle)
+
+    def record(self, slot: int, thread: int = 1) -> None:
+        event, stream = self.slots.get(("event", slot)), self.slots["stream", slot % 2]
+        if event is not None:
+            seen = [self.seen(0, "event", event), self.seen(1, "stream", stream)]
+            self.call(thread, "cuEventRecord", event, stream, objects=seen, flags=w.ORDER)
+
+    def wait(self, slot: int, thread: int = 1) -> None:
+        event, stream = self.slots.get(("event", slot)), self.slots["stream", (slot + 1) % 2]
+        if event is not None:
+            seen = [self.seen(0, "stream", stream), self.seen(1, "event", event)]
+            self.call(thread, "cuStreamWaitEvent", stream, event, 0, objects=seen, flags=w.ORDER)
+
+    def work(self, slot: int, thread: int = 1) -> None:
+        memory, stream = self.slots.get(("pooled", slot)), self.slots["stream", (slot + 1) % 2]
+        if memory is not None:
+            seen = [self.seen(0, "pooled", memory), self.seen(3, "stream", stream)]
+            self.call(thread, "cuMemsetD8Async", memory, 0, 16, stream, objects=seen, flags=w.STREAM_ORDERED)
+
+    def wait_for(self, slot: int, thread: int = 1) -> None:
+        stream = self.slots["stream", slot % 2]
+        self.call(thread, "cuStreamSynchronize", stream, objects=[self.seen(0, "stream", stream)], flags=w.ORDER)
+
+    def stale(self, slot: int, thread: int = 1) -> None:
+        """The handle that was ended last is used, which the driver refuses."""
+        for what, name in (("event", "cuEventSynchronize"), ("stream", "cuStreamSynchronize"), ("memory", "cuMemFree")):
+            handles = self.ended[MAKES[what][2]]
+            if handles:
+                handle, flags = handles[-1 - slot % len(handles)], w.LIFECYCLE | w.SUSPECT | w.FAILED
+                seen = [self.seen(0, what, handle)]
+                self.call(thread, name, handle, objects=seen, flags=flags, status=1 if what == "memory" else 400)
+
+    def chunks(self) -> Iterator[bytes]:
+        yield w.chunk(w.every_entry_point())
+        for at in range(0, len(self.records), CHUNK):
+            of_thread: dict[int, bytes] = defaultdict(bytes)
+            for thread, record in self.records[at : at + CHUNK]:
+                of_thread[thread] += record
+            yield from (w.chunk(records, thread=thread) for thread, records in of_thread.items())
+
+    def write(self, directory: Path, flags: int = 0) -> Path:
+        return w.write(directory, list(self.chunks()), flags=flags)
+
+
+def report(directory: Path) -> bytes:
+    found = Analysis(directory).report(Meta(pid=1000), leaks=True, memory=True)
+    assert found.stats.get("internal_errors", 0) == 0, found.not_checked
+    return msgspec.json.format(msgspec.json.encode(found))
+
+
+def both(directory: Path) -> tuple[bytes, bytes]:
+    """The report without what is repeated, and with it."""
+    without = report(directory)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "LEAVE_OUT_REPEATS", False)
+        return without, report(directory)
+
+
+def delivered(path: Path, repeats: bool) -> int:
+    ordering = Ordering(Recording(path), repeats=repeats)
+    count = 0
+    for item in ordering.poll():
+        ordering.steady = True
+        count += isinstance(item, CallRecord)
+    return count
+
+
+slots, threads = st.integers(0, 3), st.integers(1, 2)
+steps = st.one_of(
+    st.tuples(st.sampled_from(["make", "end"]), st.sampled_from(sorted(MAKES)), slots, threads),
+    st.tuples(st.sampled_from(["record", "wait", "work", "wait_for"]), slots, threads),
+)
+mistakes = st.tuples(st.just("stale"), slots, threads)
+bodies = st.lists(steps, min_size=1, max_size=8)
+loops = st.tuples(
+    st.one_of(bodies, st.lists(st.one_of(steps, mistakes), min_size=1, max_size=4)), st.sampled_from([1, 4, 40, 90])
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(loops, min_size=1, max_size=5), st.booleans())
+def test_the_report_is_the_same(program: list[tuple[list[tuple[object, ...]], int]], complete: bool) -> None:
+    made = Program()
+    for body, times in program:
+        for _ in range(times):
+            for name, *arguments in body:
+                getattr(made, str(name))(*arguments)
+    for slot in range(3):  # what was left out shows in later calls
+        made.stale(slot)
+        for what in MAKES:
+            made.make(what, 7 + slot)
+        made.stale(slot)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "GROUP", 3)
+        made.write(Path(folder), flags=2 if complete else 0)
+        without, with_all = both(Path(folder))
+    assert without == with_all
+
+
+def pairs(made: Program, what: str, count: int) -> None:
+    for _ in range(count):
+        made.make(what, 5)
+        made.end(what, 5)
+
+
+def timed(made: Program, what: str, count: int) -> None:
+    for _ in range(count):
+        for step in ("make", "end"):
+            for slot in (2, 3):
+                getattr(made, step)("event", slot)
+                if step == "make":
+                    made.record(slot)
+                    made.work(slot)
+        made.wait_for(0)
+
+
+@pytest.mark.parametrize(
+    ("loop", "what"),
+    [(pairs, "event"), (pairs, "stream"), (pairs, "memory"), (pairs, "pinned"), (pairs, "pooled"), (timed, "")],
+)
+def test_a_loop_is_judged_as_often_however_long_it_is(
+    tmp_path: Path, loop: Callable[[Program, str, int], None], what: str
+) -> None:
+    judged = []
+    for count in (400, 1200):
+        made = Program()
+        loop(made, what, count)
+        (folder := tmp_path / str(count)).mkdir()
+        path = made.write(folder)
+        judged.append((delivered(path, True), delivered(path, False) - len(made.records)))
+        without, with_all = both(folder)
+        assert without == with_all
+    assert judged[0] == judged[1]
+    assert judged[0][0] < 200
+
+
+def of_stale(found: bytes) -> dict[str, Any]:
+    """The finding that is not about what is left at the end."""
+    (finding,) = (each for each in msgspec.json.decode(found)["findings"] if each["name"] != "exit-leak")
+    assert isinstance(finding, dict)
+    return finding
+
+
+def test_what_is_said_of_a_repeated_call_is_counted(tmp_path: Path) -> None:
+    made = Program()
+    pairs(made, "event", 1)
+    for _ in range(300):
+        made.stale(0)
+    made.write(tmp_path)
+    without, with_all = both(tmp_path)
+    assert without == with_all
+    finding = of_stale(without)
+    assert finding["repeats"] == 300
+
+
+def test_references_that_are_counted_are_not_left_out(tmp_path: Path) -> None:
+    """A primary context that is retained a hundred times must be released a hundred times."""
+    made = Program()
+    for _ in range(100):
+        made.call(1, "cuDevicePrimaryCtxRetain", 1, 0, outputs=[(0, Kind.CONTEXT, 1, CONTEXT)])
+    for _ in range(100):
+        made.call(1, "cuDevicePrimaryCtxRelease", 0)
+    made.make("stream", 6)
+    made.write(tmp_path)
+    without, with_all = both(tmp_path)
+    assert without == with_all
+    assert msgspec.json.decode(without)["stats"].get("contradicted", 0) == 0
+
+
+def test_handles_of_a_loop_are_known_after_it(tmp_path: Path) -> None:
+    """The last objects of a loop are there when a later call names them, with the numbers that they have."""
+    made = Program()
+    pairs(made, "stream", 500)
+    made.stale(0)
+    made.write(tmp_path)
+    without, with_all = both(tmp_path)
+    assert without == with_all
+    finding = of_stale(without)
+    assert finding["objects"][0]["name"] == "stream#502"
