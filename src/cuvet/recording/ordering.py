@@ -159,7 +159,7 @@ class Ordering:
         number = np.where(known, calls["entry_point"], 0)
         makes = self.entry_points.makes[number] & known & (calls["returned"] > 0)
         instants = np.where(makes, calls["returned"], calls["entered"])
-        notable = (calls["flags"] & _NOTABLE != 0) | ~np.isin(calls["status"], (0, NOT_READY))
+        notable = (calls["flags"] & _NOTABLE != 0) | ((calls["status"] != 0) & (calls["status"] != NOT_READY))
         ended = np.sort(calls["entered"][self.entry_points.ends[number] & known])
         library = self.entry_points.library[number] & known
         notable[self._first_alike(batch, np.flatnonzero(library & ~notable), ended)] = True
@@ -312,6 +312,10 @@ def _last_work(batch: Batch, dividing: Array, stream: Array) -> Array:
         return works
     chunk = (batch.offsets - HEADER_BYTES) // CHUNK_BYTES
     segment = np.cumsum(dividing) + chunk * (len(dividing) + 1)
-    streams, which = np.unique(batch.words(works, layout.CALL.itemsize + 8 * stream[works]), return_inverse=True)
+    streams = batch.words(works, layout.CALL.itemsize + 8 * stream[works])
+    last = (streams[1:] != streams[:-1]) | (np.diff(segment[works]) != 0)
+    works, streams = works[np.append(last, True)], streams[np.append(last, True)]
+    streams, which = np.unique(streams, return_inverse=True)
     _, last = np.unique((segment[works] * len(streams) + which)[::-1], return_index=True)
-    return works[::-1][last]
+    newest: Array = works[::-1][last]
+    return newest

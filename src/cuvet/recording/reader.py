@@ -25,6 +25,8 @@ Array = NDArray[Any]
 
 GROUP = 128
 """Chunks read at a time: 8 MiB."""
+_MOST_AHEAD = 64
+"""Records of one size that are looked for at once."""
 MOST_PROBLEMS = 20
 CLAIMS_IN_FLIGHT = 64
 """Chunks that threads of a killed process may have claimed and not made; more that are missing were cut off."""
@@ -360,13 +362,14 @@ class Recording(SideTables):
         for index in np.flatnonzero((types == RecordType.CALL) & ~is_call).tolist():
             self._problem(int(offsets[index]), f"a call record of {int(sizes[index])} bytes")
         at, offsets = at[is_call], offsets[is_call]
-        calls = np.frombuffer(data, "<u8")[at[:, None] // 8 + np.arange(8)].reshape(-1).view(layout.CALL)
+        calls = _at_every_word(data, layout.CALL.itemsize)[at // 8].view(layout.CALL)
         fits = _call_bytes(calls) <= calls["size"]
-        for index in np.flatnonzero(~fits).tolist():
-            self._problem(int(offsets[index]), "a call record says that it holds more than its size")
-        calls = calls[fits]
+        if not fits.all():
+            for index in np.flatnonzero(~fits).tolist():
+                self._problem(int(offsets[index]), "a call record says that it holds more than its size")
+            calls, offsets, at = calls[fits], offsets[fits], at[fits]
         self._count_calls(calls)
-        return Batch(calls, offsets[fits], data, at[fits])
+        return Batch(calls, offsets, data, at)
 
     def _count_calls(self, calls: Array) -> None:
         """The last call of each run of calls of one thread has its highest number."""
@@ -376,7 +379,8 @@ class Recording(SideTables):
 
 
 def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Array, Array, list[tuple[int, str]]]:
-    """Walk all chunks (rows of 4-byte ``words``, of which ``held`` bytes are there) in step: every pass takes one record of each.
+    """Walk all chunks (rows of 4-byte ``words``, of which ``held`` bytes are there) in step: every pass takes a record of each, and of
+    those that follow as many as have its size, up to ``ahead``.
 
     Returns places of the records (bytes, row after row) in file order, their sizes, where each row ended, and rows that broke off.
     """
@@ -384,6 +388,7 @@ def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Arr
     active = np.flatnonzero(position + 8 <= held)
     is_start = np.zeros((len(words), CHUNK_BYTES // 8), bool)
     broken: list[tuple[int, str]] = []
+    flat, ahead = words.reshape(-1), 1
     while active.size:
         here = position[active]
         size = words[active, here // 4].astype(np.int64)
@@ -392,18 +397,38 @@ def _whole_records(words: Array, starts: Array, held: Array) -> tuple[Array, Arr
             cut_off = held[row] < CHUNK_BYTES and end <= CHUNK_BYTES
             broken.append((row, "the file ends within a record" if cut_off else "a record does not fit its chunk"))
         good = (size > 0) & ~bad
-        active, size = active[good], size[good]
-        is_start[active, position[active] // 8] = True
-        position[active] += size
+        active, size, here = active[good], size[good], here[good]
+        alike = _alike(flat, active * CHUNK_BYTES + here, size, np.minimum((held[active] - here) // size, ahead))
+        counts = np.count_nonzero(alike, axis=1)
+        steps = np.arange(alike.shape[1])
+        is_start[np.repeat(active, counts), ((here[:, None] + steps * size[:, None]) // 8)[alike]] = True
+        ahead = min(2 * ahead, _MOST_AHEAD) if active.size and (counts >= ahead // 2).all() else max(ahead // 2, 1)
+        position[active] += counts * size
         active = active[position[active] + 8 <= held[active]]
     at = np.flatnonzero(is_start) * 8
-    return at, words.reshape(-1)[at // 4].astype(np.int64), position, broken
+    return at, flat[at // 4].astype(np.int64), position, broken
+
+
+def _alike(words: Array, at: Array, size: Array, most: Array) -> Array:
+    """Of the records at these places, and of those that would follow if they were of one size: whether all up to there are. ``most``:
+    how many fit."""
+    steps = np.arange(int(most.max(initial=1)))
+    fits = steps < most[:, None]
+    places = np.where(fits, at[:, None] + steps * size[:, None], at[:, None]) // 4
+    alike: Array = np.logical_and.accumulate(fits & (words[places] == size[:, None]), axis=1)
+    return alike
+
+
+def _at_every_word(data: bytearray, size: int) -> Array:
+    """The ``size`` bytes from each word of 8 bytes on, as one element: numpy copies these faster than structures."""
+    view: Array = np.ndarray((max((len(data) - size) // 8 + 1, 0),), np.dtype(f"V{size}"), data, strides=(8,))
+    return view
 
 
 def _call_bytes(calls: Array) -> Array:
     """How many bytes the counts in each call record ask for."""
-    sizes = {"arguments": 8, "objects": 24, "outputs": 16, "pointers": 8, "input_bytes": 1}
-    needed: Array = np.int64(layout.CALL.itemsize) + sum(
-        calls[name].astype(np.int64) * size for name, size in sizes.items()
-    )
+    counts = calls.view("<u8").reshape(-1, layout.CALL.itemsize // 8)[:, -1]
+    needed: Array = (counts >> np.uint64(32)).astype(np.int64) + layout.CALL.itemsize
+    for byte, size in enumerate((8, 24, 16, 8)):  # arguments, objects, outputs, pointers
+        needed += ((counts >> np.uint64(8 * byte)) & np.uint64(0xFF)).astype(np.int64) * size
     return needed
