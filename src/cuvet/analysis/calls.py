@@ -17,24 +17,26 @@ from cuvet.recording import Recording
 from cuvet.recording.launches import Launched, unwaited
 from cuvet.recording.layout import NOT_ASKED
 from cuvet.recording.ordering import EntryPoints
-from cuvet.recording.records import CallRecord, Image, Output, Overlap, SeenObject
+from cuvet.recording.records import CallRecord, Output, SeenObject
 from cuvet.recording.sites import Sites
 from cuvet.recording.symbols import demangle, parameter_types
 
 if TYPE_CHECKING:
     from cuvet.analysis.folding import Fold
 
-_NO_IMAGE = Image(0, b"", False)
-_NO_OVERLAP = Overlap(0, -1, 0)
+_NOTHING_SEEN: dict[int, SeenHandle] = {}
+"""Of all calls that name no object: an empty dictionary for each would be much of the memory of a model."""
 _KINDS = {kind.value: kind for kind in Kind}
 
 
 @dataclass(slots=True)
 class RecordedCall(Call):
-    """A call that knows where it was recorded and how it ended. Its ``site`` has no frames: ``site_of`` looks them up."""
+    """A call that knows where it was recorded and how it ended. It has no ``site``: ``site_of`` makes it. ``api``: the function that was
+    called, "" if it is not known that the runtime made the call."""
 
     sites: Sites | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(None))
+    api: str = ""
     reported: tuple[Fold, ...] = ()
 
     def where(self) -> str:
@@ -43,7 +45,7 @@ class RecordedCall(Call):
     @property
     def asked(self) -> str:
         """The name of the function that was called: of the runtime, if it made the call."""
-        return self.site.api if self.site is not None else self.name
+        return self.api or self.name
 
     def is_of_library(self) -> bool:
         """Whether a library made the call, and not the program's own code. False if that is not known."""
@@ -82,6 +84,7 @@ class Calls:
 
     def __init__(self, recording: Recording, sites: Sites, crashes: Crashes) -> None:
         self._recording = recording
+        self._process = recording.pid
         self._sites = sites
         self._crashes = crashes
 
@@ -93,8 +96,9 @@ class Calls:
         call = self._call(record, entry_point, known)
         if record.stack:
             self._sites.note(record.stack, entry_point)
-            call.site = _make_site(call, self._sites.api(record.stack))
-        call.launches = self._launches_before(model, call, known)
+            call.api = self._sites.api(record.stack) or ""
+        if self._recording.launches:
+            call.launches = self._launches_before(model, call, known)
         if record.status is None:
             call.outcome.signal = self._signal_in(record, death, call)
         return call
@@ -102,31 +106,31 @@ class Calls:
     def _call(self, record: CallRecord, entry_point: EntryPoint, known: EntryPoints) -> RecordedCall:
         missing = len(entry_point.parameters) - len(record.args)
         key = (record.thread, record.number)
-        image = self._recording.images.get(key, _NO_IMAGE)
-        overlap = self._recording.overlaps.get(key, _NO_OVERLAP)
-        return RecordedCall(
-            entry_point=entry_point,
-            args=record.args + (0,) * missing if missing > 0 else record.args,
-            process=self._recording.pid,
-            thread=record.thread,
-            number=record.number,
-            time_ns=self._recording.clock.ns(record.entered),
-            context=None if record.context == NOT_ASKED else record.context,
-            inputs=record.inputs,
-            seen=_seen(record.objects),
-            pointers=record.pointers,
+        recording = self._recording
+        call = RecordedCall(
+            entry_point,
+            record.args + (0,) * missing if missing > 0 else record.args,
+            self._process,
+            record.thread,
+            record.number,
+            recording.clock.ns(record.entered),
+            None if record.context == NOT_ASKED else record.context,
+            record.inputs,
+            _seen(record.objects),
+            record.pointers,
             per_thread=record.per_thread,
             in_host_function=record.status == NOT_PERMITTED and self._sites.is_called_by_driver(record.stack),
-            sites=self._sites,
-            outcome=_outcome(record, self._recording.handed_out.get(key, ())),
             stack=self._sites.first(record.stack),
-            maps=tuple(self._recording.maps.get(key, "").splitlines()),
-            image=image.data,
-            image_readable=image.readable,
-            image_terminated=image.terminated,
-            shared_with=overlap.thread,
-            shared_call=known[overlap.entry_point],
+            sites=self._sites,
+            outcome=_outcome(record, recording.handed_out.get(key, ())),
         )
+        if key in recording.maps:
+            call.maps = tuple(recording.maps[key].splitlines())
+        if (image := recording.images.get(key)) is not None:
+            call.image, call.image_readable, call.image_terminated = image.data, image.readable, image.terminated
+        if (overlap := recording.overlaps.get(key)) is not None:
+            call.shared_with, call.shared_call = overlap.thread, known[overlap.entry_point]
+        return call
 
     def _launches_before(self, model: Model, call: RecordedCall, known: EntryPoints) -> tuple[Launch, ...]:
         """What the shim stored with a call that told that a context was lost."""
@@ -157,13 +161,15 @@ class Calls:
             return death if death in SIGNALS and not self._recording.faults else None
         if not call.stack:
             call.stack = fault.stack
-            call.site = _make_site(call, self._sites.api(fault.stack))
+            call.api = self._sites.api(fault.stack) or ""
         return fault.signal
 
 
 def _outcome(record: CallRecord, in_arrays: Sequence[Output]) -> Outcome:
     """``in_arrays``: the new objects in the arrays that the call wrote."""
     if record.status:
+        return Outcome(record.status)
+    if not record.outputs and not in_arrays:
         return Outcome(record.status)
     outputs = record.outputs[::-1] if record.status == 0 else ()
     handed_out: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -179,6 +185,8 @@ def _outcome(record: CallRecord, in_arrays: Sequence[Output]) -> Outcome:
 
 def _seen(objects: Sequence[SeenObject]) -> dict[int, SeenHandle]:
     """The shim's view of each parameter; of an array of handles, the first that is not alive."""
+    if not objects:
+        return _NOTHING_SEEN
     seen: dict[int, SeenHandle] = {}
     for each in objects:
         if each.parameter not in seen or (seen[each.parameter].alive and not each.alive):

@@ -27,6 +27,7 @@ from cuvet.rules.rule import Violation
 from cuvet.rules.unmade import kind_not_made, lacks
 
 MOST_FAILURES = 10_000
+_SUCCESS = Outcome(0)
 _ORDINARY = (None, 0, NOT_READY)
 """Outcomes that are no failure."""
 
@@ -59,6 +60,8 @@ class Judge:
         if not explained and (is_notable(record) or of_library):
             explained = self._predict(model, call, outcome)
         model.observe(call, outcome)
+        if outcome.status == 0:  # what the call wrote is in the model now; a call that made something lives as long
+            call.outcome = _SUCCESS
         if not explained and failed is not None:
             explained = self._explain(model, call, outcome)
         if of_library and explained:  # what goes wrong inside follows from it
@@ -81,7 +84,7 @@ class Judge:
         lost = model.sticky_error(call)
         if lost is not None and (outcome.status == lost[1] or _is_cleaning_up(call, outcome)):
             return False  # whatever the call was given: it fails with its context, which ``explain_failure`` says
-        found = model.violations(call)
+        found = model.violations(call, succeeded=outcome.status == 0)
         for violation in found:
             if violation.contradicted(call, outcome.status):
                 self.contradicted += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cuvet.catalog import EntryPoint, Kind
 from cuvet.findings import Site
@@ -11,8 +12,7 @@ CRASH, ABORT = -11, -6
 """In place of a status: the process died of SIGSEGV in the driver, of SIGABRT in a library."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenHandle:
+class SeenHandle(NamedTuple):
     """What the shim's liveness table said about a handle when the call entered."""
 
     kind: Kind
@@ -103,6 +103,11 @@ class Call:
     def name(self) -> str:
         """Canonical driver spelling, e.g. ``cuStreamDestroy``."""
         return self.entry_point.name
+
+    @property
+    def asked(self) -> str:
+        """The name of the function that was called: of the runtime, if it made the call."""
+        return self.site.api if self.site is not None else self.name
 
     def where(self) -> str:
         """Where it was made, `` at file:line``, if it is a recorded call and that is known; else nothing."""

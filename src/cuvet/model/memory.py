@@ -1,5 +1,6 @@
 """Memory by address: what lives there, and what was there last."""
 
+from collections import OrderedDict
 from typing import Generic, TypeVar
 
 from cuvet.model.intervals import Intervals
@@ -15,7 +16,7 @@ class MemoryTable(Generic[M]):
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._live: Intervals[M] = Intervals()
         self._dead: Intervals[M] = Intervals()
-        self._history: dict[M, None] = {}
+        self._history: OrderedDict[M, None] = OrderedDict()
         """The dead of which something can still be found, oldest first."""
         self._remembered = remembered
 
@@ -31,8 +32,7 @@ class MemoryTable(Generic[M]):
         self._dead.assign(memory.handle, memory.end, memory)
         self._history[memory] = None
         if len(self._history) > self._remembered:
-            oldest = next(iter(self._history))
-            del self._history[oldest]
+            oldest, _ = self._history.popitem(last=False)
             self._dead.remove(oldest.handle, oldest.end, oldest)
 
     def at(self, address: int) -> M | None:

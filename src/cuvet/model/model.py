@@ -56,11 +56,13 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is asked about calls of one entry point: all its rules; those that can fire when all objects are alive; the roles that
-    name objects."""
+    """What is asked about calls of one entry point: all its rules; those that can fire when all objects are alive; of both, those that
+    can fire when the call succeeds; the roles that name objects."""
 
     rules: tuple[type[CallRule], ...]
     others: tuple[type[CallRule], ...]
+    rules_of_success: tuple[type[CallRule], ...]
+    others_of_success: tuple[type[CallRule], ...]
     named: tuple[Role, ...]
 
 
@@ -106,10 +108,13 @@ class Model(ModelView):
 
     # What a call may do, and what it did.
 
-    def violations(self, call: Call) -> list[Violation]:
-        """What the rules say about ``call`` in this state. Changes nothing."""
+    def violations(self, call: Call, *, succeeded: bool = False) -> list[Violation]:
+        """What the rules say about ``call`` in this state; if it ``succeeded``, without what is only said of calls that fail. Changes
+        nothing."""
         judged = _judged(call.entry_point)
-        rules = judged.others if judged.others is not judged.rules and self._all_alive(call, judged) else judged.rules
+        every = judged.rules_of_success if succeeded else judged.rules
+        others = judged.others_of_success if succeeded else judged.others
+        rules = others if len(others) < len(every) and self._all_alive(call, judged) else every
         found = [violation for rule in rules for violation in rule.check(call, self)]
         return found if call.entry_point.api == "driver" else [library.of_library(each) for each in found]
 
@@ -337,8 +342,11 @@ def _judged(entry_point: EntryPoint) -> Judged:
     of_library = entry_point.api != "driver"
     every = rules_that_are(CallRule)
     rules = tuple(rule for rule in every if (rule.libraries or not of_library) and rule.applies_to(entry_point))
+    others = tuple(rule for rule in rules if not rule.only_for_dead)
     return Judged(
         rules=rules,
-        others=tuple(rule for rule in rules if not rule.only_for_dead),
+        others=others,
+        rules_of_success=tuple(rule for rule in rules if not rule.only_for_failed),
+        others_of_success=tuple(rule for rule in others if not rule.only_for_failed),
         named=tuple(role for role in entry_point.roles if role.parameter and is_named(role)),
     )

@@ -1,5 +1,6 @@
 """All objects, by kind, handle and generation."""
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -23,7 +24,7 @@ class ObjectTable:
         self._older: list[dict[int, list[Object]]] = [{} for _ in range(size)]
         self._live: list[dict[Object, int]] = [{} for _ in range(size)]
         """Living objects, each with the key of its handle."""
-        self._dead: list[dict[int, None]] = [{} for _ in range(size)]
+        self._dead: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(size)]
         """Keys of handles of which the newest object is dead, in the order in which they died."""
         self._count = [0] * size
 
@@ -90,6 +91,6 @@ class ObjectTable:
             return
         self._dead[kind][key] = None
         if len(self._dead[kind]) > self._remembered:
-            oldest = next(iter(self._dead[kind]))
-            del self._dead[kind][oldest], self._newest[kind][oldest]
+            oldest, _ = self._dead[kind].popitem(last=False)
+            del self._newest[kind][oldest]
             self._older[kind].pop(oldest, None)

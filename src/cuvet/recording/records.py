@@ -11,6 +11,8 @@ from cuvet.recording.layout import RecordType
 
 MOST_LOSSES = 16
 """Calls with which launches are stored; a recording that says more is not to be believed."""
+_NO_INPUTS: dict[int, bytes] = {}
+"""Of all calls without: an empty dictionary for each would be much of the memory of a model."""
 _PER_THREAD = layout.CallFlag.PER_THREAD.value
 
 
@@ -156,11 +158,13 @@ def decode(record: bytes) -> CallRecord:
     position += 8 * pointers
     return CallRecord(
         flags, entry_point, None if status == layout.PENDING else status, entered, returned, thread, stack, number, context,
-        args, seen, written, named, _inputs(record[position : position + input_bytes]) if input_bytes else {},
+        args, seen, written, named, _inputs(record[position : position + input_bytes]) if input_bytes else _NO_INPUTS,
     )  # fmt: skip
 
 
 def _objects(data: bytes) -> tuple[SeenObject, ...]:
+    if not data:
+        return ()
     alive, known = layout.OBJECT_ALIVE, layout.OBJECT_KNOWN
     return tuple(
         SeenObject(parameter, kind, bool(state & alive), bool(state & known), *rest)
@@ -169,6 +173,8 @@ def _objects(data: bytes) -> tuple[SeenObject, ...]:
 
 
 def _outputs(data: bytes) -> tuple[Output, ...]:
+    if not data:
+        return ()
     unpacked = layout.CALL_OUTPUT.iter_unpack(data)
     return tuple(Output(parameter, kind, generation, value) for parameter, kind, _, generation, value in unpacked)
 

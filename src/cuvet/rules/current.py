@@ -18,6 +18,7 @@ class CurrentContextRule(CallRule):
     Calls that the CUDA runtime makes are left out: it makes a context current itself and tries again.
     """
 
+    only_for_failed = True
     stage = Stage.CONTEXT
     outcomes: ClassVar[tuple[int, ...]]
 

@@ -85,7 +85,7 @@ def place(call: Call) -> str:
 
 def written(call: Call) -> str:
     """The name of the call as the program wrote it, as far as it is known: of the runtime, or of the driver."""
-    return call.site.api if call.site else call.name
+    return call.asked
 
 
 def ending(call: Call) -> str:

@@ -162,6 +162,8 @@ class CallRule(Rule):
     entry_points: ClassVar[frozenset[str] | None] = None
     libraries: ClassVar[bool] = False
     """It is about calls of CUDA's libraries too."""
+    only_for_failed: ClassVar[bool] = False
+    """All its violations are ``only_if_failed``: it need not be asked about calls that returned success."""
     only_for_dead: ClassVar[bool] = False
     """It fires only at calls that name an object that is not alive: dead, unknown, or NULL where that is no value."""
 

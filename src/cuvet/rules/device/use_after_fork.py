@@ -22,6 +22,7 @@ class DeviceUseAfterFork(CallRule):
     stage = Stage.PROCESS
     of_process = True
     libraries = True
+    only_for_failed = True
     summary = "a forked child uses CUDA that its parent initialised"
     help = "fork before CUDA is initialised, or start the worker with exec (multiprocessing: spawn or forkserver)"
     evidence = """

@@ -21,6 +21,7 @@ class ErrorUnchecked(CallRule):
 
     code = "CV902"
     severity = "warning"
+    only_for_failed = True
     summary = "a call failed, and the program went on as if it had succeeded"
     help = "check the status of this call"
     evidence = """

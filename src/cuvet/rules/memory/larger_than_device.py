@@ -16,6 +16,7 @@ class MemoryLargerThanDevice(CallRule):
 
     code = "CV412"
     severity = "warning"
+    only_for_failed = True
     summary = "an allocation asks for more memory than a device has"
     help = "check how the size is computed, and the status of the allocation"
     entry_points = frozenset({"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"})
