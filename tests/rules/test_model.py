@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from cuvet.model import Call
 from cuvet.rules import model_rules
 from cuvet.rules.examples import Example, invalid, runnable, valid
 from cuvet.rules.rule import CallRule, Rule
 
 from . import measured
-from .simulated import expected, simulate
+from .simulated import SimulatedDriver, expected, run, simulate
 
 
 def needs_a_driver(rule: type[Rule], example: Example) -> bool:
@@ -46,3 +47,32 @@ def test_what_was_measured_are_programs_of_rules() -> None:
         for example in runnable(examples)
     }
     assert measured.read().keys() - programs == set()
+
+
+class Asking(SimulatedDriver):
+    """Notes the rules that are only for failed calls and speak of others."""
+
+    def __init__(self, example: Example) -> None:
+        super().__init__("program.py", example.devices)
+        self.of_all_calls: set[str] = set()
+        self.fired: set[str] = set()
+
+    def _make(self, call: Call) -> dict[int, int]:
+        for violation in self.model.violations(call):
+            rule = violation.rule
+            if issubclass(rule, CallRule) and rule.only_for_failed:
+                self.fired.add(rule.name)
+                self.of_all_calls |= set() if violation.only_if_failed else {rule.name}
+        return super()._make(call)
+
+
+def test_rules_for_failed_calls_say_nothing_of_others() -> None:
+    rules = [rule for rule in model_rules() if issubclass(rule, CallRule) and rule.only_for_failed]
+    asked = [
+        run(Asking(example), example)
+        for rule in rules
+        for example in runnable(invalid(rule))
+        if not needs_a_driver(rule, example)
+    ]
+    assert set().union(*(each.of_all_calls for each in asked)) == set()
+    assert set().union(*(each.fired for each in asked)) == {rule.name for rule in rules}
