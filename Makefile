@@ -83,6 +83,7 @@ generate: $(INSTALLED) ## rewrite every generated file
 	$(BIN)/python tools/source_snapshot.py
 	$(BIN)/python -m tests.rules.reports
 	$(BIN)/python -m tests.rules.states
+	$(BIN)/python -m tests.model.situations
 
 docs: $(INSTALLED) ## rewrite the pages of the rules and the causes
 	$(BIN)/python tools/generate_docs.py

@@ -1,0 +1,182 @@
+"""What the model says a call of each entry point returns, in each situation, as text: ``situations.txt``.
+
+``python -m tests.model.situations`` writes it. The objects that a call names are alive, and all else in it is zero.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cuvet.catalog import EntryPoint, recorded
+from cuvet.catalog.roles import INTRODUCES, Kind
+from cuvet.model import Call, Model
+from cuvet.model.naming import POINTED_AT
+from cuvet.model.objects import CLASSES, Object
+
+from .driving import Drive
+
+FILE = Path(__file__).parent / "situations.txt"
+HEAD = """# What the model says a call of each entry point returns: ordinarily, with the values that it writes and the rules that it breaks;
+# then in each situation in which that is another. All objects that a call names are alive; all else in it is zero. A process that
+# exits is answered 4, one that is not initialised 3, unless something else is said.
+# Written by `make generate`; a test asks that it is still so.
+"""
+STREAM, EVENT, MEMORY, PINNED = Kind.STREAM, Kind.EVENT, Kind.MEMORY, Kind.HOST_MEMORY
+Handles = dict[Kind, int]
+
+
+def lost(cu: Drive, handles: Handles) -> None:
+    cu.cuCtxSynchronize(status=700)
+
+
+def destroyed(cu: Drive, handles: Handles) -> None:
+    other = cu.cuCtxCreate(0, 0)
+    with cu.in_thread(2):
+        cu.cuCtxDestroy(other)
+
+
+def another_context(cu: Drive, handles: Handles) -> None:
+    cu.cuCtxCreate(0, 0)
+
+
+def no_context(cu: Drive, handles: Handles) -> None:
+    cu.cuCtxPopCurrent()
+
+
+def capturing(cu: Drive, handles: Handles) -> None:
+    cu.cuStreamBeginCapture(handles[STREAM], 0)
+
+
+def capturing_relaxed(cu: Drive, handles: Handles) -> None:
+    cu.cuStreamBeginCapture(handles[STREAM], 2)
+
+
+def another_is_capturing(cu: Drive, handles: Handles) -> None:
+    cu.cuStreamBeginCapture(cu.cuStreamCreate(0), 0)
+
+
+def capture_is_broken(cu: Drive, handles: Handles) -> None:
+    capturing(cu, handles)
+    cu.cuMemAlloc(16)
+
+
+def another_thread_is_capturing(cu: Drive, handles: Handles) -> None:
+    with cu.in_thread(2):
+        cu.cuCtxSetCurrent(cu.model.primary_context(0).handle)  # type: ignore[union-attr]
+        cu.cuStreamBeginCapture(cu.cuStreamCreate(1), 0)
+
+
+def launched(cu: Drive, handles: Handles) -> None:
+    cu.cuLaunchKernel(handles[Kind.FUNCTION], 1, 1, 1, 1, 1, 1, 0, handles[STREAM])
+    cu.cuEventRecord(handles[EVENT], handles[STREAM])
+
+
+def freed_under_work(cu: Drive, handles: Handles) -> None:
+    memory = cu.cuMemAlloc(4096)
+    cu.cuMemsetD8Async(memory, 0, 16, handles[STREAM])
+    cu.cuMemFree(memory)
+
+
+def freed_twice(cu: Drive, handles: Handles) -> None:
+    memory = cu.cuMemAllocAsync(4096, handles[STREAM])
+    cu.cuMemFreeAsync(memory, handles[STREAM])
+    cu.cuMemFree(memory, status=0)
+
+
+def graph_memory(cu: Drive, handles: Handles) -> None:
+    cu.cuStreamBeginCapture(handles[STREAM], 2)
+    handles[MEMORY] = cu.cuMemAllocAsync(4096, handles[STREAM])
+    cu.cuStreamEndCapture(handles[STREAM])
+
+
+def all_ended(cu: Drive, handles: Handles) -> None:
+    call = cu.call
+    assert call is not None
+    for kind in handles:
+        for each in cu.model.objects(kind):
+            if kind is not Kind.CONTEXT:
+                cu.model.end(each, call)
+
+
+def exiting(cu: Drive, handles: Handles) -> None:
+    cu.model.shutdown()
+
+
+SITUATIONS: tuple[Callable[[Drive, Handles], None], ...] = (
+    no_context, another_context, destroyed, lost, launched, freed_under_work, freed_twice, graph_memory, capturing, capturing_relaxed,
+    another_is_capturing, capture_is_broken, another_thread_is_capturing, all_ended, exiting,
+)  # fmt: skip
+
+
+OF_ALL = {"exiting": "4", "not initialised": "3"}
+"""What nearly all entry points return."""
+
+
+def _start(situation: Callable[[Drive, Handles], None] | None) -> tuple[Model, Handles]:
+    """A model in the situation, with a living object of each kind."""
+    cu = Drive(Model(complete=True, memory=1 << 30)).setup()
+    handles: Handles = {STREAM: cu.cuStreamCreate(1), EVENT: cu.cuEventCreate(0)}
+    handles |= {MEMORY: cu.cuMemAlloc(4096), PINNED: cu.cuMemHostAlloc(4096, 0)}
+    context = cu.model.primary_context(0)
+    assert context is not None
+    handles[Kind.CONTEXT] = context.handle
+    for kind in Kind:
+        if kind not in handles and kind not in (Kind.NONE, Kind.DEVICE):
+            handles[kind] = 0x77000000 + 0x100 * kind
+            made = cu.model.table.add(CLASSES.get(kind, Object), kind, handles[kind], 0)
+            made.created_by = cu.call
+    if situation is not None:
+        situation(cu, handles)
+    return cu.model, handles
+
+
+def _call(entry_point: EntryPoint, handles: Handles) -> Call:
+    words, inputs = [0] * len(entry_point.parameters), {}
+    for role in entry_point.roles:
+        index = entry_point.index.get(role.parameter)
+        if index is None or role.verb in INTRODUCES or role.kind not in handles or role.field not in ("", POINTED_AT):
+            continue
+        words[index] = handles[role.kind]
+        if role.count or role.field:
+            inputs[index] = handles[role.kind].to_bytes(8, "little")
+        if role.count in entry_point.index:
+            words[entry_point.index[role.count]] = 1
+    return Call(entry_point, tuple(words), thread=1, number=1000, inputs=inputs)
+
+
+def _answer(model: Model, call: Call) -> str:
+    said = model.predict(call)
+    words = [f"{call.entry_point.parameters[index].name} {word:#x}" for index, word in said.outputs.items()]
+    rules = dict.fromkeys(each.rule.name for each in said.violations)
+    return ", ".join((" or ".join(map(str, said.statuses)) + ("!" if said.undefined else ""), *words, *rules))
+
+
+def text() -> str:
+    return HEAD + "\n".join(_blocks()) + "\n"
+
+
+def _blocks() -> Iterator[str]:
+    """Entry points that are answered alike stand together."""
+    ordinary = _start(None)
+    others = {situation.__name__.replace("_", " "): _start(situation) for situation in SITUATIONS}
+    others["not initialised"] = (Model(complete=True), ordinary[1])
+    alike: dict[str, list[str]] = {}
+    for entry_point in (each for each in recorded() if each.api == "driver" or each.roles):
+        usual = _answer(ordinary[0], _call(entry_point, ordinary[1]))
+        answers: dict[str, list[str]] = {}
+        for name, (model, handles) in others.items():
+            answer = _answer(model, _call(entry_point, handles))
+            if answer != usual and answer.partition(",")[0] != OF_ALL.get(name):
+                answers.setdefault(answer, []).append(name)
+        block = "\n".join(
+            (f"  ordinarily: {usual}", *(f"  {', '.join(names)}: {each}" for each, names in answers.items()))
+        )
+        alike.setdefault(block, []).append(entry_point.name)
+    for block, names in alike.items():
+        yield f"\n{textwrap.fill(' '.join(names), 138)}\n{block}"
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")
