@@ -91,6 +91,46 @@ def graph_memory(cu: Drive, handles: Handles) -> None:
     cu.cuStreamEndCapture(handles[STREAM])
 
 
+def green_context(cu: Drive, handles: Handles) -> None:
+    cu.cuCtxSetCurrent(cu.cuCtxFromGreenCtx(cu.cuGreenCtxCreate(0, 0, 1)))
+
+
+def another_device(cu: Drive, handles: Handles) -> None:
+    cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(1))
+
+
+def context_of_call(cu: Drive, handles: Handles) -> None:
+    """The driver says that another context is current."""
+    handles[Kind.NONE] = cu.cuCtxCreate(0, 0)
+    cu.cuCtxPopCurrent()
+
+
+def null(cu: Drive, handles: Handles) -> None:
+    handles.update(dict.fromkeys(handles, 0))
+
+
+def unknown(cu: Drive, handles: Handles) -> None:
+    handles.update(dict.fromkeys(handles, 0x12345000))
+
+
+def default_stream(cu: Drive, handles: Handles) -> None:
+    launched(cu, handles)
+    handles[STREAM] = 0
+
+
+def default_stream_of_thread(cu: Drive, handles: Handles) -> None:
+    handles[STREAM] = 2
+
+
+def numbers_of_one(cu: Drive, handles: Handles) -> None:
+    """Of what is no handle."""
+    handles[Kind.DEVICE] = 1
+
+
+def huge_numbers(cu: Drive, handles: Handles) -> None:
+    handles[Kind.DEVICE] = 1 << 40
+
+
 def all_ended(cu: Drive, handles: Handles) -> None:
     call = cu.call
     assert call is not None
@@ -105,8 +145,9 @@ def exiting(cu: Drive, handles: Handles) -> None:
 
 
 SITUATIONS: tuple[Callable[[Drive, Handles], None], ...] = (
-    no_context, another_context, destroyed, lost, launched, freed_under_work, freed_twice, graph_memory, capturing, capturing_relaxed,
-    another_is_capturing, capture_is_broken, another_thread_is_capturing, all_ended, exiting,
+    no_context, another_context, context_of_call, green_context, another_device, destroyed, lost, launched, freed_under_work, freed_twice,
+    graph_memory, capturing, capturing_relaxed, another_is_capturing, capture_is_broken, another_thread_is_capturing, default_stream,
+    default_stream_of_thread, numbers_of_one, huge_numbers, null, unknown, all_ended, exiting,
 )  # fmt: skip
 
 
@@ -116,7 +157,7 @@ OF_ALL = {"exiting": "4", "not initialised": "3"}
 
 def _start(situation: Callable[[Drive, Handles], None] | None) -> tuple[Model, Handles]:
     """A model in the situation, with a living object of each kind."""
-    cu = Drive(Model(complete=True, memory=1 << 30)).setup()
+    cu = Drive(Model(devices=2, complete=True, memory=1 << 30)).setup()
     handles: Handles = {STREAM: cu.cuStreamCreate(1), EVENT: cu.cuEventCreate(0)}
     handles |= {MEMORY: cu.cuMemAlloc(4096), PINNED: cu.cuMemHostAlloc(4096, 0)}
     context = cu.model.primary_context(0)
@@ -133,17 +174,19 @@ def _start(situation: Callable[[Drive, Handles], None] | None) -> tuple[Model, H
 
 
 def _call(entry_point: EntryPoint, handles: Handles) -> Call:
-    words, inputs = [0] * len(entry_point.parameters), {}
+    number = handles.get(Kind.DEVICE, 0)
+    words, inputs = [0 if each.out else number for each in entry_point.parameters], {}
     for role in entry_point.roles:
         index = entry_point.index.get(role.parameter)
-        if index is None or role.verb in INTRODUCES or role.kind not in handles or role.field not in ("", POINTED_AT):
+        known = role.kind in handles and role.kind is not Kind.DEVICE
+        if index is None or role.verb in INTRODUCES or not known or role.field not in ("", POINTED_AT):
             continue
         words[index] = handles[role.kind]
         if role.count or role.field:
             inputs[index] = handles[role.kind].to_bytes(8, "little")
         if role.count in entry_point.index:
             words[entry_point.index[role.count]] = 1
-    return Call(entry_point, tuple(words), thread=1, number=1000, inputs=inputs)
+    return Call(entry_point, tuple(words), thread=1, number=1000, inputs=inputs, context=handles.get(Kind.NONE))
 
 
 def _answer(model: Model, call: Call) -> str:
