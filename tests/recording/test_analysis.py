@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuvet import CuvetError
+from cuvet import CuvetError, catalog
 from cuvet.analysis import Analysis, Meta, ProcessAnalysis, analyze
 from cuvet.analysis.crashes import Crashes
 from cuvet.analysis.folding import Findings
@@ -591,6 +591,39 @@ def test_the_fault_of_a_call_is_the_first_of_its_thread_after_it(tmp_path: Path)
     process.finish(leaks=False)
     assert [said for said in process.not_checked if "died of" in said] == [
         "process 1000 died of SIGSEGV in cuStreamSynchronize (thread 1): no rule says why"
+    ]
+
+
+def test_a_fault_at_the_instant_of_the_call_is_of_the_call(tmp_path: Path) -> None:
+    recording = Recording(w.write(tmp_path, [w.chunk(b"")]))
+    recording.faults = [Fault(11, 1, 0, 0, 0, 0, 5)]
+    assert Crashes(recording).in_call(1, 6) is None
+    assert Crashes(recording).in_call(1, 5) is recording.faults[0]
+
+
+def test_faults_that_come_later_are_looked_at(tmp_path: Path) -> None:
+    recording = Recording(w.write(tmp_path, [w.chunk(b"")]))
+    recording.faults = [Fault(11, 1, 0, 0, 0, 0, 9)]
+    crashes = Crashes(recording)
+    assert crashes.in_call(2, 0) is None
+    recording.faults = [recording.faults[0], Fault(6, 1, 0, 0, 0, 0, 5), Fault(7, 2, 0, 0, 0, 0, 5)]
+    assert crashes.in_call(1, 0) is recording.faults[1]
+    assert crashes.in_call(2, 0) is recording.faults[2]
+    assert crashes.outside_calls() == [recording.faults[0]]
+
+
+def test_calls_that_this_catalog_does_not_know_are_counted(tmp_path: Path) -> None:
+    t = Thread()
+    calls = t.setup() + t.call("cuStreamCreate", 1, 0) + t.call("cuStreamCreate", 1, 0) + t.call("cuEventCreate", 1, 0)
+    names = {
+        catalog.driver()[name].id: new for name, new in (("cuStreamCreate", "cuNewer"), ("cuEventCreate", "cuNewest"))
+    }
+    named = [names.get(each.id, each.name) for each in catalog.recorded()]
+    first = b"".join(w.entry_points(named[at : at + 500], at) for at in range(0, len(named), 500))
+    found = report(tmp_path, first, calls)
+    assert [each for each in found.not_checked if "does not know" in each] == [
+        "2 calls of cuNewer were not judged: this cuvet does not know it",
+        "1 calls of cuNewest were not judged: this cuvet does not know it",
     ]
 
 

@@ -74,6 +74,8 @@ def test_the_kernel_that_was_given_freed_memory_is_named_with_its_lines(tmp_path
         ("cuStreamSynchronize", (0x6000,), 0, ["scale"]),
         ("cuStreamSynchronize", (STREAM,), 700, ["scale"]),
         ("cuCtxGetDevice", (), 0, ["scale"]),
+        ("cuStreamGetFlags", (STREAM, 1), 0, ["scale"]),
+        ("cuStreamQuery", (STREAM,), 600, ["scale"]),
     ],
 )
 def test_a_kernel_that_was_waited_for_is_not_named(
@@ -134,3 +136,39 @@ def test_arguments_that_point_to_the_host_are_told(tmp_path: Path) -> None:
     t.calls += 1
     said = because(tmp_path, records, ring, lost(t))
     assert said == ["scale at /home/me/train.py:30: argument 0 = 0x0 is a null pointer"]  # the second is a struct
+
+
+def where(directory: Path, *frames: tuple[int, int]) -> str:
+    """What stands between the name of a kernel and what is said of it, where it was launched from these lines of Python."""
+    t = Thread()
+    codes = (
+        w.python_code(2, "/usr/lib/python3/dist-packages/torch/nn.py", "forward")
+        + w.python_code(3, "", "<generated>")
+        + w.python_code(1, "/home/me/train.py", "main")
+    )
+    records = started(t) + codes + w.stack(9, (), frames) + w.launch_place(5, FUNCTION, stream=STREAM, stack=9)
+    number = t.calls + 1
+    ring = w.launches(number + 1, 1, {number: slot("cuLaunchKernel", number, *LAUNCH_ARGS)}, {number: (5, [])})
+    t.calls += 1
+    (said,) = because(directory, records, ring, lost(t))
+    return said.removeprefix("scale").partition(" was launched")[0]
+
+
+@pytest.mark.parametrize(
+    ("frames", "place"),
+    [
+        ([(2, 7), (1, 40), (1, 50)], " at /home/me/train.py:40 (called at /home/me/train.py:50)"),
+        ([(1, 40), (2, 7)], " at /home/me/train.py:40"),
+        (
+            [(2, 7), (2, 8)],
+            " at /usr/lib/python3/dist-packages/torch/nn.py:7 (called at /usr/lib/python3/dist-packages/torch/nn.py:8)",
+        ),
+        ([(3, 5), (1, 40)], " at /home/me/train.py:40"),
+        ([(1, 0), (1, 40)], " at /home/me/train.py:40"),
+        ([], ""),
+    ],
+)
+def test_a_launch_is_placed_by_the_programs_own_lines(
+    tmp_path: Path, frames: list[tuple[int, int]], place: str
+) -> None:
+    assert where(tmp_path, *frames) == place

@@ -190,3 +190,61 @@ def test_columns_go_back_with_a_further_line() -> None:
     """Lines and columns of an entry are differences: those of columns have a sign if it is of several lines."""
     sequence = bytes([0x11, 0, 0, 5, 41, 9, 7, 1, 0x7D, 0, 0, 3, 0, 0xBF, 4, 4, 0])
     assert [(point.offset, point.line) for point in lines_of(portable_pdb(sequence))(1)] == [(0, 41), (7, 41), (10, 43)]
+
+
+def test_a_native_library_among_the_assemblies_is_passed_over(tmp_path: Path) -> None:
+    native = tmp_path / "native.dll"
+    native.write_bytes(b"MZ" + bytes(200))
+    lines = ManagedLines([tmp_path / "gone.dll", native, tmp_path / "text.txt", PROGRAM])
+    assert lines.of_call("Work.Pipeline.Wait/1", SYNCHRONIZE, None) == ("Program.exe", (FILE, 45))
+    assert list(lines.without_symbols) == []
+
+
+def test_assemblies_without_symbols_are_named_once(tmp_path: Path) -> None:
+    copy = Path(shutil.copy(PROGRAM, tmp_path))
+    lines = ManagedLines([copy])
+    for _ in range(2):
+        lines.of_call("Work.Pipeline.Wait/1", SYNCHRONIZE, None)
+    assert list(lines.without_symbols) == ["Program.exe"]
+
+
+def test_a_portable_pdb_comes_before_monos_file(tmp_path: Path) -> None:
+    """Of a file that is none, the other is read."""
+    shutil.copy(PROGRAM, tmp_path)
+    shutil.copy(SYMBOLS, tmp_path)
+    (tmp_path / "Program.pdb").write_bytes(b"Microsoft C/C++ MSF 7.00")
+    lines = ManagedLines([tmp_path / "Program.exe"])
+    assert lines.of_call("Work.Pipeline.Wait/1", SYNCHRONIZE, None) == ("Program.exe", (FILE, 45))
+
+
+@pytest.mark.parametrize("at", [0x38, 0x40, 0x44, 0x60, 0x64, 0x68])
+def test_a_header_of_mono_that_cannot_be_is_none(at: int) -> None:
+    data = bytearray(mdb(bytes([LINE, 40, COPY]) + END))
+    for value in (0, -1, 255, 256, 0x7FFFFFFF):
+        struct.pack_into("<i", data, at, value)
+        try:
+            points = lines_of(bytes(data))(1)
+        except BadAssembly:
+            continue
+        assert len(points) <= 2
+
+
+@pytest.mark.parametrize(
+    ("line_range", "opcode_base", "known"),
+    [(1, 1, True), (0, 9, False), (1, 0, False), (1, 255, True), (1, 256, False)],
+)
+def test_the_opcodes_of_mono_begin_within_a_byte(line_range: int, opcode_base: int, known: bool) -> None:
+    data = bytearray(mdb(END))
+    struct.pack_into("<ii", data, 0x64, line_range, opcode_base)
+    if known:
+        assert lines_of(bytes(data))(1) == []
+    else:
+        with pytest.raises(BadAssembly):
+            lines_of(bytes(data))(1)
+
+
+def test_the_file_of_a_portable_pdb_is_that_of_the_method_or_of_its_first_line() -> None:
+    data = bytearray(portable_pdb(bytes([0x11, 2, 0, 0, 5, 41, 9])))
+    at = data.rindex(struct.pack("<H", 1), 0, data.index(b"src"))
+    struct.pack_into("<H", data, at, 0)
+    assert lines_of(bytes(data))(1) == [Point(0, "/src/b.cs", 41)]
