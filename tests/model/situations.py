@@ -131,6 +131,39 @@ def huge_numbers(cu: Drive, handles: Handles) -> None:
     handles[Kind.DEVICE] = 1 << 40
 
 
+def not_all_recorded(cu: Drive, handles: Handles) -> None:
+    """Calls that change no lifetime may be missing."""
+    launched(cu, handles)
+    cu.model.complete = False
+
+
+def capturing_not_all_recorded(cu: Drive, handles: Handles) -> None:
+    capturing(cu, handles)
+    cu.model.complete = False
+
+
+def event_of_capture(cu: Drive, handles: Handles) -> None:
+    cu.cuStreamBeginCapture(handles[STREAM], 2)
+    cu.cuEventRecord(handles[EVENT], handles[STREAM])
+    handles[STREAM] = cu.cuStreamCreate(1)
+
+
+def event_was_captured(cu: Drive, handles: Handles) -> None:
+    cu.cuStreamBeginCapture(handles[STREAM], 2)
+    cu.cuEventRecord(handles[EVENT], handles[STREAM])
+    cu.cuStreamEndCapture(handles[STREAM])
+
+
+def waited(cu: Drive, handles: Handles) -> None:
+    launched(cu, handles)
+    cu.cuStreamSynchronize(handles[STREAM])
+
+
+def relaxed_thread(cu: Drive, handles: Handles) -> None:
+    another_is_capturing(cu, handles)
+    cu.model.threads[1].capture_mode = 2
+
+
 def all_ended(cu: Drive, handles: Handles) -> None:
     call = cu.call
     assert call is not None
@@ -147,7 +180,8 @@ def exiting(cu: Drive, handles: Handles) -> None:
 SITUATIONS: tuple[Callable[[Drive, Handles], None], ...] = (
     no_context, another_context, context_of_call, green_context, another_device, destroyed, lost, launched, freed_under_work, freed_twice,
     graph_memory, capturing, capturing_relaxed, another_is_capturing, capture_is_broken, another_thread_is_capturing, default_stream,
-    default_stream_of_thread, numbers_of_one, huge_numbers, null, unknown, all_ended, exiting,
+    default_stream_of_thread, not_all_recorded, capturing_not_all_recorded, event_of_capture, event_was_captured, waited, relaxed_thread,
+    numbers_of_one, huge_numbers, null, unknown, all_ended, exiting,
 )  # fmt: skip
 
 

@@ -91,8 +91,9 @@ def _text(value: object) -> str:
 class FollowedDriver(SimulatedDriver):
     """``cu`` whose answers are kept."""
 
-    def __init__(self, file: str, devices: int, ends: measured.Ends | None) -> None:
+    def __init__(self, file: str, devices: int, ends: measured.Ends | None, *, complete: bool = True) -> None:
         super().__init__(file, devices, ends)
+        self.model = Model(devices, complete=complete)
         self.answers: list[str] = []
         self._fresh, self._addresses = count(0xC000_0000, 0x100), 0xA_0000_0000
 
@@ -104,11 +105,22 @@ class FollowedDriver(SimulatedDriver):
         return super()._status(call, prediction)
 
 
-def _program(title: str, example: Example, ends: measured.Ends | None, *, answers: bool = False) -> Iterator[str]:
+def _program(title: str, example: Example, ends: measured.Ends | None) -> Iterator[str]:
     cu = run(FollowedDriver(f"<{title}>", example.devices, ends), example)
     yield f"\n## {title}"
-    yield from cu.answers if answers else ()
     yield from state(cu.model)
+
+
+def _followed(example: Example) -> Iterator[str]:
+    """Call by call; and what is another, of answers and state, in a recording without the calls that change no lifetime (``unseen``)."""
+    all_seen, unseen = (
+        run(FollowedDriver(f"<{example.name}>", example.devices, None, complete=complete), example)
+        for complete in (True, False)
+    )
+    lines = [*all_seen.answers, *state(all_seen.model)]
+    yield f"\n## {example.name}"
+    yield from lines
+    yield from (f"unseen: {line}" for line in (*unseen.answers, *state(unseen.model)) if line not in lines)
 
 
 def _ends(rule: type[Rule], kind: str, example: Example) -> measured.Ends | None:
@@ -131,7 +143,7 @@ def section(noun: str) -> str:
 def own_section() -> str:
     """The states after the programs of ``state_programs.txt``."""
     programs = read(PROGRAMS.read_text(encoding="utf-8"))
-    lines = [line for example in programs for line in _program(example.name, example, None, answers=True)]
+    lines = [line for example in programs for line in _followed(example)]
     return "\n# other programs\n" + "\n".join(lines) + "\n"
 
 
