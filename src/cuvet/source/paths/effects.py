@@ -167,7 +167,7 @@ class Effects:
     def _cuda(self, operation: Invoke, found: Meaning, here: Here) -> None:
         fails = here.key in self.failing
         if operation.result:
-            self.handles.hold(operation.result, FAILED if fails else 0)
+            self.handles.words[operation.result] = FAILED if fails else 0
             self.statuses.origins[operation.result] = here.key
         given = operation.arguments
         if found.sets_device:
@@ -251,7 +251,7 @@ class Effects:
         if summary.returns and here.key not in self.failing:
             self._made_by(operation, summary.returns, Address(result), here)
         elif result:
-            self.handles.hold(result, self.handles.fresh())
+            self.handles.words[result] = self.handles.fresh()
 
     def _object(self, operation: Invoke, summary: Summary, here: Here) -> None:
         """What a method does with the members of the object that it is called on. Of an object that others know nothing is told."""
@@ -333,7 +333,7 @@ class Effects:
             given.add(word)
         handles.give(operation.receiver, written=True)
         if operation.result:
-            handles.hold(operation.result, handles.fresh())
+            handles.words[operation.result] = handles.fresh()
             self._lent[operation.result] = given - {0}
             if is_view(operation.name):
                 self._views.add(operation.result)

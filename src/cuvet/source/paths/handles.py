@@ -39,8 +39,7 @@ class Handles:
         if isinstance(value, Address):
             return self.word(f"&{value.lvalue}")
         if isinstance(value, Inside):
-            start = self.word(value.lvalue)
-            return start + _INSIDE if start >= FIRST and "[*]" not in value.lvalue else self.fresh()
+            return self.word(value.lvalue) + _INSIDE
         if value is None or "[*]" in value or value[-1:] == "?":
             return self.fresh()
         found = self.words.get(value)
@@ -49,11 +48,6 @@ class Handles:
             self.lvalues[found] = value
             self._note(value)
         return found
-
-    def hold(self, lvalue: str, word: int) -> None:
-        """The lvalue holds the word from now on; what is known of its parts stays."""
-        self.words[lvalue] = word
-        self._note(lvalue)
 
     def known(self, value: Value) -> int | None:
         """The word of a constant, or of an lvalue that was set."""

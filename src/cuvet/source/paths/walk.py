@@ -92,9 +92,9 @@ class Path:
         self.function = function
         self.arms = arms
         failing = frozenset[Key]().union(*(each.failing for each in alternatives.values()))
-        refused = () if first is None or failing else first.effects.world.refused
+        refused = () if first is None else first.effects.world.refused
         self.effects: Effects = Effects(function, summaries, arms, failing, refused)
-        self.effects.world.judging = first is None or bool(failing)
+        self.effects.world.judging = first is None
         self.taken: list[Taken] = []
         self.alternatives: list[Alternative] = []
         """Of its own decisions."""
@@ -238,13 +238,12 @@ class Path:
         lvalue, effects = condition.lvalue, self.effects
         if condition.compares and lvalue in effects.statuses.doubtful:
             return self._judged_status(condition)
-        if lvalue and not lvalue.endswith("?"):
-            word, other = effects.handles.words.get(lvalue), effects.handles.known(condition.value)
-            if word is not None and other is not None:
-                if word == other:
-                    return condition.same
-                if (word < FIRST and other < FIRST) or (other == 0 and word in effects.world.made_by):
-                    return not condition.same
+        word, other = effects.handles.words.get(lvalue), effects.handles.known(condition.value)
+        if word is not None and other is not None:
+            if word == other:
+                return condition.same
+            if (word < FIRST and other < FIRST) or (other == 0 and word in effects.world.made_by):
+                return not condition.same
         if at in self.loops:
             return None
         asked = (
