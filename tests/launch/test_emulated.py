@@ -66,6 +66,22 @@ def test_what_follows_from_a_mistake_is_told_below_it(
     assert {finding.repeats, *(each.repeats for each in finding.consequences)} == {3}
 
 
+NAMES_ITS_PACKAGES = """
+import sys
+from cuvet.cli import main
+main(sys.argv[1:])
+print("packages:", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+
+
+def test_a_correct_program_needs_no_symbols_and_no_styles(cuvet, runtime_program) -> None:
+    command = [sys.executable, "-c", NAMES_ITS_PACKAGES, "run", *EMULATED, "--", runtime_program("mistakes"), "devices"]
+    done = subprocess.run(command, env=cuvet.environment, capture_output=True, text=True, check=True, timeout=120)
+    first, *_, last = done.stderr.splitlines()
+    assert first.startswith("0 errors, 0 warnings in ")
+    assert {"numpy", "rich", "symbolic", "pygments"} & set(last.split()) == {"numpy"}
+
+
 KILLS_THE_DEVICE = """
 import os, select, signal
 launcher = os.getppid()

@@ -17,8 +17,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from symbolic.debuginfo import Archive
-from symbolic.exceptions import SymbolicError
 
 from cuvet.image.elf import Elf, parse
 from cuvet.image.errors import ImageError
@@ -171,6 +169,9 @@ class ElfSymbols:
         """A symbolic.SymCache, or None if there is no DWARF or too much of it."""
         if self._debug_path is None:
             return None
+        from symbolic.debuginfo import Archive
+        from symbolic.exceptions import SymbolicError
+
         try:
             return next(iter(Archive.open(self._debug_path).iter_objects())).make_symcache()
         except (SymbolicError, StopIteration):
