@@ -39,7 +39,7 @@ class Device:
         if code is None:
             return None
         how = signal_name(-code) if code < 0 else f"exit code {code}"
-        return f"the emulated device ended before the program ({how}): CUDA calls failed"
+        return f"the emulated device ended before the program ({how})"
 
 
 @contextmanager
