@@ -1,6 +1,7 @@
 """The command line: finds the command, parses its arguments, and reports a user's mistake in one line."""
 
 import argparse
+import atexit
 import difflib
 import errno
 import gc
@@ -127,6 +128,7 @@ def _unable(error: OSError) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of ``cuvet``. Returns the exit code."""
     gc.set_threshold(COLLECTION)
+    atexit.register(gc.freeze)  # else Python searches all for cycles when it ends
     occupy_standard_streams()
     try:
         args = parse(sys.argv[1:] if argv is None else argv)

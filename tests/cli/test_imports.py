@@ -83,6 +83,13 @@ def test_what_a_start_makes_is_not_searched_for_cycles(arguments: str) -> None:
     assert total - started <= 2
 
 
+def test_what_is_there_at_the_end_is_not_searched_for_cycles() -> None:
+    program = "import atexit, gc, sys\natexit.register(lambda: print(gc.get_freeze_count(), file=sys.stderr))"
+    command = [sys.executable, "-c", f"{program}{PROGRAM}", "rules"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stderr.split("\n")[-2]) > 10_000
+
+
 def test_the_explanation_of_a_rule_imports_no_other_noun() -> None:
     program = f"{PROGRAM}\nprint(*(name for name in sys.modules if name.startswith('cuvet.rules.')), file=sys.stderr)"
     done = subprocess.run(

@@ -6,6 +6,8 @@ Says ``ready`` when clients may connect; runs until SIGTERM, or until its parent
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import os
 import resource
 import signal
@@ -46,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection per client thread
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the program, which may still use CUDA while it ends
+    atexit.register(gc.freeze)  # else Python searches all for cycles when it ends, and the launcher waits
     model_rules()
     try:
         print("ready", flush=True)
